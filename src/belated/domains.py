@@ -1,0 +1,366 @@
+"""Convex sets to play in: ``Ball``, ``Box``, ``Simplex``, ``L1Ball`` and a user's ``ConvexSet``.
+
+Every set lives in a *chart*: the learner works with y where x = center + scale * y, coordinate by
+coordinate, and all radii below are measured in y. Only ``Box`` has a scale other than 1 (its
+half-widths), which is the fixed Mahalanobis norm that the proofs allow; a gradient g in x becomes
+scale * g in y, and ``lipschitz`` bounds the norm of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from belated.errors import SpecError
+from belated.spec import Spec, number, positive, vector, whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+class Domain(Spec):
+    """A closed convex set. See the module for what the numbers mean."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """Number of coordinates, k in the paper."""
+
+        @property
+        def diameter(self) -> float:
+            """Largest distance between two points of the set, D in the paper."""
+
+        @property
+        def inner_radius(self) -> float | None:
+            """Radius r of a ball around the centre inside the set; 0: none, None: unknown."""
+
+        @property
+        def outer_radius(self) -> float | None:
+            """Radius R of a ball around the centre that holds the set; None: unknown."""
+
+        @property
+        def center(self) -> Sequence[float]:
+            """Centre of the set in x, where a learner starts."""
+
+    @property
+    def half_widths(self) -> tuple[float, ...] | None:
+        """Scale of the chart per coordinate, or None when it is 1 everywhere."""
+        return None
+
+
+class _BuiltIn(Domain):
+    """A set whose projection is compiled."""
+
+    def project(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the point of the set nearest to ``x``."""
+        import numpy as np
+
+        from belated.kernels import entries, layout
+
+        who = f"{self.kind}: project takes {self.dim} finite numbers"
+        try:
+            point = np.array(x)
+        except ValueError as error:
+            raise SpecError(f"{who}, got {x!r}") from error
+        if point.shape != (self.dim,):
+            raise SpecError(f"{who}, got shape {point.shape}")
+        if point.dtype.kind not in "iuf" or not np.isfinite(point).all():
+            raise SpecError(f"{who}, got {x!r}")
+        point = point.astype(np.float64)
+        code, size, origin, low, high = self._geometry()
+        entries.project(getattr(layout, code))(
+            point, size, np.array(origin), np.array(low), np.array(high)
+        )
+        return point
+
+    def _geometry(
+        self,
+    ) -> tuple[str, float, Sequence[float], Sequence[float], Sequence[float]]:
+        """Return what the kernel needs: name of the code, size, origin, low and high ends."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Ball(_BuiltIn):
+    """Euclidean ball {x : |x - center| <= radius}; D = 2 radius, r = R = radius.
+
+    >>> ball = Ball(2, radius=5.0)
+    >>> ball.diameter, ball.project([6.0, 8.0])
+    (10.0, array([3., 4.]))
+    """
+
+    dim: int
+    radius: float = 1.0
+    center: Sequence[float] = None  # type: ignore[assignment]  # the origin; a tuple afterwards
+
+    def __post_init__(self) -> None:
+        """Check the numbers; a missing centre is the origin."""
+        dim = whole("Ball", "dim", self.dim)
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "radius", positive("Ball", "radius", self.radius))
+        object.__setattr__(self, "center", _center("Ball", self.center, dim))
+
+    @property
+    def diameter(self) -> float:
+        """D = 2 radius."""
+        return 2.0 * self.radius
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius itself."""
+        return self.radius
+
+    @property
+    def outer_radius(self) -> float:
+        """The radius itself."""
+        return self.radius
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "center": self.center if any(self.center) else None}
+
+    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
+        return "BALL", self.radius, self.center, (), ()
+
+
+@dataclass(frozen=True, repr=False)
+class Box(_BuiltIn):
+    """Product of intervals [low_i, high_i], each measured in its own half-width.
+
+    In the chart the box is [-1, 1]^dim, so D = 2 sqrt(dim), r = 1, R = sqrt(dim), and a price in
+    [10, 200] and a timeout in [0.1, 5] are equally far. ``low`` and ``high`` are numbers or
+    sequences; ``dim`` repeats numbers.
+
+    >>> box = Box([10.0, 0.1], [200.0, 5.0])
+    >>> box.dim, box.project([300.0, 1.0])
+    (2, array([200.,   1.]))
+    >>> Box(0.0, 1.0, dim=4).diameter
+    4.0
+    """
+
+    low: float | Sequence[float] | NDArray[np.float64]
+    high: float | Sequence[float] | NDArray[np.float64]
+    dim: int = None  # type: ignore[assignment]  # filled in below; always an int afterwards
+
+    def __post_init__(self) -> None:
+        """Check the numbers and find the dimension."""
+        low, high = _side("low", self.low), _side("high", self.high)
+        lengths = [len(side) for side in (low, high) if isinstance(side, tuple)]
+        given = None if self.dim is None else whole("Box", "dim", self.dim)
+        dim = given or (lengths[0] if lengths else 1)
+        if dim == 0 or any(length != dim for length in lengths):
+            raise SpecError(
+                f"Box: low, high and dim must agree and not be empty, got lengths {lengths}"
+                + (f" and dim {given}" if given else "")
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "dim", dim)
+        for i, (a, b) in enumerate(zip(*self.bounds, strict=True)):
+            if not a < b:
+                raise SpecError(f"Box: low must be below high, got [{a!r}, {b!r}] at index {i}")
+            positive("Box", f"half of high - low at index {i}", b / 2.0 - a / 2.0)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Lower and upper ends, one per coordinate."""
+        low, high = self.low, self.high
+        return (
+            low if isinstance(low, tuple) else (float(low),) * self.dim,  # type: ignore[arg-type]
+            high if isinstance(high, tuple) else (float(high),) * self.dim,  # type: ignore[arg-type]
+        )
+
+    @property
+    def diameter(self) -> float:
+        """D = 2 sqrt(dim), in half-widths."""
+        return 2.0 * math.sqrt(self.dim)
+
+    @property
+    def inner_radius(self) -> float:
+        """One half-width."""
+        return 1.0
+
+    @property
+    def outer_radius(self) -> float:
+        """R = sqrt(dim), in half-widths."""
+        return math.sqrt(self.dim)
+
+    @property
+    def center(self) -> tuple[float, ...]:
+        """Middle of every interval."""
+        return tuple(a + (b / 2.0 - a / 2.0) for a, b in zip(*self.bounds, strict=True))
+
+    @property
+    def half_widths(self) -> tuple[float, ...]:
+        """Half of every interval's length."""
+        return tuple(b / 2.0 - a / 2.0 for a, b in zip(*self.bounds, strict=True))
+
+    def _arguments(self) -> dict[str, Any]:
+        told = isinstance(self.low, tuple) or isinstance(self.high, tuple) or self.dim == 1
+        return {"low": self.low, "high": self.high, "dim": None if told else self.dim}
+
+    def _geometry(
+        self,
+    ) -> tuple[str, float, Sequence[float], Sequence[float], Sequence[float]]:
+        return "BOX", 1.0, self.center, *self.bounds
+
+
+def _side(name: str, value: Any) -> float | tuple[float, ...]:
+    """Return one side of a box as a float or as a tuple of floats."""
+    raw = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(raw, list | tuple):
+        return vector("Box", name, raw)
+    return number("Box", name, raw)
+
+
+@dataclass(frozen=True, repr=False)
+class Simplex(_BuiltIn):
+    """Probability vectors {x : x_i >= floor, sum x = 1}.
+
+    ``floor`` keeps the set away from the boundary; entropy steps with a changing rate need it,
+    because their divergence is unbounded at 0. The set has no interior, so one-point and two-point
+    feedback refuse it: play on a ``Box`` of the first dim - 1 coordinates, or ask for gradients.
+
+    >>> Simplex(3).project([0.9, 0.6, -1.0])
+    array([0.65, 0.35, 0.  ])
+    """
+
+    dim: int
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        dim = whole("Simplex", "dim", self.dim, least=2)
+        floor = number("Simplex", "floor", self.floor)
+        if not 0.0 <= floor < 1.0 / dim:
+            raise SpecError(f"Simplex: floor must be in [0, 1/dim = {1 / dim:.6g}), got {floor!r}")
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "floor", floor)
+
+    @property
+    def diameter(self) -> float:
+        """D = sqrt(2) (1 - dim floor), between two corners."""
+        return math.sqrt(2.0) * (1.0 - self.dim * self.floor)
+
+    @property
+    def inner_radius(self) -> float:
+        """Zero: the set has no interior."""
+        return 0.0
+
+    @property
+    def outer_radius(self) -> float:
+        """From the centre to a corner."""
+        return math.sqrt(1.0 - 1.0 / self.dim) * (1.0 - self.dim * self.floor)
+
+    @property
+    def divergence(self) -> float:
+        """Largest Kullback-Leibler divergence that an entropy step meets.
+
+        ln(dim) from the uniform start when floor is 0; otherwise (a - floor) ln(a / floor) with
+        a = 1 - (dim - 1) floor, attained between two corners since KL is convex in both arguments.
+        """
+        if self.floor == 0.0:
+            return math.log(self.dim)
+        corner = 1.0 - (self.dim - 1) * self.floor
+        return (corner - self.floor) * math.log(corner / self.floor)
+
+    @property
+    def center(self) -> tuple[float, ...]:
+        """The uniform distribution."""
+        return (1.0 / self.dim,) * self.dim
+
+    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
+        return "SIMPLEX", self.floor, (0.0,) * self.dim, (), ()
+
+
+@dataclass(frozen=True, repr=False)
+class L1Ball(_BuiltIn):
+    """Cross-polytope {x : sum |x_i| <= radius}; D = 2 radius, r = radius / sqrt(dim), R = radius.
+
+    >>> L1Ball(2).project([2.0, 0.5])
+    array([1., 0.])
+    """
+
+    dim: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "dim", whole("L1Ball", "dim", self.dim))
+        object.__setattr__(self, "radius", positive("L1Ball", "radius", self.radius))
+
+    @property
+    def diameter(self) -> float:
+        """D = 2 radius."""
+        return 2.0 * self.radius
+
+    @property
+    def inner_radius(self) -> float:
+        """Radius / sqrt(dim)."""
+        return self.radius / math.sqrt(self.dim)
+
+    @property
+    def outer_radius(self) -> float:
+        """The radius itself."""
+        return self.radius
+
+    @property
+    def center(self) -> tuple[float, ...]:
+        """The origin."""
+        return (0.0,) * self.dim
+
+    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
+        return "L1", self.radius, self.center, (), ()
+
+
+@dataclass(frozen=True, repr=False)
+class ConvexSet(Domain):
+    """A user's own set, given by its Euclidean projection.
+
+    ``project`` maps a vector to the nearest point of the set. ``diameter`` may be an upper
+    bound. One-point and two-point feedback also need ``inner_radius`` and ``outer_radius`` of balls
+    around ``center`` (the origin unless given), which must lie in the set.
+
+    >>> import numpy as np
+    >>> halfball = ConvexSet(2, lambda v: np.maximum(v, 0) / max(1, np.hypot(*np.maximum(v, 0))), 2)
+    >>> halfball.project([3.0, -1.0])
+    array([1., 0.])
+    """
+
+    dim: int
+    project: Callable[[NDArray[np.float64]], ArrayLike]
+    diameter: float
+    inner_radius: float | None = None
+    outer_radius: float | None = None
+    center: Sequence[float] = None  # type: ignore[assignment]  # the origin; a tuple afterwards
+
+    def __post_init__(self) -> None:
+        """Check the numbers; a missing centre is the origin."""
+        dim = whole("ConvexSet", "dim", self.dim)
+        diameter = positive("ConvexSet", "diameter", self.diameter)
+        object.__setattr__(self, "dim", dim)
+        object.__setattr__(self, "diameter", diameter)
+        object.__setattr__(self, "center", _center("ConvexSet", self.center, dim))
+        if not callable(self.project):
+            raise SpecError(f"ConvexSet: project must be a function, got {self.project!r}")
+        for name in ("inner_radius", "outer_radius"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive("ConvexSet", name, getattr(self, name)))
+        inner = self.inner_radius or 0.0
+        outer = self.outer_radius or max(inner, diameter)
+        if not inner <= outer <= diameter or 2.0 * inner > diameter:
+            raise SpecError(
+                "ConvexSet: needs 2 inner_radius <= diameter and inner_radius <= outer_radius <= "
+                f"diameter, got {self.inner_radius}, {self.outer_radius}, {diameter}"
+            )
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "center": self.center if any(self.center) else None}
+
+
+def _center(owner: str, value: Sequence[float] | None, dim: int) -> tuple[float, ...]:
+    """Return a centre as a tuple; a missing one is the origin."""
+    return (0.0,) * dim if value is None else vector(owner, "center", value, dim)

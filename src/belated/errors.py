@@ -1,0 +1,56 @@
+"""Every error that belated raises on purpose.
+
+Each one is a :class:`BelatedError` and also the builtin that a caller would expect, so
+``except ValueError`` and ``except BelatedError`` both work.
+"""
+
+from __future__ import annotations
+
+
+class BelatedError(Exception):
+    """Root of all errors raised by belated."""
+
+    def __str__(self) -> str:
+        """Return the plain message (``KeyError`` would show it in quotes)."""
+        return str(self.args[0]) if self.args else ""
+
+
+class SpecError(BelatedError, ValueError):
+    """A part was given a bad number, or two parts do not fit together."""
+
+
+class TimelineError(BelatedError, ValueError):
+    """Times or delays from which no timeline can be built."""
+
+
+class UnknownTicket(BelatedError, KeyError):
+    """A ticket that this learner never handed out."""
+
+
+class AlreadyObserved(BelatedError, ValueError):
+    """A ticket whose answer was used, or that was cancelled, earlier."""
+
+
+class BadFeedback(BelatedError, ValueError):
+    """An answer of the wrong shape or kind, not finite, or too large to compute with."""
+
+
+class SnapshotError(BelatedError, ValueError):
+    """Bytes that are not a whole snapshot of this version."""
+
+
+class MissingExtra(BelatedError, ImportError):
+    """An optional dependency that is not installed.
+
+    >>> print(MissingExtra("matplotlib", extra="report", where="Timeline.plot"))
+    Timeline.plot needs matplotlib, which is not installed: pip install 'belated[report]'
+    """
+
+    def __init__(self, package: str, *, extra: str, where: str) -> None:
+        super().__init__(
+            f"{where} needs {package}, which is not installed: pip install 'belated[{extra}]'"
+        )
+
+
+class CacheWarning(UserWarning):
+    """Compiled code could not be kept on disk; it will be compiled again next time."""

@@ -1,0 +1,166 @@
+"""Step sizes eta_n of the base learner, n = 1, 2, ... counting observations.
+
+All of them are positive, non-increasing and known when the n-th observation arrives: they use n,
+the dual backlogs s*_1..s*_n (tickets open when an answer arrives) and, where it says so, the costs.
+D is the diameter of the base's domain and G is ``lipschitz``, a bound on the norm of a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from belated.errors import SpecError
+from belated.spec import Spec, positive, vector
+
+
+class Rate(Spec):
+    """A rule for the step size. ``lipschitz`` is G where it is known, else None."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def lipschitz(self) -> float | None:
+            """Bound G on the norm of a gradient, where the rate was told one."""
+
+
+@dataclass(frozen=True, repr=False)
+class DelayAdaptive(Rate, module="rates"):
+    """The paper's rate; it knows neither the horizon nor the delays.
+
+    ====================  ==============================================================  =========
+    reduction             eta_n                                                           reference
+    ====================  ==============================================================  =========
+    FirstOrder            (D/G) / sqrt(n + sum_m s*_m)                                    Cor 5.3
+    OnePoint              (D/G) / sqrt(n + sum_m (s*_m + (k M / (G delta'_m))^2))         Cor 5.7
+    TwoPoint              (D/G) / sqrt(n k + sum_m s*_m)                                  Cor G.3
+    ====================  ==============================================================  =========
+
+    with M the magnitude, k the dimension and delta'_m the smoothing of the round in progress when
+    the m-th answer arrived. First order guarantee: regret <= 3 G D sqrt(T + d_tot).
+
+    >>> DelayAdaptive(2.0)
+    rates.DelayAdaptive(lipschitz=2.0)
+    """
+
+    lipschitz: float
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        object.__setattr__(
+            self, "lipschitz", positive("rates.DelayAdaptive", "lipschitz", self.lipschitz)
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Tight(Rate, module="rates"):
+    """The paper's rate with a better constant, for first-order feedback.
+
+    eta_n = (D / 2G) / sqrt(n/2 + sum_m s*_m), regret <= 2 G D sqrt(T/2 + d_tot).
+
+    Differs from the paper: keeping the factor 1/2 of the learning term in Theorem 4.1 and balancing
+    the two terms again gives this step.
+
+    >>> Tight(1.0).lipschitz
+    1.0
+    """
+
+    lipschitz: float
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        object.__setattr__(self, "lipschitz", positive("rates.Tight", "lipschitz", self.lipschitz))
+
+
+@dataclass(frozen=True, repr=False)
+class GradientAdaptive(Rate, module="rates"):
+    """Steps that follow the gradients seen, for first-order feedback.
+
+    eta_n = (D/2) / sqrt(sum_m (|c_m|^2 / 2 + G s*_m |c_m|)),
+    regret <= 2 D sqrt(sum_n (|c_n|^2 / 2 + G s*_n |c_n|)).
+
+    With ``lipschitz=None``, G in the m-th term is the largest |c| seen up to m; the step is the
+    same idea but the proof needs G in advance, so the guarantee then is a heuristic. Nothing moves
+    until the first non-zero cost.
+
+    Differs from the paper: replace G^2 (1/2 + s*) by |c|^2/2 + G s* |c| in the proof of
+    Corollary 5.3. Not for values: there a step may depend on delays and counts only.
+
+    >>> GradientAdaptive()
+    rates.GradientAdaptive()
+    """
+
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _optional(self, "rates.GradientAdaptive")
+
+
+@dataclass(frozen=True, repr=False)
+class StronglyConvex(Rate, module="rates"):
+    """eta_n = 1 / (curvature n) for losses that are ``curvature``-strongly convex.
+
+    Corollaries 5.4, 5.8 and G.4. ``lipschitz`` does not change the step; it lets the report certify
+    the regret and one-point feedback choose its smoothing.
+
+    >>> StronglyConvex(0.5)
+    rates.StronglyConvex(curvature=0.5)
+    """
+
+    curvature: float
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(
+            self, "curvature", positive("rates.StronglyConvex", "curvature", self.curvature)
+        )
+        _optional(self, "rates.StronglyConvex")
+
+
+@dataclass(frozen=True, repr=False)
+class Constant(Rate, module="rates"):
+    """The same step for ever: eta_n = step.
+
+    >>> Constant(0.1)
+    rates.Constant(step=0.1)
+    """
+
+    step: float
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "step", positive("rates.Constant", "step", self.step))
+        _optional(self, "rates.Constant")
+
+
+@dataclass(frozen=True, repr=False)
+class Table(Rate, module="rates"):
+    """Steps given one by one: eta_n = steps[n - 1]; the last one is kept after the end.
+
+    >>> Table([0.5, 0.25])
+    rates.Table(steps=(0.5, 0.25))
+    """
+
+    steps: Sequence[float]
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the steps are positive and do not increase, as the proofs need."""
+        steps = vector("rates.Table", "steps", self.steps)
+        if not steps or min(steps) <= 0.0:
+            raise SpecError(f"rates.Table: steps must be positive and not empty, got {steps!r}")
+        if any(later > earlier for earlier, later in pairwise(steps)):
+            raise SpecError("rates.Table: steps must not increase: the guarantees need that")
+        object.__setattr__(self, "steps", steps)
+        _optional(self, "rates.Table")
+
+
+def _optional(rate: Rate, owner: str) -> None:
+    """Check ``lipschitz`` where it may be missing."""
+    if rate.lipschitz is not None:
+        object.__setattr__(rate, "lipschitz", positive(owner, "lipschitz", rate.lipschitz))

@@ -1,0 +1,251 @@
+"""Reductions: they turn late feedback into the linear game that a base learner plays.
+
+Each says what an answer is and how it becomes a cost vector. ``Skip`` wraps a reduction and gives
+up on answers that take too long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from belated import rates, smoothing
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.learners import Base, UserBase
+from belated.smoothing import Smoothing
+from belated.spec import Spec, positive
+
+
+class Reduction(Spec):
+    """A way to learn from one kind of late feedback with a base learner inside."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def base(self) -> Base | UserBase:
+            """The base learner: built in, or any object with ``start`` and ``update``."""
+
+
+@dataclass(frozen=True, repr=False)
+class FirstOrder(Reduction):
+    """Answers are gradients at the played point: c_n = grad f_s(x_s) (W_OCO, Algorithm 1).
+
+    Guarantee (Theorem 5.2): regret <= the base's regret + G times its drift; Corollaries 5.3, 5.4.
+
+    >>> from belated import PFTRL, Ball
+    >>> FirstOrder(PFTRL(Ball(2), rates.Tight(1.0))).base.domain.dim
+    2
+    """
+
+    base: Base | UserBase
+
+    def __post_init__(self) -> None:
+        """Check the base."""
+        _check_base(self)
+
+
+@dataclass(frozen=True, repr=False)
+class FullInformation(Reduction):
+    """Answers are whole losses, given as their gradient function.
+
+    When the answer arrives its gradient is taken at the **current** point: c_n = grad f_s(z_n).
+    This is the setting of SOLID (Joulani, Gyorgy, Szepesvari 2016): regret in arrival order plus
+    the drift of the plays, so the guarantees of ``FirstOrder`` hold with the same constants.
+
+    >>> from belated import PFTRL, Ball
+    >>> FullInformation(PFTRL(Ball(2), rates.Tight(1.0))).kind
+    'FullInformation'
+    """
+
+    base: Base | UserBase
+
+    def __post_init__(self) -> None:
+        """Check the base."""
+        _check_base(self)
+
+
+@dataclass(frozen=True, repr=False)
+class OnePoint(Reduction):
+    """Answers are loss values: c_n = (k / delta_s) f_s(x_s) u_s (W_BCO, Algorithm 2).
+
+    Plays x_t = (1 - delta_t / r) z + delta_t u_t with u_t uniform on the sphere. The base runs on
+    the full set; only the play is shrunk. ``magnitude`` is M >= |f|. ``smoothing`` defaults to the
+    schedule of Corollary 5.7, or of 5.8 under a strongly convex rate.
+
+    ``baseline="mean"`` subtracts from a value the mean of the values observed before its ticket was
+    issued. The estimate stays unbiased, since that mean does not depend on the ticket's own
+    direction. This is ours, not the paper's; its constants hold with 2 M in place of M.
+
+    Guarantee: Theorem 5.6 and Corollaries 5.7, 5.8, in expectation, with P-FTRL as the base.
+
+    >>> from belated import PFTRL, Box
+    >>> spec = OnePoint(PFTRL(Box(0.0, 1.0), rates.DelayAdaptive(1.0)), magnitude=2.0)
+    >>> spec.schedule
+    smoothing.Convex(ratio=2.0)
+    """
+
+    base: Base | UserBase
+    magnitude: float
+    smoothing: Smoothing | None = None
+    baseline: Literal["mean"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the base, its set and the smoothing."""
+        _check_base(self)
+        _check_exploration(self)
+        object.__setattr__(self, "magnitude", positive("OnePoint", "magnitude", self.magnitude))
+        if self.baseline not in (None, "mean"):
+            raise SpecError(f"OnePoint: baseline is None or 'mean', got {self.baseline!r}")
+        _ = self.schedule
+
+    @property
+    def schedule(self) -> Smoothing:
+        """The smoothing in use: the one given, or the corollary's."""
+        if self.smoothing is not None:
+            return self.smoothing
+        rate = rate_of(self.base)
+        if rate is None or rate.lipschitz is None:
+            raise SpecError(
+                "OnePoint: the default smoothing needs the gradient bound: give lipschitz to the "
+                "rate, or smoothing=..., e.g. smoothing.Convex(ratio=M / (G r))"
+            )
+        ratio = self.magnitude / (rate.lipschitz * exploration_radius(self))
+        if isinstance(rate, rates.StronglyConvex):
+            return smoothing.StronglyConvex(ratio)
+        return smoothing.Convex(ratio)
+
+
+@dataclass(frozen=True, repr=False)
+class TwoPoint(Reduction):
+    """Answers are two loss values: c_n = (k / (2 delta_s)) (f_s(x1) - f_s(x2)) u_s (Algorithm 4).
+
+    Plays the pair (1 - delta_t / r) z +- delta_t u_t, so x has shape (2, dim); the loss of a round
+    is the mean of the two. ``smoothing`` defaults to r / sqrt(t), or r / t under a strongly convex
+    rate.
+
+    Guarantee: Theorem G.2 and Corollaries G.3, G.4, in expectation, with P-FTRL as the base.
+
+    >>> from belated import PFTRL, Ball
+    >>> TwoPoint(PFTRL(Ball(2), rates.DelayAdaptive(1.0))).schedule
+    smoothing.InverseRoot()
+    """
+
+    base: Base | UserBase
+    smoothing: Smoothing | None = None
+
+    def __post_init__(self) -> None:
+        """Check the base, its set and the smoothing."""
+        _check_base(self)
+        _check_exploration(self)
+
+    @property
+    def schedule(self) -> Smoothing:
+        """The smoothing in use: the one given, or the corollary's."""
+        if self.smoothing is not None:
+            return self.smoothing
+        if isinstance(rate_of(self.base), rates.StronglyConvex):
+            return smoothing.Inverse()
+        return smoothing.InverseRoot()
+
+
+@dataclass(frozen=True, repr=False)
+class Skip(Spec):
+    """Give up on answers that take too long (S_skip, Algorithm 3).
+
+    Before prediction t, with D_t the sum of the open counts so far, every open round s with
+    t - s > sqrt(D_t) is closed with zero feedback; its late answer is dropped.
+
+    Guarantee (Theorem 6.1): regret <= regret of the learner inside on the shorter delays
+    + G D |Q*|, with |Q*| + sqrt(d'_tot) <= 3 (min_Q {|Q| + sqrt(sum of the other delays)} + 1).
+
+    Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
+    closing feedback is then that of (lambda / 2) |y|^2, y being the point seen from the centre of
+    the set; since that loss is known in full, its gradient is taken at the current point. No
+    theorem covers it: a heuristic.
+
+    >>> from belated import PFTRL, Ball
+    >>> Skip(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0)))).learner.kind
+    'FirstOrder'
+    """
+
+    learner: Reduction
+
+    def __post_init__(self) -> None:
+        """Check that a reduction is inside."""
+        if not isinstance(self.learner, Reduction):
+            raise SpecError(
+                "Skip: wraps FirstOrder, FullInformation, OnePoint or TwoPoint, "
+                f"got {_name(self.learner)}"
+            )
+
+
+def rate_of(base: Base | UserBase) -> rates.Rate | None:
+    """Return the rate of a built-in base; a user's base has none that we know of."""
+    return base.rate if isinstance(base, Base) else None
+
+
+def domain_of(base: Base | UserBase) -> Domain | None:
+    """Return the set of a base; a user's base may say its own as ``domain``."""
+    return base.domain if isinstance(base, Base) else getattr(base, "domain", None)
+
+
+def exploration_radius(reduction: Reduction) -> float:
+    """Return the inner radius r of the set that the reduction explores."""
+    domain = domain_of(reduction.base)
+    assert domain is not None and domain.inner_radius  # checked at construction
+    return domain.inner_radius
+
+
+def _name(part: Any) -> str:
+    return part.kind if isinstance(part, Spec) else repr(part)
+
+
+def _check_base(reduction: Reduction) -> None:
+    """Refuse a base that is neither built in nor an object with start and update."""
+    base = reduction.base
+    if isinstance(base, Base):
+        return
+    if isinstance(base, type | Spec) or not isinstance(base, UserBase):
+        raise SpecError(
+            f"{reduction.kind}: base must be PFTRL, OMD or an object with start() and "
+            f"update(cost, lag, open_lags), got {_name(base)}"
+        )
+    domain = domain_of(base)
+    if domain is not None and not isinstance(domain, Domain):
+        raise SpecError(f"{reduction.kind}: base.domain must be a belated domain, got {domain!r}")
+
+
+def _check_exploration(reduction: OnePoint | TwoPoint) -> None:
+    """Refuse sets without a known interior, and rates that the bandit proofs do not allow."""
+    who, base = reduction.kind, reduction.base
+    domain = domain_of(base)
+    if domain is None:
+        raise SpecError(
+            f"{who}: a user's base must say its set as base.domain, to explore inside it"
+        )
+    if domain.inner_radius == 0.0:
+        raise SpecError(
+            f"{who}: {domain.kind} has no interior to explore; play on a Box of dim - 1 "
+            "coordinates, or use FirstOrder with gradients"
+        )
+    if domain.inner_radius is None:
+        raise SpecError(f"{who}: ConvexSet needs inner_radius, to explore inside it")
+    rate = rate_of(base)
+    if isinstance(rate, rates.GradientAdaptive):
+        raise SpecError(
+            f"{who}: rates.GradientAdaptive uses the observed values, which breaks the expectation "
+            "argument; use rates.DelayAdaptive"
+        )
+    if isinstance(rate, rates.Tight):
+        raise SpecError(
+            f"{who}: rates.Tight is proved for first-order feedback; use rates.DelayAdaptive"
+        )
+    schedule = reduction.smoothing
+    if schedule is not None and not isinstance(schedule, Smoothing):
+        raise SpecError(f"{who}: smoothing must come from belated.smoothing, got {schedule!r}")
+    if isinstance(schedule, smoothing.Constant) and schedule.radius > domain.inner_radius:
+        raise SpecError(
+            f"{who}: smoothing radius {schedule.radius!r} exceeds the inner radius "
+            f"{domain.inner_radius!r} of the set"
+        )

@@ -1,0 +1,179 @@
+"""What all specs share: a frozen value with checks, a repr that is its source, and JSON.
+
+A spec says *what* to run; it holds numbers and other specs and does no arithmetic on vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import Field, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from belated.errors import SpecError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+JSON_VERSION = 1
+"""Version of the JSON form. It changes only when an older reader would misread a newer text."""
+
+LARGEST = 1e100
+"""Numbers beyond this, or below its inverse, would overflow or vanish when squared."""
+
+_REGISTRY: dict[str, type[Spec]] = {}
+
+
+class Spec:
+    """Base of all specs: equality by value, readable repr, JSON both ways.
+
+    Subclasses are frozen dataclasses and register themselves under :attr:`kind`.
+    """
+
+    kind: ClassVar[str]
+    """Name in repr and JSON, as one would type it after ``from belated import *``."""
+
+    def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
+        """Register the subclass under its public name (``rates.Constant``, ``Ball``)."""
+        super().__init_subclass__(**kwargs)
+        if not cls.__name__.startswith("_"):
+            cls.kind = f"{module}.{cls.__name__}" if module else cls.__name__
+            _REGISTRY[cls.kind] = cls
+
+    def __repr__(self) -> str:
+        """Return source that builds an equal spec; fields left at their default are omitted."""
+        defaults = {field.name: field.default for field in _fields(self)}
+        shown = [f"{k}={v!r}" for k, v in self._arguments().items() if v != defaults[k]]
+        return f"{self.kind}({', '.join(shown)})"
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return constructor arguments that build an equal spec (shortest form)."""
+        return {field.name: getattr(self, field.name) for field in _fields(self)}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the spec as JSON, with a version number.
+
+        >>> from belated import Ball
+        >>> Ball(3).to_json()
+        '{"belated": 1, "spec": {"type": "Ball", "dim": 3, "radius": 1.0, "center": null}}'
+        """
+        return json.dumps(
+            {"belated": JSON_VERSION, "spec": _encode(self, self.kind)}, indent=indent
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` wrote; every check of the constructor runs again.
+
+        >>> from belated import Ball, Box
+        >>> Ball.from_json(Ball(3).to_json()) == Ball(3)
+        True
+        """
+        spec = from_json(text)
+        if not isinstance(spec, cls):
+            raise SpecError(f"{cls.__name__}.from_json: the text holds a {spec.kind}")
+        return spec
+
+
+def from_json(text: str) -> Spec:
+    """Read any spec from the JSON that :meth:`Spec.to_json` wrote.
+
+    >>> from belated import Simplex, from_json
+    >>> from_json(Simplex(4).to_json())
+    Simplex(dim=4)
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SpecError(f"from_json: not JSON ({error})") from error
+    if not isinstance(document, dict) or "belated" not in document or "spec" not in document:
+        raise SpecError("from_json: not a belated spec: the keys 'belated' and 'spec' are missing")
+    if document["belated"] != JSON_VERSION:
+        raise SpecError(
+            f"from_json: written in format {document['belated']}, this version reads format "
+            f"{JSON_VERSION}; use the belated version that wrote it"
+        )
+    spec = _decode(document["spec"])
+    if not isinstance(spec, Spec):
+        raise SpecError(f"from_json: 'spec' must be an object with a type, got {spec!r}")
+    return spec
+
+
+def _fields(spec: Spec) -> tuple[Field[Any], ...]:
+    return fields(cast("DataclassInstance", spec))
+
+
+def _encode(value: Any, path: str) -> Any:
+    """Turn a field into JSON data, or say which part has no JSON form."""
+    if isinstance(value, Spec):
+        members = {k: _encode(v, f"{path}.{k}") for k, v in value._arguments().items()}
+        return {"type": value.kind, **members}
+    if isinstance(value, tuple):
+        return [_encode(item, path) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise SpecError(
+        f"to_json: {path} is a Python object ({type(value).__name__}) and has no JSON form; "
+        "keep it in code and pass the spec again where it is needed"
+    )
+
+
+def _decode(value: Any) -> Any:
+    """Inverse of :func:`_encode`."""
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    arguments = dict(value)
+    kind = arguments.pop("type", None)
+    known = sorted(name for name, spec in _REGISTRY.items() if is_dataclass(spec))
+    if kind not in known:
+        raise SpecError(f"from_json: unknown type {kind!r}; known: {', '.join(known)}")
+    try:
+        return _REGISTRY[kind](**{name: _decode(item) for name, item in arguments.items()})
+    except TypeError as error:
+        raise SpecError(f"from_json: {kind}: {error}") from error
+
+
+def number(owner: str, name: str, value: Any) -> float:
+    """Return ``value`` as a finite float, or say who got what."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError) as error:
+        raise SpecError(f"{owner}: {name} must be a number, got {value!r}") from error
+    if not math.isfinite(result):
+        raise SpecError(f"{owner}: {name} must be finite, got {value!r}")
+    return result
+
+
+def positive(owner: str, name: str, value: Any) -> float:
+    """Return ``value`` as a finite float above zero, or say who got what."""
+    result = number(owner, name, value)
+    if result <= 0.0:
+        raise SpecError(f"{owner}: {name} must be positive, got {value!r}")
+    if not 1.0 / LARGEST <= result <= LARGEST:
+        raise SpecError(
+            f"{owner}: {name} must be between 1e-100 and 1e100 to compute with, got {value!r}"
+        )
+    return result
+
+
+def whole(owner: str, name: str, value: Any, *, least: int = 1) -> int:
+    """Return ``value`` as an int of at least ``least``, or say who got what."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise SpecError(f"{owner}: {name} must be a whole number, got {value!r}")
+    result = int(value.__index__())
+    if result < least:
+        raise SpecError(f"{owner}: {name} must be at least {least}, got {value!r}")
+    return result
+
+
+def vector(owner: str, name: str, value: Any, dim: int | None = None) -> tuple[float, ...]:
+    """Return a sequence (list, tuple, array) as a tuple of finite floats."""
+    raw = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(raw, list | tuple):
+        raise SpecError(f"{owner}: {name} must be a sequence of numbers, got {value!r}")
+    result = tuple(number(owner, f"{name}[{i}]", item) for i, item in enumerate(raw))
+    if dim is not None and len(result) != dim:
+        raise SpecError(f"{owner}: {name} must have {dim} entries, got {len(result)}")
+    return result
