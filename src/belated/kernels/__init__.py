@@ -1,0 +1,24 @@
+"""The only place where the algorithms' arithmetic lives, and the only importer of numba.
+
+A learner is two arrays: ``f`` (float64: parameters, then state) and ``n`` (int64: counters, then
+the table of open tickets). Plain scalar-loop functions, the *leaves*, work on them; ``entries``
+builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one composition.
+
+==============  ===================================================================
+``layout``      codes of the parts, and where everything sits in ``f`` and ``n``
+``state``       the same, with names, as the leaves take it
+``jit``         how leaves and entries are compiled and cached
+``exact``       ln, exp and cube root with the same bits on every machine
+``tickets``     the table of open tickets, and all counting of delays
+``directions``  exploration directions from a counter-based generator
+``schedules``   exploration radii and step sizes
+``sets``        projections
+``bases``       one step of P-FTRL and of mirror descent
+``feedback``    plays out of points, costs out of answers
+``events``      one prediction, one observation, one cancellation
+``entries``     compiled entries for a composition
+==============  ===================================================================
+
+Rules: no fastmath, fixed order of summation, only + - * / and square roots (and ``exact``). So live
+calls, whole runs and the interpreted source agree bit for bit.
+"""

@@ -1,0 +1,155 @@
+"""One step of a base learner: z_{n+1} out of z_n, a cost and a step size."""
+
+from __future__ import annotations
+
+import math
+
+from belated.kernels import layout as at
+from belated.kernels.exact import exp, ln
+from belated.kernels.jit import leaf, switch
+from belated.kernels.sets import onto, sum_of_squares, threshold
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+
+
+@leaf
+def _euclidean_norm(code: Code, cost: Floats) -> float:
+    return math.sqrt(sum_of_squares(cost))
+
+
+@leaf
+def _largest_entry(code: Code, cost: Floats) -> float:
+    largest = 0.0
+    for i in range(cost.size):
+        entry = abs(cost[i])
+        if not entry <= largest:
+            largest = entry
+            if math.isnan(entry):
+                return entry
+    return largest
+
+
+# The dual norm of a cost.
+size_of = switch(
+    at.BASE,
+    {
+        at.PFTRL: _euclidean_norm,
+        at.OMD: _euclidean_norm,
+        at.ENTROPY: _largest_entry,
+        at.OUTSIDE: _euclidean_norm,
+    },
+)
+
+
+@leaf
+def _pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
+    z, p = s.z, s.p
+    for i in range(z.size):
+        z[i] += eta * (p[i] - cost[i])
+    _settle(code, s, eta)
+
+
+@leaf
+def _omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v = z - eta c, then z = Pi(v)."""
+    z = s.z
+    for i in range(z.size):
+        z[i] -= eta * cost[i]
+    _settle(code, s, eta)
+
+
+@leaf
+def _settle_in_set(code: Code, s: State, eta: float) -> None:
+    """Put Pi(v) in the place of v; P-FTRL also keeps the normal vector."""
+    z, p = s.z, s.p
+    a, b = threshold(code, s.f[at.SIZE], z)
+    inverse = 1.0 / eta
+    for i in range(z.size):
+        v = z[i]
+        z[i] = onto(code, s.f[at.SIZE], a, b, v)
+        if code[at.BASE] == at.PFTRL:
+            p[i] = (v - z[i]) * inverse
+
+
+@leaf
+def _wait_for_projection(code: Code, s: State, eta: float) -> None:
+    s.n[at.WAITING] = 1
+
+
+_settle = switch(
+    at.DOMAIN,
+    {
+        at.BALL: _settle_in_set,
+        at.BOX: _settle_in_set,
+        at.SIMPLEX: _settle_in_set,
+        at.L1: _settle_in_set,
+        at.USER_SET: _wait_for_projection,
+    },
+)
+
+
+@leaf
+def _entropy_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z_i proportional to z_i exp(-eta c_i), kept at or above the floor.
+
+    Log weights are the state, so a weight that is 0 in floating point can still come back.
+    """
+    z, weights = s.z, s.p
+    top = -math.inf
+    for i in range(z.size):
+        weights[i] -= eta * cost[i]
+        top = max(top, weights[i])
+    total = 0.0
+    for i in range(z.size):
+        weights[i] -= top
+        z[i] = exp(weights[i])
+        total += z[i]
+    for i in range(z.size):
+        z[i] /= total
+    if s.f[at.SIZE] > 0.0:
+        _raise_to_floor(z, weights, s.f[at.SIZE])
+
+
+@leaf
+def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
+    """Project on {z_i >= floor, sum = 1} in divergence: z_i = max(floor, factor * z_i).
+
+    Lifting some coordinates shrinks the factor for the rest, so more may fall below; it ends after
+    at most dim passes.
+    """
+    factor = 1.0
+    low = -1
+    while True:
+        count = 0
+        rest = 0.0
+        for i in range(z.size):
+            if factor * z[i] < floor:
+                count += 1
+            else:
+                rest += z[i]
+        if count == low or count == 0:
+            break
+        low = count
+        factor = (1.0 - count * floor) / rest
+    if low > 0:
+        for i in range(z.size):
+            z[i] = max(floor, factor * z[i])
+            weights[i] = ln(z[i])
+
+
+@leaf
+def _wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
+    s.n[at.WAITING] = 1
+
+
+# z_{n+1} out of z_n; what a user must do is left waiting.
+step = switch(
+    at.BASE,
+    {
+        at.PFTRL: _pftrl_step,
+        at.OMD: _omd_step,
+        at.ENTROPY: _entropy_step,
+        at.OUTSIDE: _wait_for_base,
+    },
+)

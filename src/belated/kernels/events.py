@@ -1,0 +1,200 @@
+"""One prediction, one observation, one cancellation: the events of the paper's timeline."""
+
+from __future__ import annotations
+
+from belated.kernels import layout as at
+from belated.kernels.bases import size_of, step
+from belated.kernels.feedback import answer_size, is_cost, is_excessive, play, write_cost
+from belated.kernels.jit import leaf, switch
+from belated.kernels.schedules import step_size
+from belated.kernels.state import State
+from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue
+from belated.kernels.typing import Code, Floats
+
+
+@leaf
+def start_round(s: State) -> None:
+    """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
+    s.n[at.PATIENCE] += s.n[at.ROUNDS] - s.n[at.ARRIVED]
+
+
+@leaf
+def skip_one(code: Code, s: State) -> bool:
+    """Skip the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
+    entry = overdue(s)
+    if entry >= 0:
+        close_unanswered(code, s, entry, True)
+    return entry >= 0
+
+
+@leaf
+def issue(code: Code, s: State, x: Floats) -> int:
+    """Issue the next ticket and write its play."""
+    ticket = s.n[at.ROUNDS]
+    entry = open_ticket(s)
+    if code[at.BASELINE]:
+        used = s.n[at.ARRIVED] - s.n[at.SKIPPED] - s.n[at.CANCELLED]
+        s.means[entry] = s.f[at.VALUES] / used if used > 0 else 0.0
+    play(code, s, ticket, x)
+    return ticket
+
+
+@leaf
+def find(code: Code, s: State, ticket: int) -> int:
+    """Tell what an answer to a ticket would meet: USED, DROPPED, or a refusal."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    return at.DROPPED if s.table[2 * entry + 1] == at.GIVEN_UP else at.USED
+
+
+@leaf
+def observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
+    """Use an answer. Every check comes before the first change."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    if answer.size != answer_size(code, s):
+        return at.BAD
+    write_cost(code, s, entry, ticket, answer)
+    cost = answer if is_cost(code) else s.work
+    norm = size_of(code, cost)
+    if not norm <= at.HUGE:
+        return at.BAD
+    excessive = is_excessive(code, s, ticket, answer, norm)
+    if excessive and s.n[at.STRICT]:
+        return at.TOO_LARGE
+    if s.table[2 * entry + 1] == at.GIVEN_UP:
+        s.n[at.LATE] += 1
+        forget_skipped(s, entry)
+        return at.DROPPED
+    if excessive:
+        s.n[at.EXCESS] += 1
+    if code[at.BASELINE]:
+        s.f[at.VALUES] += answer[0]
+    eta = count_step(code, s, entry, cost, norm)
+    if moves(code, eta, norm):
+        step(code, s, cost, eta)
+    s.table[2 * entry + 1] = at.DEAD
+    return at.USED
+
+
+@leaf
+def forget_skipped(s: State, entry: int) -> None:
+    """Drop the memory of a skipped ticket."""
+    s.n[at.GHOSTS] -= 1
+    s.table[2 * entry + 1] = at.DEAD
+
+
+@leaf
+def cancel(code: Code, s: State, ticket: int) -> int:
+    """Close a ticket whose answer will never come."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    if s.table[2 * entry + 1] == at.GIVEN_UP:
+        forget_skipped(s, entry)
+        return at.DROPPED
+    close_unanswered(code, s, entry, False)
+    return at.USED
+
+
+@leaf
+def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
+    """Close an open entry with zero feedback, or with what stands in for it."""
+    feed_nothing(code, s, entry)
+    if skipped:
+        s.n[at.SKIPPED] += 1
+        s.n[at.GHOSTS] += 1
+        s.table[2 * entry + 1] = at.GIVEN_UP  # its answer, should it come, will be dropped
+    else:
+        s.n[at.CANCELLED] += 1
+        s.table[2 * entry + 1] = at.DEAD
+
+
+@leaf
+def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> float:
+    """Count an arrival and return its step size; keep the sums of Theorem 4.1 for certificates."""
+    open_lags = count_arrival(code, s, entry)
+    f = s.f
+    eta = step_size(code, s, open_lags, norm)
+    if norm > f[at.LARGEST]:
+        f[at.LARGEST] = norm
+    f[at.ETA] = eta
+    reach = eta * norm
+    f[at.LEARNED] += 0.5 * reach * norm
+    f[at.DRIFTED] += reach * open_lags
+    if code[at.BASE] == at.OUTSIDE:  # leave the cost where a user's base finds it
+        for i in range(s.work.size):
+            s.work[i] = cost[i] if norm > 0.0 else 0.0
+    return eta
+
+
+@leaf
+def moves(code: Code, eta: float, norm: float) -> bool:
+    """Tell whether a step is taken: a user's base always hears, others need something to do."""
+    return code[at.BASE] == at.OUTSIDE or (norm > 0.0 and eta > 0.0)
+
+
+@leaf
+def _feed_zero(code: Code, s: State, entry: int) -> None:
+    """A zero cost leaves z and p where they are: no step, but it counts in every sum."""
+    count_step(code, s, entry, s.work, 0.0)
+
+
+@leaf
+def _feed_zero_outside(code: Code, s: State, entry: int) -> None:
+    """A user's base hears of zero costs too."""
+    eta = count_step(code, s, entry, s.work, 0.0)
+    step(code, s, s.work, eta)
+
+
+@leaf
+def _feed_bowl(code: Code, s: State, entry: int) -> None:
+    """The gradient of (lambda / 2) |y|^2 at the current point, when losses are strongly convex."""
+    for i in range(s.z.size):
+        s.work[i] = s.f[at.CURVATURE] * s.z[i]
+    norm = size_of(code, s.work)
+    eta = count_step(code, s, entry, s.work, norm)
+    if moves(code, eta, norm):
+        step(code, s, s.work, eta)
+
+
+# Feed an entry that has no answer.
+feed_nothing = switch(
+    at.RATE,
+    {
+        at.DELAY_ADAPTIVE: _feed_zero,
+        at.TIGHT: _feed_zero,
+        at.GRADIENT_ADAPTIVE: _feed_zero,
+        at.CURVED: _feed_bowl,
+        at.CONSTANT_RATE: _feed_zero,
+        at.TABLE: _feed_zero,
+        at.NO_RATE: _feed_zero_outside,
+    },
+)
+
+
+@leaf
+def _predict(code: Code, s: State, x: Floats) -> int:
+    if not has_room(code, s):
+        return at.FULL
+    return issue(code, s, x)
+
+
+@leaf
+def _skip_and_predict(code: Code, s: State, x: Floats) -> int:
+    """Skip what is overdue, then predict (Algorithm 3)."""
+    if not has_room(code, s):
+        return at.FULL
+    start_round(s)
+    if s.n[at.ROUNDS] >= s.n[at.CALM]:
+        entry = overdue(s)
+        while entry >= 0:
+            close_unanswered(code, s, entry, True)
+            entry = overdue(s)
+    return issue(code, s, x)
+
+
+# Issue the next ticket and write its play to x; FULL: the table must grow first.
+predict = switch(at.SKIP, {0: _predict, 1: _skip_and_predict})

@@ -1,0 +1,163 @@
+"""Plays out of points, and costs out of answers: the arithmetic of the reductions."""
+
+from __future__ import annotations
+
+from belated.kernels import layout as at
+from belated.kernels.directions import direction
+from belated.kernels.jit import leaf, switch
+from belated.kernels.schedules import radius
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+
+
+@leaf
+def _plain(code: Code, s: State, i: int, y: float) -> float:
+    return y
+
+
+@leaf
+def _shifted(code: Code, s: State, i: int, y: float) -> float:
+    return s.chart[i] + y
+
+
+@leaf
+def _scaled(code: Code, s: State, i: int, y: float) -> float:
+    k = s.z.size
+    x = s.chart[i] + s.chart[k + i] * y
+    return min(s.chart[3 * k + i], max(s.chart[2 * k + i], x))  # rounding must not leave the box
+
+
+# Coordinate i in the user's terms: x = shift + scale * y, clipped to [low, high].
+chart = switch(at.CHART, {at.PLAIN: _plain, at.SHIFTED: _shifted, at.SCALED: _scaled})
+
+
+@leaf
+def to_user(code: Code, s: State, out: Floats) -> None:
+    """Write what a user's part is asked about: the cost for a base, the point for a projection."""
+    for i in range(s.z.size):
+        if code[at.BASE] != at.OUTSIDE:
+            out[i] = chart(code, s, i, s.z[i])
+        elif code[at.CHART] == at.SCALED:
+            out[i] = s.work[i] / s.chart[s.z.size + i]
+        else:
+            out[i] = s.work[i]
+
+
+@leaf
+def from_user(code: Code, s: State, given: Floats) -> None:
+    """Take the point that a user's part gave, moving it into the chart."""
+    k = s.z.size
+    for i in range(k):
+        y = given[i]
+        if code[at.CHART] != at.PLAIN:
+            y -= s.chart[i]
+        if code[at.CHART] == at.SCALED:
+            y /= s.chart[k + i]
+        if code[at.BASE] == at.PFTRL:  # p = (v - z) / eta, as in any P-FTRL step
+            s.p[i] = (s.z[i] - y) * (1.0 / s.f[at.ETA])
+        s.z[i] = y
+    s.n[at.WAITING] = 0
+
+
+@leaf
+def _play_point(code: Code, s: State, ticket: int, x: Floats) -> None:
+    z = s.z
+    for i in range(z.size):
+        x[i] = chart(code, s, i, z[i])
+
+
+@leaf
+def _play_moved(code: Code, s: State, ticket: int, x: Floats) -> None:
+    """(1 - delta / r) z + delta u, and with two points also (1 - delta / r) z - delta u."""
+    z = s.z
+    u = s.work
+    direction(s, ticket)
+    delta = radius(code, s, ticket + 1)
+    shrink = 1.0 - delta / s.f[at.INNER]
+    for i in range(z.size):
+        x[i] = chart(code, s, i, shrink * z[i] + delta * u[i])
+        if code[at.REDUCTION] == at.TWO_POINT:
+            x[z.size + i] = chart(code, s, i, shrink * z[i] - delta * u[i])
+
+
+# Write the play of a ticket to x.
+play = switch(
+    at.REDUCTION,
+    {at.FIRST_ORDER: _play_point, at.ONE_POINT: _play_moved, at.TWO_POINT: _play_moved},
+)
+
+
+@leaf
+def _from_gradient(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """The gradient itself; it is copied only where the chart scales it."""
+    if code[at.CHART] == at.SCALED:
+        for i in range(s.z.size):
+            s.work[i] = s.chart[s.z.size + i] * answer[i]
+
+
+@leaf
+def _from_value(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """(k / delta_s) (value - baseline) u_s."""
+    baseline = s.means[entry] if code[at.BASELINE] else 0.0
+    _along_direction(code, s, ticket, answer[0] - baseline)
+
+
+@leaf
+def _from_pair(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """(k / (2 delta_s)) (first - second) u_s."""
+    _along_direction(code, s, ticket, 0.5 * (answer[0] - answer[1]))
+
+
+@leaf
+def _along_direction(code: Code, s: State, ticket: int, value: float) -> None:
+    """(k / delta_s) value u_s, with smoothing and direction of the ticket's own round."""
+    direction(s, ticket)
+    factor = s.work.size / radius(code, s, ticket + 1) * value
+    for i in range(s.work.size):
+        s.work[i] *= factor
+
+
+# Write the cost vector of an answer, in the chart, to the scratch vector, unless it is the answer.
+write_cost = switch(
+    at.REDUCTION,
+    {at.FIRST_ORDER: _from_gradient, at.ONE_POINT: _from_value, at.TWO_POINT: _from_pair},
+)
+
+
+@leaf
+def answer_size(code: Code, s: State) -> int:
+    """Return how many numbers an answer has."""
+    if code[at.REDUCTION] == at.FIRST_ORDER:
+        return s.z.size
+    return 1 if code[at.REDUCTION] == at.ONE_POINT else 2
+
+
+@leaf
+def is_cost(code: Code) -> bool:
+    """Tell whether an answer is its own cost vector."""
+    return code[at.REDUCTION] == at.FIRST_ORDER and code[at.CHART] != at.SCALED
+
+
+@leaf
+def _large_gradient(code: Code, s: State, ticket: int, answer: Floats, norm: float) -> bool:
+    return 0.0 < s.f[at.LIPSCHITZ] * at.SLACK < norm
+
+
+@leaf
+def _large_value(code: Code, s: State, ticket: int, answer: Floats, norm: float) -> bool:
+    return abs(answer[0]) > s.f[at.MAGNITUDE] * at.SLACK
+
+
+@leaf
+def _large_difference(code: Code, s: State, ticket: int, answer: Floats, norm: float) -> bool:
+    """|v1 - v2| > 2 G delta, with room for the rounding of the two values."""
+    allowed = 2.0 * s.f[at.LIPSCHITZ] * radius(code, s, ticket + 1) * at.SLACK
+    rounding = (at.SLACK - 1.0) * (abs(answer[0]) + abs(answer[1]))
+    return s.f[at.LIPSCHITZ] > 0.0 and abs(answer[0] - answer[1]) > allowed + rounding
+
+
+# Whether an answer is larger than was assumed.
+is_excessive = switch(
+    at.REDUCTION,
+    {at.FIRST_ORDER: _large_gradient, at.ONE_POINT: _large_value, at.TWO_POINT: _large_difference},
+)

@@ -1,0 +1,123 @@
+"""How leaves and entries are compiled and kept on disk.
+
+Leaves are inlined and never cached. Entries are cached; numba notices an edit only in an entry's
+own file, so entries carry ``STAMP``, a digest of all kernel sources, in their closure, which is
+part of the cache key: any edited kernel, or another release, compiles anew.
+
+Nothing here allocates, so reference counting is off (``_nrt``): with it, passing views around cost
+more than the arithmetic (58 against 20 ns per event at dimension 10).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numba.extending
+
+from belated.errors import CacheWarning
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_LEAF = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def leaf(function: _Function) -> _Function:
+    """Compile a function into whatever calls it; no fastmath, so its bits never change."""
+    return cast(_Function, numba.njit(**_LEAF)(function))
+
+
+def switch(slot: int, choices: dict[int, _Function]) -> _Function:
+    """Return a leaf that calls ``choices[code[slot]]``, ``code`` being its first argument.
+
+    The codes of a composition are constants in the type of ``code``, so the choice is made while
+    compiling, and what a composition does not use is never compiled for it.
+    """
+
+    def chosen(code: tuple[int, ...], *arguments: Any) -> Any:
+        return choices[code[slot]](code, *arguments)
+
+    def choose(code: Any, *arguments: Any) -> Any:
+        value = getattr(code[slot], "literal_value", None)
+        return None if value is None else cast(Any, choices[value]).py_func
+
+    # numba asks for the constants first; asked for plain ints, there is nothing to choose.
+    numba.extending.overload(chosen, prefer_literal=True, strict=False, jit_options=_LEAF)(choose)
+    return cast(_Function, chosen)
+
+
+def _stamp() -> int:
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return int.from_bytes(digest.digest()[:7], "big")
+
+
+STAMP = _stamp()
+
+
+# What reading a torn index or code file raises.
+_TORN = (EOFError, pickle.UnpicklingError, ValueError, IndexError, KeyError, AttributeError)
+
+
+def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
+    """Compile ``function`` for one signature, from the disk cache when it is there.
+
+    Survives a truncated cache file (compiles again), a full disk and a read-only install without
+    a home (compiles every time, and says so once).
+    """
+    if numba.config.DISABLE_JIT:
+        return function
+    try:
+        return _compiled(_cached(function), signature)
+    except _TORN:
+        _forget(function)
+    except (OSError, RuntimeError) as error:
+        return _uncached(function, signature, error)
+    try:
+        return _compiled(_cached(function), signature)
+    except (*_TORN, OSError) as error:
+        return _uncached(function, signature, error)
+
+
+def _cached(function: Callable[..., Any]) -> Any:
+    return numba.njit(cache=True, **_OPTIONS)(function)
+
+
+def _uncached(
+    function: Callable[..., Any], signature: str, reason: Exception
+) -> Callable[..., Any]:
+    _say_once(getattr(reason, "strerror", None) or "no folder for it is writable")
+    return _compiled(numba.njit(**_OPTIONS)(function), signature)
+
+
+@functools.cache
+def _say_once(why: str) -> None:
+    warnings.warn(
+        f"belated compiles again in every process, as its cache cannot be kept ({why}); "
+        "set NUMBA_CACHE_DIR to a writable folder",
+        CacheWarning,
+        stacklevel=4,
+    )
+
+
+def _compiled(dispatcher: Any, signature: str) -> Callable[..., Any]:
+    dispatcher.compile(signature)
+    dispatcher.disable_compile()  # another type of argument is then converted or refused at once
+    return cast(Callable[..., Any], dispatcher)
+
+
+def _forget(function: Callable[..., Any]) -> None:
+    """Remove the cache files of one entry."""
+    folder = Path(_cached(function).stats.cache_path)
+    place = function.__qualname__.replace("<", "").replace(">", "")
+    name = f"{function.__module__.rpartition('.')[2]}.{place}-"
+    for file in folder.iterdir():
+        if file.name.startswith(name) and file.suffix in (".nbi", ".nbc"):
+            file.unlink(missing_ok=True)

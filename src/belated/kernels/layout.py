@@ -1,0 +1,90 @@
+"""Codes of the parts, and the layout of the two state arrays.
+
+A composition is a tuple ``code`` of small ints, one per slot below; the compiler sees them as
+constants. Everything else (dimension, radii, counters) is data.
+"""
+
+from __future__ import annotations
+
+# Slots of ``code``.
+REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, SKIP = range(8)
+
+# code[REDUCTION]
+FIRST_ORDER, ONE_POINT, TWO_POINT = range(3)
+# code[BASE]; with OUTSIDE a Python object takes the step.
+PFTRL, OMD, ENTROPY, OUTSIDE = range(4)
+# code[DOMAIN]; with USER_SET a Python function projects.
+BALL, BOX, SIMPLEX, L1, USER_SET = range(5)
+# code[CHART]: x = y, x = shift + y, x = shift + scale * y clipped to [low, high].
+PLAIN, SHIFTED, SCALED = range(3)
+# code[RATE]
+DELAY_ADAPTIVE, TIGHT, GRADIENT_ADAPTIVE, CURVED, CONSTANT_RATE, TABLE, NO_RATE = range(7)
+# code[SMOOTHING]
+NO_SMOOTHING, QUARTER_ROOT, CUBE_ROOT, INVERSE_ROOT, INVERSE, FIXED = range(6)
+
+# ``f``: parameters that never change, then scalars of the state, then vectors of length dim.
+SIZE = 0  # radius of the set, or floor of the simplex
+INNER = 1  # inner radius r
+DIAMETER = 2  # D; under the entropy mirror D^2 / 2 bounds the divergence
+LIPSCHITZ = 3  # G, or 0 where it is unknown
+MAGNITUDE = 4  # M
+CURVATURE = 5  # lambda
+GAIN = 6  # numerator of the step size
+NOISE = 7  # k M / G, for one-point steps
+BREADTH = 8  # factor in the smoothing schedule
+ETA = 9  # current step size; 0 before the first
+SPREAD = 10  # running float sum under the root of the step size
+LEARNED = 11  # sum of eta |c|^2 / 2
+DRIFTED = 12  # sum of eta s* |c|
+LARGEST = 13  # largest |c| so far
+VALUES = 14  # sum of the values used so far, for the baseline
+WIDTH = 15  # largest distance between two plays, in the norm that goes with LIPSCHITZ
+F_HEADER = 16  # then z, p, scratch; then shift, scale, low, high as far as the chart has them
+
+
+def padded(dim: int) -> int:
+    """Return the room that z, p and scratch take each, so that all three start on a cache line."""
+    return (dim + 7) & -8
+
+
+# ``n``: parameters, counters, table of tickets. Answers used = ARRIVED - SKIPPED - CANCELLED.
+DIM = 0
+SEED_LOW = 1
+SEED_HIGH = 2
+STRICT = 3
+HORIZON = 4  # of the smoothing; 0 for none
+STEPS = 5  # length of the table of rates ...
+RATES_AT = 6  # ... which begins here in ``f``
+MEANS_AT = 7  # where the baselines of tickets begin in ``f``
+ROUNDS = 8  # predictions issued
+ARRIVED = 9  # tickets closed, by an answer or without
+SKIPPED = 10
+CANCELLED = 11
+LATE = 12  # answers that came after their ticket was skipped
+EXCESS = 13  # answers larger than assumed
+SUM_DUAL = 14  # sum of open counts at arrivals
+MAX_DUAL = 15  # largest open count at an arrival
+MAX_DELAY = 16
+MAX_DUAL_DELAY = 17
+PATIENCE = 18  # the skipping rule's sum of open counts
+GHOSTS = 19  # skipped tickets whose answer may still come
+HEAD = 20  # entries before this one are not open
+SPARSE = 21  # entries left by the last squeeze; later ones belong to consecutive tickets ...
+OFFSET = 22  # ... ticket t having entry t + OFFSET
+CALM = 23  # before this many rounds nothing can be overdue
+WAITING = 24  # 1 while a step waits for a user's base or projection
+LAG = 25  # what such a base is told: dual delay of the newest arrival ...
+OPEN_LAGS = 26  # ... and its dual backlog
+N_HEADER = 27
+
+# Second word of a ticket's entry: arrivals before it was issued, or one of these.
+DEAD = -1
+GIVEN_UP = -2
+
+# What an event returns besides a ticket: 1 used, 0 dropped, below 0 refused with nothing changed.
+USED, DROPPED, UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL = 1, 0, -1, -2, -3, -4, -5
+
+# Costs beyond this could overflow the running sums of squares.
+HUGE = 1e100
+# Answers this close to the assumed bound are not called excessive.
+SLACK = 1.0 + 1e-9

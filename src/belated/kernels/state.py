@@ -1,0 +1,55 @@
+"""The two state arrays with their parts named.
+
+``f`` and ``n`` are all there is; the other fields are views into them, made once per entry so that
+a loop over a whole game does not slice again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.typing import Floats, Ints
+
+
+class State(NamedTuple):
+    """One learner's state, as every leaf takes it."""
+
+    f: Floats
+    """Parameters and scalars of the state; see ``layout``."""
+    n: Ints
+    """Parameters and counters; see ``layout``."""
+    z: Floats
+    """Current point of the base, in the chart."""
+    p: Floats
+    """P-FTRL's normal vector of the set at z, or the log weights of the entropy step."""
+    work: Floats
+    """Passing work; no part of the state."""
+    chart: Floats
+    """Shift, then scale, low and high, as far as the chart has them."""
+    table: Ints
+    """Two words per ticket: its number, and how many answers had arrived when it was issued."""
+    means: Floats
+    """Baseline of every ticket in the table, where one is used."""
+
+
+_padded = leaf(at.padded)
+
+
+@leaf
+def view(f: Floats, n: Ints) -> State:
+    """Name the parts of the state."""
+    k = n[at.DIM]
+    room = _padded(k)
+    z = at.F_HEADER
+    return State(
+        f,
+        n,
+        f[z : z + k],
+        f[z + room : z + room + k],
+        f[z + 2 * room : z + 2 * room + k],
+        f[z + 3 * room : n[at.RATES_AT]],
+        n[at.N_HEADER :],
+        f[n[at.MEANS_AT] :],
+    )
