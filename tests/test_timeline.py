@@ -1,0 +1,840 @@
+"""The timeline against the slow reference, the paper's statements, and every kind of input."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta, timezone
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from belated.errors import BelatedError, MissingExtra, TimelineError
+from belated.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
+from naive_timeline import (
+    Naive,
+    all_events,
+    events_of_rounds,
+    events_with_ties,
+    from_events,
+    skip_cost,
+)
+
+FIGURE_1 = ([1, 2, 3, 5, 8], [9, 6, 4, 7, 10])
+TIES: list[Ties] = ["observe-first", "predict-first"]
+ARRAYS = ["delay", "backlog", "dual_delay", "dual_backlog", "order", "rank", "events", "rows"]
+
+SMALL_SYSTEMS = [events for rounds in range(1, 6) for events in all_events(rounds)]
+Log = tuple[list[int], list[int | None]]
+
+
+@st.composite
+def logs(draw: st.DrawFn, max_size: int = 24) -> Log:
+    """Sorted integer times with many ties, zero latencies and answers that never come."""
+    gaps = draw(st.lists(st.integers(0, 2), max_size=max_size))
+    starts = np.cumsum(gaps, dtype=np.int64).tolist()
+    latencies = [draw(st.none() | st.integers(0, 6)) for _ in starts]
+    return starts, [
+        None if latency is None else start + latency
+        for start, latency in zip(starts, latencies, strict=True)
+    ]
+
+
+def random_events(seed: int, rounds: int) -> list[int]:
+    """An interval system drawn from times without ties."""
+    generator = np.random.default_rng(seed)
+    starts = np.sort(generator.random(rounds))
+    ends = starts + generator.pareto(1.0, rounds) * generator.choice([0.001, 0.05, 1.0])
+    return [int(event) for event in Timeline.from_intervals(starts, ends).events]
+
+
+SOME_SYSTEMS = SMALL_SYSTEMS + [random_events(seed, 2 + seed % 29) for seed in range(300)]
+
+
+def timeline_of(events: Sequence[int]) -> Timeline:
+    """The timeline of an event list, by giving every event its position as time."""
+    naive = from_events(events)
+    return Timeline.from_intervals(list(naive.starts), list(naive.ends))
+
+
+def assert_matches(timeline: Timeline, naive: Naive) -> None:
+    """Every array equals its literal definition."""
+    for name in ("delay", "backlog", "dual_delay", "dual_backlog", "rank"):
+        literal = [getattr(naive, name)(t) for t in naive.tickets]
+        assert getattr(timeline, name).tolist() == literal, name
+    assert timeline.order.tolist() == naive.order()
+    for n in naive.tickets:
+        assert list(timeline.partition(n)) == naive.partition(n)
+
+
+# ---- the paper ---------------------------------------------------------------------------------
+
+
+def test_figure_1_table() -> None:
+    timeline = Timeline.from_intervals(*FIGURE_1)
+    assert timeline.delay.tolist() == [4, 2, 0, 0, 0]
+    assert timeline.backlog.tolist() == [0, 1, 2, 2, 1]
+    assert timeline.dual_delay.tolist() == [3, 1, 0, 1, 1]
+    assert timeline.dual_backlog.tolist() == [1, 2, 2, 1, 0]
+    assert (timeline.rank + 1).tolist() == [4, 2, 1, 3, 5]
+    assert timeline.total_delay == 6
+
+
+def test_figure_2_table() -> None:
+    timeline = Timeline.from_intervals(*FIGURE_1)
+    order = timeline.order
+    assert timeline.delay[order].tolist() == [0, 2, 0, 4, 0]
+    assert timeline.backlog[order].tolist() == [2, 1, 2, 0, 1]
+    assert timeline.dual_delay[order].tolist() == [0, 1, 1, 3, 1]
+    assert timeline.dual_backlog[order].tolist() == [2, 2, 1, 1, 0]
+    assert (order + 1).tolist() == [3, 2, 4, 1, 5]
+    assert [[t + 1 for t in timeline.partition(n)] for n in range(5)] == [
+        [1, 2, 3],
+        [4],
+        [],
+        [5],
+        [],
+    ]
+
+
+def test_number_of_small_systems() -> None:
+    assert len(SMALL_SYSTEMS) == 1 + 3 + 15 + 105 + 945
+
+
+def test_every_small_system_matches_the_definitions() -> None:
+    for events in SMALL_SYSTEMS:
+        timeline = timeline_of(events)
+        assert timeline.events.tolist() == events
+        assert_matches(timeline, from_events(events))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_systems_match_the_definitions(seed: int) -> None:
+    events = random_events(seed, 40)
+    assert_matches(timeline_of(events), from_events(events))
+
+
+def test_theorem_3_4() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        tickets = np.arange(timeline.rounds)
+        sums = {
+            int(values.sum())
+            for values in (
+                timeline.delay,
+                timeline.backlog,
+                timeline.dual_delay,
+                timeline.dual_backlog,
+            )
+        }
+        assert sums == {timeline.total_delay}  # (a)
+        assert timeline.max_backlog == timeline.dual_backlog.max()  # (b)
+        assert timeline.max_delay <= 2 * timeline.max_dual_delay
+        assert timeline.max_dual_delay <= 2 * timeline.max_delay
+        naive = from_events(events)  # (c), both sides from their definitions
+        rank = np.array([naive.rank(t) for t in naive.tickets])
+        assert (timeline.dual_delay == timeline.backlog + rank - tickets).all()
+        assert (timeline.dual_backlog == timeline.delay + tickets - rank).all()
+
+
+def test_both_factors_in_theorem_3_4_b_are_attained() -> None:
+    ratios = {
+        timeline.max_dual_delay / timeline.max_delay
+        for timeline in map(timeline_of, SMALL_SYSTEMS)
+        if timeline.max_delay
+    }
+    assert min(ratios) == 0.5
+    assert max(ratios) == 2.0
+
+
+def test_lemma_3_2() -> None:
+    for events in SOME_SYSTEMS:
+        timeline, naive = timeline_of(events), from_events(events)
+        starts = [*naive.starts, math.inf]
+        for t in naive.tickets:
+            last = t + timeline.delay[t]
+            assert starts[last] < naive.ends[t] < starts[last + 1]
+            waiting = {s for s in naive.tickets if s < t <= s + timeline.delay[s]}
+            assert timeline.backlog[t] == len(waiting)
+
+
+def test_lemma_3_6() -> None:
+    for events in SOME_SYSTEMS:
+        timeline, naive = timeline_of(events), from_events(events)
+        ends = [-math.inf, *sorted(naive.ends)]  # ends[n] is the n-th observation, from 1
+        dual_delay = timeline.dual_delay[timeline.order]
+        dual_backlog = timeline.dual_backlog[timeline.order]
+        for n, ticket in enumerate(timeline.order, start=1):
+            last = n - dual_delay[n - 1]
+            assert ends[last - 1] < naive.starts[ticket] < ends[last]
+            lagging = {m for m in range(1, len(ends)) if m - dual_delay[m - 1] <= n < m}
+            assert dual_backlog[n - 1] == len(lagging)
+
+
+def test_steady_predictions_lag_by_the_dual_delay() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        for n, ticket in enumerate(timeline.order):
+            assert ticket in timeline.partition(n - int(timeline.dual_delay[ticket]))
+
+
+def test_fact_c_1_in_observation_order() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        order, n = timeline.order, np.arange(timeline.rounds)
+        assert (timeline.rank[order] == n).all()
+        assert (timeline.dual_backlog[order] == timeline.delay[order] + order - n).all()
+        assert (timeline.dual_delay[order] == timeline.backlog[order] + n - order).all()
+
+
+def test_fact_c_2() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        dual_delays = np.cumsum(timeline.dual_delay[timeline.order])
+        assert (dual_delays <= np.cumsum(timeline.dual_backlog[timeline.order])).all()
+
+
+def test_fact_c_3() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        assert (np.diff(timeline.backlog) <= 1).all()
+        assert (np.diff(timeline.dual_backlog[timeline.order]) >= -1).all()
+
+
+def test_fact_c_4() -> None:
+    for events in SOME_SYSTEMS:
+        timeline = timeline_of(events)
+        n = np.arange(1, timeline.rounds + 1)
+        logarithmic = timeline.max_backlog * math.log(math.e * timeline.rounds)
+        dual_backlogs = float((timeline.dual_backlog[timeline.order] / n).sum())
+        dual_delays = float((timeline.dual_delay[timeline.order] / n).sum())
+        assert dual_backlogs <= logarithmic
+        assert dual_delays <= min(logarithmic, 2 * math.sqrt(timeline.total_delay))
+
+
+# ---- rounds ------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 12), max_size=20))
+def test_from_delays_is_the_round_based_protocol(delays: list[int]) -> None:
+    timeline = Timeline.from_delays(delays)
+    rounds = range(len(delays))
+    last = len(delays) - 1
+    assert timeline.events.tolist() == events_of_rounds(delays)
+    assert timeline.delay.tolist() == [min(delays[t], last - t) for t in rounds]
+    assert timeline.backlog.tolist() == [sum(s + delays[s] >= t for s in range(t)) for t in rounds]
+    assert timeline.observed.tolist() == [t + delays[t] <= last for t in rounds]
+    assert_matches(timeline, from_events(timeline.events.tolist()))
+
+
+def test_from_delays_beyond_the_precision_of_floats() -> None:
+    timeline = Timeline.from_delays(np.full(200, 60))
+    assert timeline.order.tolist() == list(range(200))
+    assert timeline.max_backlog == 60
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8, np.int64, np.uint64])
+def test_from_delays_takes_every_integer_type(dtype: type[np.integer[Any]]) -> None:
+    largest = np.iinfo(dtype).max
+    timeline = Timeline.from_delays(np.array([largest, 0, largest], dtype=dtype))
+    assert timeline.delay.tolist() == [2, 0, 0]
+    assert timeline.observed.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("delays", "message"),
+    [
+        ([0, -1], r"Timeline.from_delays: delays\[1\] must be at least 0, got -1"),
+        ([0.5], "array of integers, got dtype float64"),
+        ([True], "array of integers, got dtype bool"),
+        ([[1, 2]], r"shape \(1, 2\)"),
+        (3, r"shape \(\)"),
+    ],
+)
+def test_from_delays_refuses(delays: npt.ArrayLike, message: str) -> None:
+    with pytest.raises(TimelineError, match=message):
+        Timeline.from_delays(delays)
+
+
+# ---- ties, never observed, unsorted ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ties", TIES)
+@given(log=logs())
+def test_ties_and_gaps(ties: Ties, log: Log) -> None:
+    timeline = Timeline.from_intervals(*log, ties=ties)
+    assert timeline.events.tolist() == events_with_ties(*log, ties)
+    assert timeline.observed.tolist() == [time is not None for time in log[1]]
+    assert_matches(timeline, from_events(timeline.events.tolist()))
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_thousands_of_small_logs(ties: Ties) -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(2000):
+        starts = np.sort(generator.integers(0, 8, generator.integers(1, 9)))
+        ends = starts + generator.geometric(0.4, len(starts)) - 1.0
+        ends[generator.random(len(starts)) < 0.1] = np.nan
+        timeline = Timeline.from_intervals(starts, ends, ties=ties)
+        known = [None if math.isnan(end) else end for end in ends.tolist()]
+        assert timeline.events.tolist() == events_with_ties(starts.tolist(), known, ties)
+        assert_matches(timeline, from_events(timeline.events.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("ties", "events"),
+    [
+        ("observe-first", [0, ~0, 1, ~1, 2, ~2, 3, ~3]),
+        ("predict-first", [0, 1, 2, ~0, ~1, 3, ~2, ~3]),
+    ],
+)
+def test_zero_latency(ties: Ties, events: list[int]) -> None:
+    timeline = Timeline.from_intervals([5, 5, 5, 6], [5, 5, 6, 6], ties=ties)
+    assert timeline.events.tolist() == events
+
+
+@pytest.mark.parametrize("ties", TIES)
+@given(log=logs(max_size=12), random=st.randoms(use_true_random=False))
+def test_unsorted_rows(ties: Ties, log: Log, random: Any) -> None:
+    rows = list(zip(*log, strict=True))
+    random.shuffle(rows)
+    shuffled = [start for start, _ in rows], [end for _, end in rows]
+    timeline = Timeline.from_intervals(*shuffled, ties=ties)
+    renumbered = sorted(range(len(rows)), key=lambda row: rows[row][0])
+    assert timeline.rows.tolist() == renumbered
+    by_ticket = [rows[row][0] for row in renumbered], [rows[row][1] for row in renumbered]
+    assert timeline == Timeline.from_intervals(*by_ticket, ties=ties)
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(0, 1e3) | st.just(math.inf))))
+def test_float_times(rows: list[tuple[float, float]]) -> None:
+    starts = sorted(start for start, _ in rows)
+    ends = [start + latency for start, (_, latency) in zip(starts, rows, strict=True)]
+    timeline = Timeline.from_intervals(np.array(starts), np.array(ends))
+    known = [None if end == math.inf else end for end in ends]
+    assert timeline.events.tolist() == events_with_ties(starts, known, "observe-first")
+
+
+def test_empty_timeline() -> None:
+    for timeline in (Timeline.from_intervals([], []), Timeline.from_delays([])):
+        assert len(timeline) == timeline.rounds == 0
+        assert timeline.max_delay == timeline.max_backlog == timeline.max_dual_delay == 0
+        assert timeline.total_delay == 0
+        assert timeline.skip_tradeoff().cost == 0.0
+        assert timeline.boundaries.tolist() == [0]
+        assert timeline.events.dtype == np.int64
+        assert "0" in timeline.summary()
+        with pytest.raises(TimelineError, match=r"Timeline\.partition"):
+            timeline.partition(0)
+
+
+# ---- inputs ------------------------------------------------------------------------------------
+
+STARTS = [datetime(2024, 5, 1, 12, minute) for minute in (0, 1, 1, 2, 5)]
+ENDS = [
+    datetime(2024, 5, 1, 12, 4),
+    datetime(2024, 5, 1, 12, 1),
+    None,
+    datetime(2024, 5, 1, 12, 5),
+    datetime(2024, 5, 1, 12, 9, 30),
+]
+MINUTES = ([0, 1, 1, 2, 5], [4, 1, None, 5, 9.5])
+PARIS = "Europe/Paris"
+
+
+def unit(values: Sequence[datetime | None], name: str) -> npt.NDArray[Any]:
+    """As datetime64 of a unit."""
+    return np.array(values, dtype="datetime64[us]").astype(f"datetime64[{name}]")
+
+
+def with_zone(values: Sequence[datetime | None], hours: int) -> list[datetime | None]:
+    """The same instants, as seen in a zone that many hours east."""
+    zone = timezone(timedelta(hours=hours))
+    return [None if v is None else v.replace(tzinfo=UTC).astimezone(zone) for v in values]
+
+
+CALENDAR: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "datetime lists": lambda: (STARTS, ENDS),
+    "tuples": lambda: (tuple(STARTS), tuple(ENDS)),
+    "datetime64[us]": lambda: (unit(STARTS, "us"), unit(ENDS, "us")),
+    "two units": lambda: (unit(STARTS, "m"), unit(ENDS, "ns")),
+    "two other units": lambda: (unit(STARTS, "ns"), unit(ENDS, "s")),
+    "list of datetime64": lambda: (list(unit(STARTS, "s")), list(unit(ENDS, "ms"))),
+    "list of mixed datetime64": lambda: (
+        list(unit(STARTS, "s")),
+        [*unit(ENDS[:2], "ms"), *ENDS[2:]],
+    ),
+    "masked objects": lambda: (
+        STARTS,
+        np.ma.masked_array(np.array([*ENDS[:2], STARTS[0], *ENDS[3:]]), mask=np.arange(5) == 2),
+    ),
+    "object array": lambda: (np.array(STARTS, dtype=object), np.array(ENDS, dtype=object)),
+    "pandas": lambda: (pd.Series(STARTS), pd.Series(ENDS)),
+    "pandas other index": lambda: (pd.Series(STARTS, index=[4, 3, 2, 1, 0]), pd.Series(ENDS)),
+    "DatetimeIndex": lambda: (pd.DatetimeIndex(STARTS), pd.DatetimeIndex(ENDS)),
+    "timestamps": lambda: (list(pd.Series(STARTS)), list(pd.Series(ENDS))),
+    "pandas objects": lambda: (pd.Series(STARTS, dtype=object), pd.Series(ENDS, dtype=object)),
+    "polars": lambda: (pl.Series(STARTS), pl.Series(ENDS)),
+    "polars ms": lambda: (pl.Series(STARTS).dt.cast_time_unit("ms"), pl.Series(ENDS)),
+    "polars and list": lambda: (pl.Series(STARTS), ENDS),
+    "aware lists": lambda: (with_zone(STARTS, 2), with_zone(ENDS, -7)),
+    "aware timestamps": lambda: (
+        list(pd.Series(STARTS).dt.tz_localize("UTC").dt.tz_convert(PARIS)),
+        with_zone(ENDS, 5),
+    ),
+    "aware pandas": lambda: (
+        pd.Series(STARTS).dt.tz_localize("UTC").dt.tz_convert(PARIS),
+        pd.DatetimeIndex(ENDS).tz_localize("UTC").tz_convert("Asia/Tokyo"),
+    ),
+    "aware polars": lambda: (
+        pl.Series(STARTS).dt.replace_time_zone("UTC").dt.convert_time_zone(PARIS),
+        pl.Series(ENDS).dt.replace_time_zone("UTC"),
+    ),
+}
+
+NUMBERS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "lists": lambda: MINUTES,
+    "ranges": lambda: (iter(MINUTES[0]), (end for end in MINUTES[1])),
+    "nan": lambda: (MINUTES[0], [4, 1, math.nan, 5, 9.5]),
+    "infinity": lambda: (MINUTES[0], [4, 1, math.inf, 5, 9.5]),
+    "arrays": lambda: (np.array(MINUTES[0]), np.array([4, 1, np.nan, 5, 9.5])),
+    "float32": lambda: (np.array(MINUTES[0], np.float32), np.array([4, 1, np.inf, 5, 9.5])),
+    "small integers": lambda: (
+        np.array(MINUTES[0], np.uint8),
+        np.ma.masked_array(
+            np.array([4, 1, 0, 5, 9], np.int16), mask=[False, False, True, False, False]
+        ),
+    ),
+    "strided": lambda: (np.repeat(MINUTES[0], 2)[::2], MINUTES[1]),
+    "integers as floats": lambda: (MINUTES[0], np.array([4, 1, np.nan, 5, 9])),
+    "pandas": lambda: (pd.Series(MINUTES[0]), pd.Series(MINUTES[1])),
+    "pandas nullable": lambda: (
+        pd.Series(MINUTES[0], dtype="Int64"),
+        pd.Series([4, 1, None, 5, 9], dtype="Int64"),
+    ),
+    "pandas nullable floats": lambda: (
+        pd.Series(MINUTES[0], dtype="Float64"),
+        pd.Series(MINUTES[1], dtype="Float64"),
+    ),
+    "pandas NA": lambda: (MINUTES[0], [4, 1, pd.NA, 5, pd.Series([9])[0]]),
+    "polars": lambda: (pl.Series(MINUTES[0]), pl.Series([4, 1, None, 5, 9])),
+    "polars floats": lambda: (
+        pl.Series([0.0, 1.0, 1.0, 2.0, 5.0]),
+        pl.Series([4.0, 1.0, None, 5.0, 9.5]),
+    ),
+}
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("make", [*CALENDAR.values(), *NUMBERS.values()], ids=[*CALENDAR, *NUMBERS])
+def test_inputs_agree(make: Callable[[], tuple[Any, Any]], ties: Ties) -> None:
+    expected = events_with_ties(*MINUTES, ties)
+    timeline = Timeline.from_intervals(*make(), ties=ties)
+    assert timeline.events.tolist() == expected
+    assert timeline.observed.tolist() == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "observed_at",
+    [
+        [None, None],
+        [math.nan, math.inf],
+        np.full(2, np.nan),
+        np.full(2, "NaT", dtype="datetime64[s]"),
+        pl.Series([None, None]),
+        pd.Series([None, None]),
+        pd.Series([pd.NaT, pd.NaT]).dt.tz_localize("UTC"),
+    ],
+)
+@pytest.mark.parametrize("predicted_at", [[1, 2], [1.5, 2.5], STARTS[:2], with_zone(STARTS[:2], 3)])
+def test_nothing_observed(predicted_at: Any, observed_at: Any) -> None:
+    timeline = Timeline.from_intervals(predicted_at, observed_at)
+    assert timeline.events.tolist() == [0, 1, ~0, ~1]
+    assert not timeline.observed.any()
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series])
+def test_large_integers_are_exact(kind: Callable[[list[int]], Any]) -> None:
+    base = 2**62
+    assert float(base) == float(base + 1)
+    timeline = Timeline.from_intervals(kind([base, base + 2]), kind([base + 3, base + 3]))
+    assert timeline.delay.tolist() == [1, 0]
+    assert (
+        Timeline.from_intervals(kind([base, base + 1]), kind([base + 1, base + 2])).total_delay == 0
+    )
+
+
+def test_large_integers_with_gaps_are_exact() -> None:
+    base = 2**62
+    starts, ends = [base, base + 1, base + 2], [base + 1, None, base + 3]
+    expected = [0, ~0, 1, 2, ~2, ~1]
+    for make in (list, pl.Series, lambda values: pd.Series(values, dtype="Int64")):
+        assert Timeline.from_intervals(starts, make(ends)).events.tolist() == expected
+
+
+def test_nanoseconds_are_exact() -> None:
+    starts = pd.to_datetime([1, 2], unit="ns")
+    ends = [pd.Timestamp(2, unit="ns"), pd.Timestamp(3, unit="ns")]
+    assert Timeline.from_intervals(starts, ends).events.tolist() == [0, ~0, 1, ~1]
+
+
+def test_dates() -> None:
+    starts, ends = [date(2024, 1, 1), date(2024, 1, 3)], [date(2024, 1, 2), None]
+    for make in (list, pl.Series):
+        assert Timeline.from_intervals(make(starts), make(ends)).events.tolist() == [0, ~0, 1, ~1]
+
+
+def test_times_before_the_epoch() -> None:
+    assert Timeline.from_intervals([-5, -3], [-4, -1]).events.tolist() == [0, ~0, 1, ~1]
+
+
+AWARE = pd.Series(STARTS).dt.tz_localize("UTC")
+NS_LIMIT = np.array(["3000-01-01"], dtype="datetime64[s]")
+NS_ZERO = np.array(["2000-01-01"], dtype="datetime64[ns]")
+
+
+@pytest.mark.parametrize(
+    ("predicted_at", "observed_at", "message"),
+    [
+        ([5.0], [3.0], r"Timeline: observed_at\[0\] is before predicted_at\[0\] \(3.0 < 5.0\)"),
+        ([1, 5, 2], [2, 6, 1], r"observed_at\[2\] is before predicted_at\[2\] \(1 < 2\)"),
+        ([1.0], [-math.inf], r"observed_at\[0\] is before predicted_at\[0\] \(-inf < 1.0\)"),
+        (STARTS[1:2], STARTS[:1], r"\(2024-05-01T12:00:00.000000 < 2024-05-01T12:01:00.000000\)"),
+        ([1, None], [2, 3], r"Timeline: predicted_at\[1\] is missing or infinite"),
+        ([1.0, math.nan], [2, 3], r"predicted_at\[1\] is missing or infinite"),
+        ([math.inf], [None], r"predicted_at\[0\] is missing or infinite"),
+        ([-math.inf], [None], r"predicted_at\[0\] is missing or infinite"),
+        (np.array([-math.inf]), [1.0], r"predicted_at\[0\] is missing or infinite"),
+        ([1, 2], [3], "predicted_at has 2 rows and observed_at has 1"),
+        ([1], STARTS[:1], "observed_at holds datetimes and the other times are numbers"),
+        (STARTS[:1], [1], "observed_at holds numbers and the other times are datetimes"),
+        (AWARE, STARTS, "observed_at holds datetimes without a time zone and .* are with one"),
+        (STARTS, AWARE, "observed_at holds datetimes with a time zone and .* are without one"),
+        ([STARTS[0], AWARE[0]], [None, None], "mixes datetimes with and without a time zone"),
+        ([2**60 + 1], [2.0**61 + 0.5, 1.5][1:], r"predicted_at\[0\] = 1152921504606846977 cannot"),
+        ([2**60 + 1, 1.5], [None, None], "mixes floats with the integer 1152921504606846977"),
+        ([2**64], [None], "must hold only numbers below 2\\*\\*63"),
+        ([2**63], [None], "has dtype uint64"),
+        (NS_ZERO, NS_LIMIT, r"3000-01-01T00:00:00 cannot be kept exactly as datetime64\[ns\]"),
+        ([*NS_LIMIT, *NS_ZERO], [None, None], r"holds 3000-01-01T00:00:00, which is out of range"),
+        (["2024-05-01"], [None], "found str"),
+        (np.array(["2024-05-01"]), [None], "has dtype <U10, which is no time"),
+        ([STARTS[0], 3], [None, None], "found datetime, int"),
+        (np.array([True]), [None], "has dtype bool"),
+        (np.array([1], dtype=np.longdouble), [None], "floats of at most 64 bits"),
+        (np.zeros((2, 2)), [None, None], r"must have one dimension, got shape \(2, 2\)"),
+        ([[1, 2]], [None], "found list"),
+        (7, [None], "must be a column of times, got 7"),
+        (np.array([1], dtype="m8[s]"), [None], "which is no time"),
+        (pd.DataFrame({"a": [1]}), [None], "must have one dimension"),
+        (pl.Series(["a"], dtype=pl.Categorical), [None], "found str"),
+        (pl.Series([timedelta(1)]), [None], "found timedelta"),
+        (pd.Series(["a"]), [None], "found str"),
+    ],
+)
+def test_refused_intervals(predicted_at: Any, observed_at: Any, message: str) -> None:
+    with pytest.raises(TimelineError, match=message):
+        Timeline.from_intervals(predicted_at, observed_at)
+
+
+@pytest.mark.parametrize(
+    "call", [Timeline.from_intervals, lambda a, b, ties: Timeline.chunks([], ties)]
+)
+def test_unknown_ties(call: Callable[..., object]) -> None:
+    with pytest.raises(TimelineError, match="'observe-first' or 'predict-first', got 'later'"):
+        call([1], [2], ties="later")
+
+
+def test_inputs_stay_as_they_are() -> None:
+    starts, ends = np.array([1.0, 2.0]), np.array([3.0, np.nan])
+    timeline = Timeline.from_intervals(starts, ends)
+    starts[0], ends[0] = 9.0, 9.0
+    assert timeline == Timeline.from_intervals([1.0, 2.0], [3.0, None])
+    delays = np.array([1, 0])
+    assert Timeline.from_delays(delays).total_delay == 1
+    delays[0] = 0
+
+
+# ---- chunks ------------------------------------------------------------------------------------
+
+
+def split(columns: tuple[Any, Any], cuts: Sequence[int]) -> list[tuple[Any, Any]]:
+    """Cut both columns at the same rows."""
+    edges = [0, *sorted(cuts), len(columns[0])]
+    return [(columns[0][a:b], columns[1][a:b]) for a, b in pairwise(edges)]
+
+
+def assert_chunks_match(timeline: Timeline, chunks: list[Arrivals]) -> None:
+    """The stretches are the timeline's arrays in the order of arrival."""
+    assert all(len(stretch) for stretch in chunks)
+    names = {"ticket": timeline.order} | {
+        name: getattr(timeline, name)[timeline.order]
+        for name in ("delay", "backlog", "dual_delay", "dual_backlog", "observed")
+    }
+    for name, expected in names.items():
+        found = [value for stretch in chunks for value in getattr(stretch, name).tolist()]
+        assert found == expected.tolist(), name
+
+
+@pytest.mark.parametrize("ties", TIES)
+@given(log=logs(), cuts=st.data())
+def test_chunks_are_the_timeline(ties: Ties, log: Log, cuts: st.DataObject) -> None:
+    places = cuts.draw(st.lists(st.integers(0, len(log[0])), max_size=6))
+    chunks = list(Timeline.chunks(split(log, places), ties))
+    assert_chunks_match(Timeline.from_intervals(*log, ties=ties), chunks)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("size", [1, 7, 100, 1000])
+def test_chunks_of_one_log(ties: Ties, size: int) -> None:
+    generator = np.random.default_rng(size)
+    starts = np.cumsum(generator.integers(0, 3, 1000))
+    ends = starts + generator.geometric(0.05, 1000) - 1.0
+    ends[generator.random(1000) < 0.03] = np.nan
+    chunks = list(Timeline.chunks(split((starts, ends), range(size, 1000, size)), ties))
+    assert_chunks_match(Timeline.from_intervals(starts, ends, ties=ties), chunks)
+
+
+def test_chunks_of_datetimes_in_several_units() -> None:
+    seconds = np.array([0, 10, 20, 30], dtype="datetime64[s]")
+    latency = np.array([15_000, 1_000, 11_000, 0], dtype="timedelta64[ms]")
+    blocks = [
+        (seconds[:2], seconds[:2] + latency[:2]),
+        (seconds[2:].astype("datetime64[us]"), seconds[2:] + latency[2:]),
+    ]
+    chunks = list(Timeline.chunks(blocks))
+    assert_chunks_match(Timeline.from_intervals(seconds, seconds + latency), chunks)
+
+
+def test_chunks_yield_as_soon_as_final() -> None:
+    read = 0
+
+    def blocks() -> Any:
+        nonlocal read
+        for start in range(0, 100, 10):
+            read += 1
+            times = np.arange(start, start + 10)
+            yield times, times + 0.5
+
+    first = next(Timeline.chunks(blocks()))
+    assert read == 1
+    assert first.ticket.tolist() == list(range(9))
+
+
+def test_chunks_arrays_are_read_only() -> None:
+    (stretch,) = Timeline.chunks([([1, 2], [3, 4])])
+    for name in ("ticket", "delay", "backlog", "dual_delay", "dual_backlog", "observed"):
+        assert not getattr(stretch, name).flags.writeable
+    assert stretch.delay.dtype == stretch.dual_delay.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        (
+            [([1, 5], [2, 6]), ([4], [9])],
+            r"Timeline.chunks: block 1: predicted_at\[0\] is before .* \(4 < 5\).*sort the log",
+        ),
+        ([([2, 1], [2, 6])], r"block 0: predicted_at\[1\] is before .* \(1 < 2\)"),
+        ([([1], [2]), ([3], [2])], r"block 1: observed_at\[0\] is before predicted_at\[0\]"),
+        (
+            [([1], [2]), ([3], [4.5])],
+            r"block 1: observed_at\[0\] = 4.5 cannot be kept exactly as int64",
+        ),
+        ([([1], [2]), (STARTS[:1], [None])], "block 1: predicted_at holds datetimes"),
+        ([(STARTS[:1], [None]), (AWARE[1:], [None] * 4)], "block 1: .* with a time zone"),
+    ],
+)
+def test_refused_chunks(blocks: list[tuple[Any, Any]], message: str) -> None:
+    with pytest.raises(TimelineError, match=message):
+        list(Timeline.chunks(blocks))
+
+
+# ---- skipping ----------------------------------------------------------------------------------
+
+
+def test_skip_tradeoff_is_the_minimum_over_all_sets() -> None:
+    for events in SMALL_SYSTEMS + [random_events(seed, 6) for seed in range(100)]:
+        timeline = timeline_of(events)
+        tradeoff = timeline.skip_tradeoff()
+        assert tradeoff.cost == pytest.approx(skip_cost(timeline.delay.tolist()), rel=1e-14)
+        assert tradeoff.cost == tradeoff.curve.min() == tradeoff.curve[tradeoff.skipped]
+
+
+@given(st.lists(st.integers(0, 60), max_size=60))
+def test_skip_tradeoff_threshold_selects_the_set(delays: list[int]) -> None:
+    timeline = Timeline.from_delays(delays)
+    tradeoff = timeline.skip_tradeoff()
+    skipped = timeline.delay > tradeoff.threshold
+    assert int(skipped.sum()) == tradeoff.skipped
+    kept = int(timeline.delay[~skipped].sum())
+    assert tradeoff.cost == tradeoff.skipped + math.sqrt(kept)
+    assert len(tradeoff.curve) == timeline.rounds + 1
+    assert tradeoff.curve[0] == math.sqrt(timeline.total_delay)
+    assert tradeoff.curve[-1] == timeline.rounds
+    assert not tradeoff.curve.flags.writeable
+
+
+def test_skip_tradeoff_of_the_motivating_example() -> None:
+    rounds, lost = 10_000, 100
+    timeline = Timeline.from_delays(np.where(np.arange(rounds) < lost, rounds, 1))
+    tradeoff = timeline.skip_tradeoff()
+    assert tradeoff.skipped == lost
+    assert tradeoff.threshold == 1
+    assert round(math.sqrt(timeline.total_delay)) == 1002
+    assert round(tradeoff.cost) == 199
+
+
+# ---- values, copies, text, figures -------------------------------------------------------------
+
+
+def test_arrays_are_read_only_int64() -> None:
+    timeline = Timeline.from_intervals([2, 1, 3], [5, None, 4])
+    for name in [*ARRAYS, "boundaries"]:
+        array = getattr(timeline, name)
+        assert array.dtype == np.int64, name
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert timeline.observed.dtype == np.bool_
+    assert not timeline.observed.flags.writeable
+    with pytest.raises(AttributeError):
+        timeline.order = timeline.rank  # type: ignore[misc]
+
+
+def test_scalars_are_python_integers() -> None:
+    timeline = Timeline.from_intervals(*FIGURE_1)
+    scalars = [
+        timeline.rounds,
+        timeline.total_delay,
+        timeline.max_delay,
+        timeline.max_backlog,
+        timeline.max_dual_delay,
+    ]
+    assert scalars == [5, 6, 4, 2, 3]
+    assert {type(value) for value in scalars} == {int}
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copies_are_equal_and_read_only(make: Callable[[Timeline], Timeline]) -> None:
+    timeline = Timeline.from_intervals([2, 1, 3], [5, None, 4])
+    twin = make(timeline)
+    assert twin == timeline
+    assert hash(twin) == hash(timeline)
+    assert twin.rows.tolist() == timeline.rows.tolist()
+    assert not any(getattr(twin, name).flags.writeable for name in ARRAYS)
+
+
+def test_equality() -> None:
+    timeline = Timeline.from_delays([1, 0])
+    assert timeline == Timeline.from_intervals([0, 2], [3, 4])
+    assert timeline != Timeline.from_delays([0, 0])
+    assert timeline != Timeline.from_delays([0, 0, 0])
+    last_never = Timeline.from_delays([0, 1])
+    assert last_never.events.tolist() == Timeline.from_delays([0, 0]).events.tolist()
+    assert last_never != Timeline.from_delays([0, 0])
+    assert timeline != "timeline"
+
+
+def test_text() -> None:
+    timeline = Timeline.from_delays([6, 0, 0, 0])
+    assert repr(timeline) == (
+        "Timeline(4 rounds, 3 answered, total_delay=3, max_delay=3, max_backlog=1)"
+    )
+    summary = timeline.summary()
+    html = timeline._repr_html_()
+    for text in ("3 (75.0%), never 1", "mean 0.75, median 0, p90 3, max 3", "skip 1 round (delay"):
+        assert text in summary
+        assert text in html
+    assert "best to skip nothing" in Timeline.from_delays([1, 0]).summary()
+
+
+@pytest.mark.parametrize("bad", [-1, 5])
+def test_partition_out_of_range(bad: int) -> None:
+    with pytest.raises(BelatedError, match=rf"n must be in 0..4, got {bad}"):
+        Timeline.from_intervals(*FIGURE_1).partition(bad)
+
+
+def markers(figure: Any) -> dict[tuple[str, bool], int]:
+    """How many marks of each shape a figure holds, filled and open."""
+    found: dict[tuple[str, bool], int] = {}
+    for line in figure.axes[0].lines:
+        if line.get_marker() in "ov^>":
+            key = (line.get_marker(), line.get_markerfacecolor() != "white")
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+def test_small_plot_shows_every_event() -> None:
+    figure = Timeline.from_intervals(*FIGURE_1).plot()
+    figure.canvas.draw()
+    # Each dot is on its interval and on the axis; six triangles of each kind, as in Figure 1.
+    dots = {("o", True): 10, ("o", False): 10}
+    assert markers(figure) == dots | {("v", True): 6, ("^", False): 6}
+    text = {label.get_text() for label in figure.axes[0].texts}
+    assert {"$I_{0}$", "$l_{4}$", "$r_{2}$", "round 3"} <= text
+
+
+def test_small_plot_of_unanswered_tickets() -> None:
+    figure = Timeline.from_intervals([1, 2, 3], [None, 4, None]).plot()
+    figure.canvas.draw()
+    assert markers(figure)[">", True] == 2
+
+
+def test_small_plot_in_the_middle_of_a_log() -> None:
+    figure = Timeline.from_delays([2] * 50).plot(20, 24)
+    figure.canvas.draw()
+    assert markers(figure)["v", True] == 8
+    text = {label.get_text() for label in figure.axes[0].texts}
+    assert "$I_{20}$" in text
+    assert "$I_{24}$" not in text
+
+
+def test_large_plot_shows_intervals() -> None:
+    timeline = Timeline.from_delays(np.arange(2000) % 17)
+    figure = timeline.plot(100, 160)
+    figure.canvas.draw()
+    lost, kept = (collection.get_paths() for collection in figure.axes[0].collections)
+    assert (len(lost), len(kept)) == (0, 60)
+    assert len(timeline.plot().axes[0].collections[1].get_paths()) == MOST_DRAWN
+
+
+def test_plot_on_given_axes_leaves_pyplot_alone() -> None:
+    script = (
+        "import sys; from matplotlib.figure import Figure; from belated.timeline import Timeline\n"
+        "assert not {'numba', 'pandas', 'polars', 'scipy'} & set(sys.modules)\n"
+        "ax = Figure().add_subplot()\n"
+        "assert Timeline.from_delays([2, 0, 1]).plot(ax=ax) is ax.figure\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+def test_import_is_light() -> None:
+    script = (
+        "import sys; import belated.timeline\n"
+        "assert not {'numba', 'pandas', 'polars', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 3), (3, 3), (0, 6), (5, None)])
+def test_plot_refuses_a_window(start: int, stop: int | None) -> None:
+    with pytest.raises(TimelineError, match=rf"Timeline.plot: the window .* got start={start}"):
+        Timeline.from_intervals(*FIGURE_1).plot(start, stop)
+
+
+def test_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"Timeline\.plot needs matplotlib.*report"):
+        Timeline.from_delays([0]).plot()
