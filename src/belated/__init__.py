@@ -1,0 +1,98 @@
+"""Online learning when the answers come late.
+
+Specs say what to run and cost nothing to import; ``Learner``, ``Timeline`` and ``bounds`` are
+loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from belated import errors, rates, smoothing
+from belated._version import __version__
+from belated.domains import Ball, Box, ConvexSet, L1Ball, Simplex
+from belated.errors import (
+    AlreadyObserved,
+    BadFeedback,
+    BelatedError,
+    MissingExtra,
+    SnapshotError,
+    SpecError,
+    TimelineError,
+    UnknownTicket,
+)
+from belated.learners import OMD, PFTRL
+from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
+from belated.spec import from_json
+
+if TYPE_CHECKING:
+    from belated import bounds, delays
+    from belated.counters import Counters
+    from belated.live import Certificate, Decision, Learner, Report
+    from belated.problem import Problem
+    from belated.timeline import Timeline
+
+_LAZY = {
+    "Certificate": "live",
+    "Counters": "counters",
+    "Decision": "live",
+    "Learner": "live",
+    "Problem": "problem",
+    "Report": "live",
+    "Timeline": "timeline",
+    "bounds": "",
+    "delays": "",
+}
+
+__all__ = [
+    "OMD",
+    "PFTRL",
+    "AlreadyObserved",
+    "BadFeedback",
+    "Ball",
+    "BelatedError",
+    "Box",
+    "Certificate",
+    "ConvexSet",
+    "Counters",
+    "Decision",
+    "FirstOrder",
+    "FullInformation",
+    "L1Ball",
+    "Learner",
+    "MissingExtra",
+    "OnePoint",
+    "Problem",
+    "Report",
+    "Simplex",
+    "Skip",
+    "SnapshotError",
+    "SpecError",
+    "Timeline",
+    "TimelineError",
+    "TwoPoint",
+    "UnknownTicket",
+    "__version__",
+    "bounds",
+    "delays",
+    "errors",
+    "from_json",
+    "rates",
+    "smoothing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load an engine when it is first named."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'belated' has no attribute {name!r}")
+    module = importlib.import_module(f"belated.{_LAZY[name] or name}")
+    value = getattr(module, name) if _LAZY[name] else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)

@@ -1,0 +1,186 @@
+"""What a learner says about itself: counts, delays, rate, and a certificate of its regret."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from belated.kernels import layout as at
+from belated.kernels.tickets import max_backlog, total_delay
+from belated.program import Floats, Ints, Program, entries_of
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An upper bound on the regret so far, against any fixed play, from the observed numbers.
+
+    With G = lipschitz, D = diameter, eta_n the rates and s*_n the open tickets at the n-th arrival
+    (Theorems 4.1 and 5.2):
+
+    * ``learning`` = D^2 / (2 eta_N) + sum eta_n |c_n|^2 / 2
+      (without the first term under a strongly convex rate);
+    * ``delay`` = G sum eta_n s*_n |c_n| (3 G under a strongly convex rate);
+    * ``unanswered`` = G D for every ticket that is open, skipped or cancelled.
+    """
+
+    learning: float
+    delay: float
+    unanswered: float
+
+    @property
+    def total(self) -> float:
+        """The bound itself."""
+        return self.learning + self.delay + self.unanswered
+
+
+@dataclass(frozen=True)
+class Report:
+    """Counts and delays so far, the current rate, and the certificate or why there is none.
+
+    Delays are those that the learner inside saw: a skipped ticket closes when it is skipped.
+    ``total_delay`` and ``max_delay`` count open tickets up to now.
+    """
+
+    rounds: int
+    observed: int
+    open: int
+    skipped: int
+    cancelled: int
+    late: int
+    excess: int
+    total_delay: int
+    max_delay: int
+    max_backlog: int
+    max_dual_delay: int
+    rate: float | None
+    certificate: Certificate | None
+    certificate_note: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        data = dataclasses.asdict(self)
+        if self.certificate is not None:
+            data["certificate"]["total"] = self.certificate.total
+        return data
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        rate = "none yet" if self.rate is None else f"{self.rate:.4g}"
+        lines = [
+            f"rounds        {self.rounds:>10,}",
+            f"observed      {self.observed:>10,}   open {self.open:,}, skipped {self.skipped:,}, "
+            f"cancelled {self.cancelled:,}, late {self.late:,}",
+            f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
+            f"largest backlog {self.max_backlog:,}",
+            f"rate          {rate:>10}",
+        ]
+        if self.excess:
+            lines.append(f"excess        {self.excess:>10,}   answers larger than assumed")
+        if self.certificate is not None:
+            c = self.certificate
+            lines.append(
+                f"certificate   {c.total:>10,.4g}   learning {c.learning:,.4g} + delay "
+                f"{c.delay:,.4g} + unanswered {c.unanswered:,.4g}"
+            )
+        if self.certificate_note:
+            lines.append(f"              {self.certificate_note}")
+        return "\n".join(lines)
+
+
+def report_of(program: Program, f: Floats, n: Ints) -> Report:
+    """Read the report off the arrays of a learner."""
+    count = {name: int(n[slot]) for name, slot in _COUNTS.items()}
+    is_open = int(n[at.ROUNDS] - n[at.ARRIVED])
+    certificate, note = _certificate(program, f, n)
+    return Report(
+        **count,
+        observed=int(n[at.ARRIVED] - n[at.SKIPPED] - n[at.CANCELLED]),
+        open=is_open,
+        total_delay=total_delay(n),
+        max_backlog=max_backlog(n),
+        max_delay=max(int(n[at.MAX_DELAY]), _oldest_age(n) if is_open else 0),
+        rate=float(f[at.ETA]) or None,
+        certificate=certificate,
+        certificate_note=note,
+    )
+
+
+_COUNTS = {
+    "rounds": at.ROUNDS,
+    "skipped": at.SKIPPED,
+    "cancelled": at.CANCELLED,
+    "late": at.LATE,
+    "excess": at.EXCESS,
+    "max_dual_delay": at.MAX_DUAL_DELAY,
+}
+
+
+def _oldest_age(n: Ints) -> int:
+    """Return how many predictions came after the oldest open ticket."""
+    entries = entries_of(n)
+    oldest = entries[np.argmax(entries[:, 1] >= 0), 0]
+    return int(n[at.ROUNDS] - oldest) - 1
+
+
+def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | None, str]:
+    """Return the certificate, or None and the reason."""
+    code = program.code
+    if code[at.REDUCTION] == at.ONE_POINT:
+        return None, (
+            "no certificate: the one-point guarantee holds in expectation and is vacuous at "
+            "ordinary horizons; see Problem.bound"
+        )
+    if code[at.REDUCTION] == at.TWO_POINT:
+        return (
+            None,
+            "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
+        )
+    if code[at.BASE] == at.OUTSIDE:
+        return None, "no certificate: the base is a user's own"
+    lipschitz, note = _lipschitz(f, n)
+    if lipschitz == 0.0:
+        return (
+            None,
+            "no certificate: no bound on the gradients is known; give lipschitz to the rate",
+        )
+    certificate = _theorem(f, n, code[at.RATE] == at.CURVED, lipschitz)
+    trivial = lipschitz * float(f[at.WIDTH]) * int(n[at.ROUNDS])
+    if certificate is None or certificate.total >= trivial:
+        return None, (
+            f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
+        )
+    return certificate, note
+
+
+def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
+    """Return the gradient bound to certify with, and what to say about it."""
+    told, largest = float(f[at.LIPSCHITZ]), float(f[at.LARGEST])
+    if told == 0.0:
+        return largest, "lipschitz was not given: the largest gradient seen stands in for it"
+    if n[at.EXCESS]:
+        return max(told, largest), (
+            f"{int(n[at.EXCESS])} gradients exceeded lipschitz: the largest one stands in for it"
+        )
+    return told, ""
+
+
+def _theorem(f: Floats, n: Ints, curved: bool, lipschitz: float) -> Certificate | None:
+    """Theorem 4.1 with the observed numbers, inside Theorem 5.2."""
+    diameter, rate = float(f[at.DIAMETER]), float(f[at.ETA])
+    if rate == 0.0:
+        return None
+    start = 0.0 if curved else diameter**2 / (2.0 * rate)
+    unanswered = int(n[at.ROUNDS] - n[at.ARRIVED] + n[at.SKIPPED] + n[at.CANCELLED])
+    return Certificate(
+        learning=start + float(f[at.LEARNED]),
+        delay=(3.0 if curved else 1.0) * lipschitz * float(f[at.DRIFTED]),
+        unanswered=lipschitz * float(f[at.WIDTH]) * unanswered,
+    )

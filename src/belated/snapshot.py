@@ -1,0 +1,138 @@
+"""Snapshots: a learner as one self-describing, versioned, checksummed blob.
+
+Layout: 8 bytes of magic, format number (2 bytes), length of the header (4 bytes), the header as
+JSON, the arrays as little-endian bytes, 16 bytes of BLAKE2b over all that. The table of tickets is
+written without gaps, so equal learners give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated._version import __version__
+from belated.errors import SnapshotError
+from belated.kernels import layout as at
+from belated.program import FEWEST, Floats, Ints, aligned, entries_of, resized
+
+FORMAT = 1
+"""Number of the format. It changes with the layout of the arrays, and only then."""
+
+_MAGIC = b"belated\x00"
+_PREFIX = struct.Struct("<8sHI")
+_DIGEST = 16
+
+
+class Content(NamedTuple):
+    """What a snapshot holds."""
+
+    spec: str | None
+    """The spec as JSON; None when it contains Python objects."""
+    code: tuple[int, ...]
+    f: Floats
+    n: Ints
+    base: bytes | None
+    """What a user's base saved of itself."""
+
+
+def pack(content: Content) -> bytes:
+    """Return the blob."""
+    f, n, tickets, means = _without_gaps(content)
+    header = {
+        "belated": __version__,
+        "spec": content.spec,
+        "code": content.code,
+        "lengths": [f.size, len(tickets), means.size],
+        "base": None if content.base is None else content.base.hex(),
+    }
+    text = json.dumps(header).encode()
+    arrays = (
+        f.astype("<f8").tobytes(),
+        n.astype("<i8").tobytes(),
+        tickets.astype("<i8").tobytes(),
+        means.astype("<f8").tobytes(),
+    )
+    body = b"".join((_PREFIX.pack(_MAGIC, FORMAT, len(text)), text, *arrays))
+    return body + _digest(body)
+
+
+def unpack(blob: bytes) -> Content:
+    """Read a blob, or say what is wrong with it."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
+    header, rest = _checked(bytes(blob))
+    floats, tickets, means = header["lengths"]
+    sizes = [8 * floats, 8 * at.N_HEADER, 16 * tickets, 8 * means]
+    if sum(sizes) != len(rest):
+        raise SnapshotError("restore: the arrays do not have the sizes that the header gives")
+    cuts = np.cumsum([0, *sizes])
+    parts = [rest[a:b] for a, b in pairwise(cuts)]
+    code = tuple(header["code"])
+    f = np.concatenate([np.frombuffer(parts[0], "<f8"), np.frombuffer(parts[3], "<f8")])
+    n = np.frombuffer(parts[1] + parts[2], "<i8")
+    capacity = max(FEWEST, 1 << (2 * tickets).bit_length())
+    f, n = resized(code, f.astype(np.float64), n.astype(np.int64), capacity)
+    base = None if header["base"] is None else bytes.fromhex(header["base"])
+    return Content(header["spec"], code, aligned(f), n, base)
+
+
+def _without_gaps(content: Content) -> tuple[Floats, Ints, Ints, Floats]:
+    """Return vectors, counters, tickets and baselines, free of accidents.
+
+    What depends on how the table happened to be filled (dead entries, capacity, head) and the
+    scratch vector are normalised away.
+    """
+    room, means_at = at.padded(int(content.n[at.DIM])), int(content.n[at.MEANS_AT])
+    table = entries_of(content.n)
+    kept = table[:, 1] != at.DEAD
+    f = content.f[:means_at].copy()
+    f[at.F_HEADER + 2 * room : at.F_HEADER + 3 * room] = 0.0
+    n = content.n[: at.N_HEADER].copy()
+    count = int(kept.sum())
+    n[at.SPARSE] = count
+    n[at.OFFSET] = count - n[at.ROUNDS]
+    n[at.HEAD] = n[at.GHOSTS]
+    n[at.CALM] = 0
+    means = content.f[means_at:][: len(table)][kept] if content.code[at.BASELINE] else f[:0]
+    return f, n, table[kept], means
+
+
+def _checked(blob: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return header and arrays of a whole, undamaged blob of this format."""
+    if len(blob) < _PREFIX.size + _DIGEST or not blob.startswith(_MAGIC):
+        raise SnapshotError("restore: not a belated snapshot (or cut off at the very start)")
+    _, version, length = _PREFIX.unpack_from(blob)
+    if version != FORMAT:
+        raise SnapshotError(
+            f"restore: snapshot format {version}, this version of belated reads format {FORMAT}; "
+            "restore it with the version that wrote it"
+        )
+    body, digest = blob[:-_DIGEST], blob[-_DIGEST:]
+    if _digest(body) != digest:
+        raise SnapshotError("restore: the snapshot is damaged or cut off (checksum does not match)")
+    return _header(body[_PREFIX.size : _PREFIX.size + length]), body[_PREFIX.size + length :]
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    """Return the header, every field of the kind that it should be."""
+    try:
+        header = json.loads(text)
+        spec, base = header["spec"], header["base"]
+        whole = len(header["code"]) == at.SKIP + 1 and len(header["lengths"]) == 3
+        counts = all(isinstance(count, int) for count in [*header["code"], *header["lengths"]])
+        if not (whole and counts and (spec is None or isinstance(spec, str))):
+            raise ValueError("a field is of the wrong kind")
+        bytes.fromhex(base or "")
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"restore: the header cannot be read ({error})") from error
+    assert isinstance(header, dict)
+    return header
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=_DIGEST).digest()
