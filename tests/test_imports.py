@@ -1,0 +1,124 @@
+"""Importing belated is light, and what it promises is there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import belated
+from conftest import Python
+
+HEAVY = ["numba", "numpy", "llvmlite", "matplotlib", "pandas", "polars", "scipy", "asyncio"]
+LIGHT = [
+    "belated",
+    "belated.errors",
+    "belated.spec",
+    "belated.domains",
+    "belated.rates",
+    "belated.smoothing",
+    "belated.learners",
+    "belated.reductions",
+]
+
+
+def loaded_by(python: Python, source: str) -> set[str]:
+    """Return the packages that a fresh process has loaded after some source."""
+    text = python("-c", f"{source}\nimport sys, json; print(json.dumps(sorted(sys.modules)))")
+    return {name.partition(".")[0] for name in json.loads(text)}
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_specs_import_nothing_heavy(module: str, python: Python) -> None:
+    assert loaded_by(python, f"import {module}") & set(HEAVY) == set()
+
+
+def test_specs_are_built_and_written_without_numpy(python: Python) -> None:
+    names = "Ball, Box, Simplex, L1Ball, PFTRL, OMD, FirstOrder, OnePoint, TwoPoint, Skip"
+    source = f"""
+from belated import {names}, FullInformation, rates, smoothing, from_json
+specs = [
+    Skip(FirstOrder(PFTRL(Ball(3, 2.0, [0, 1, 2]), rates.Tight(1.0)))),
+    OnePoint(OMD(Box([0, 1], [2, 3]), rates.Constant(0.1)), 1.0, smoothing.Convex(1.0)),
+    TwoPoint(PFTRL(L1Ball(3), rates.Table([0.5, 0.2]))),
+    FullInformation(OMD(Simplex(3, 0.1), rates.DelayAdaptive(1.0), "entropy")),
+]
+assert [from_json(spec.to_json()) for spec in specs] == specs
+assert repr(specs[0]) and specs[0].learner.base.domain.diameter == 4.0
+"""
+    assert loaded_by(python, source) & set(HEAVY) == set()
+
+
+def test_engines_are_loaded_when_named(python: Python) -> None:
+    assert "numba" in loaded_by(python, "import belated; belated.Learner")
+    timeline = loaded_by(python, "import belated; belated.Timeline")
+    assert "numpy" in timeline
+    assert timeline.isdisjoint({"numba", "matplotlib", "pandas", "polars", "scipy"})
+
+
+def test_kernels_run_without_scipy_and_plots(python: Python) -> None:
+    source = """
+import sys
+for name in ("matplotlib", "pandas", "polars"):
+    sys.modules[name] = None
+import belated as bl
+learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))))
+learner.predict(); learner.observe(0, [1.0]); learner.report(); learner.snapshot()
+del sys.modules["matplotlib"], sys.modules["pandas"], sys.modules["polars"]
+"""
+    assert loaded_by(python, source).isdisjoint({"matplotlib", "pandas", "polars"})
+
+
+@pytest.mark.parametrize("name", belated.__all__)
+def test_every_public_name_resolves(name: str) -> None:
+    assert getattr(belated, name) is not None
+
+
+def test_dir_and_unknown_names() -> None:
+    assert set(belated.__all__) <= set(dir(belated))
+    assert sorted(set(belated.__all__)) == sorted(belated.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Lerner'"):
+        belated.Lerner  # noqa: B018
+    with pytest.raises(ImportError):
+        exec("from belated import Lerner")
+
+
+def test_star_brings_every_name() -> None:
+    names: dict[str, object] = {}
+    exec("from belated import *", names)
+    assert set(belated.__all__) <= set(names)
+
+
+def test_errors_are_also_builtins() -> None:
+    from belated import errors
+
+    kinds = {
+        "SpecError": ValueError,
+        "TimelineError": ValueError,
+        "UnknownTicket": KeyError,
+        "AlreadyObserved": ValueError,
+        "BadFeedback": ValueError,
+        "SnapshotError": ValueError,
+        "MissingExtra": ImportError,
+    }
+    for name, builtin in kinds.items():
+        error = getattr(errors, name)
+        assert issubclass(error, errors.BelatedError)
+        assert issubclass(error, builtin)
+    assert str(errors.UnknownTicket("plain words")) == "plain words"
+    assert str(errors.BelatedError()) == ""
+    assert issubclass(errors.CacheWarning, UserWarning)
+
+
+def test_import_is_quick() -> None:
+    """A coarse guard, far above what it takes: specs must not pull in an engine."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import belated"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [row for row in done.stderr.splitlines() if row.rstrip().endswith(" belated")]
+    assert int(rows[-1].split("|")[1]) < 400_000  # microseconds

@@ -1,0 +1,544 @@
+"""Laws that hold for every composition."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, UnknownTicket
+from belated.kernels import layout as at
+from compositions import (
+    ALL,
+    BASES,
+    COMPOSITIONS,
+    COVERING,
+    LIPSCHITZ,
+    MAGNITUDE,
+    RATES,
+    REDUCTIONS,
+    ROUNDS,
+    SEED,
+    SETS,
+    SMOOTHINGS,
+    Array,
+    Composition,
+    Drive,
+    Row,
+    codes,
+    digest,
+    events,
+    fits,
+    pairs,
+)
+from conftest import Python
+
+every = pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
+PLAIN = [c for c in ALL if not c.has_user_code]
+FIVE = [
+    COMPOSITIONS[name]
+    for name in (
+        "first-pftrl-l1-gradient-3",
+        "full-omd-l1-tight-7",
+        "one-omd-ball-constant-curved-3",
+        "mean-omd-box-table-root-2",
+        "two-omd-ball-constant-root-skip-3",
+    )
+]
+
+
+def with_life(composition: Composition, length: int | None = None) -> bl.Learner:
+    """Return a learner that has lived through some events."""
+    learner = composition.learner()
+    Drive(composition, composition.answers())(learner, events()[:length])
+    return learner
+
+
+def good(composition: Composition) -> Any:
+    """Return an answer that is accepted."""
+    return composition.feedback(composition.answers()[0] * 0.1)
+
+
+# --- The table -----------------------------------------------------------------------------------
+
+
+def test_the_table_covers_every_pair_of_parts() -> None:
+    plain = [name for name in SMOOTHINGS if "horizon" not in name and "corollary" not in name]
+    rates = [name for name in RATES if name != "unscaled"]
+    wanted = set().union(
+        *(
+            pairs(row)
+            for parts in itertools.product(
+                REDUCTIONS, BASES, SETS, rates, ["", *plain], (False, True), (2,)
+            )
+            if fits(row := Row(*parts))
+        )
+    )
+    assert all(fits(row) for row in COVERING)
+    assert set().union(*(pairs(row) for row in COVERING)) == wanted
+    assert len(COMPOSITIONS) == len(ALL)
+    assert {c.row.dim for c in ALL} == {1, 2, 3, 7}
+
+
+# --- One algorithm, many ways to run it ----------------------------------------------------------
+
+
+@every
+def test_batch_is_live_bit_for_bit(composition: Composition) -> None:
+    life, answers = events(cancel=False), composition.answers()
+    live = composition.learner()
+    plays = Drive(composition, answers)(live, life).plays
+    batch = composition.learner()
+    if composition.answer == "function":
+        with pytest.raises(BadFeedback, match="gradient function"):
+            batch.run(codes(life), answers)
+        return
+    assert batch.run(codes(life), answers).tobytes() == np.array(plays).tobytes()
+    assert batch.snapshot() == live.snapshot()
+    assert batch.report() == live.report()
+
+
+@pytest.fixture(scope="module")
+def interpreted(python: Python) -> dict[str, str]:
+    """Digests of every composition, from the source without a compiler."""
+    digests: dict[str, str] = json.loads(python("compositions.py", NUMBA_DISABLE_JIT="1"))
+    return digests
+
+
+@every
+def test_compiled_is_interpreted_bit_for_bit(
+    composition: Composition, interpreted: dict[str, str]
+) -> None:
+    assert digest(composition) == interpreted[composition.name]
+
+
+@every
+def test_agrees_with_the_slow_reference(composition: Composition) -> None:
+    answers, life = composition.answers(), events()
+    fast, slow = composition.learner(), composition.reference()
+    quick = Drive(composition, answers)(fast, life)
+    patient = Drive(composition, answers)(slow, life)
+    assert quick.used == patient.used
+    scale = float(np.abs(np.array(patient.plays)).max())
+    np.testing.assert_allclose(quick.plays, patient.plays, rtol=1e-9, atol=1e-9 * scale)
+    report, counters = fast.report(), slow.counters()
+    for name in ("rounds", "observed", "skipped", "cancelled", "open", "late"):
+        assert getattr(report, name) == getattr(counters, name), name
+    for name in ("total_delay", "max_backlog", "max_dual_delay"):
+        assert getattr(report, name) == getattr(counters, name), name
+    waiting = [slow._since(ticket, "predict") for ticket in slow.open_tickets()]
+    assert report.max_delay == max([counters.max_delay, *waiting])
+    if composition.row.base == "adagrad":
+        assert report.rate is None
+        return
+    assert report.rate == pytest.approx(slow.rate, rel=1e-9)
+    assert fast._f[at.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
+    assert fast._f[at.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
+
+
+@every
+def test_skipping_happens_in_the_rows_that_skip(composition: Composition) -> None:
+    report = with_life(composition).report()
+    assert (report.skipped > 0) == composition.row.skip
+    assert (report.late > 0) == composition.row.skip
+    assert report.cancelled > 0
+
+
+# --- Snapshots -----------------------------------------------------------------------------------
+
+
+def restored(composition: Composition, blob: bytes) -> bl.Learner:
+    spec = composition.spec() if composition.has_user_code else None
+    return bl.Learner.restore(blob, spec)
+
+
+@every
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Composition) -> None:
+    answers, life = composition.answers(), events()
+    whole = composition.learner()
+    plays = Drive(composition, answers)(whole, life).plays
+    for cut in range(0, len(life) + 1, 9):
+        first = composition.learner(strict=False)
+        drive = Drive(composition, answers)(first, life[:cut])
+        blob = first.snapshot()
+        second = restored(composition, blob)
+        assert second.snapshot() == blob
+        drive(second, life[cut:])
+        assert np.array(drive.plays).tobytes() == np.array(plays).tobytes()
+        assert second.snapshot() == whole.snapshot()
+        assert second.report() == whole.report()
+        assert first.snapshot() == blob  # untouched by its copy
+
+
+@every
+def test_restore_keeps_seed_strictness_and_spec(composition: Composition) -> None:
+    learner = composition.learner(seed=2**64 - 1, strict=True)
+    learner.predict()
+    again = restored(composition, learner.snapshot())
+    assert (again.seed, again.strict, again.rounds, again.open) == (2**64 - 1, True, 1, 1)
+    if composition.row.base != "adagrad":
+        assert again.spec == learner.spec
+    if composition.has_user_code:
+        with pytest.raises(SnapshotError, match="pass its spec"):
+            bl.Learner.restore(learner.snapshot())
+
+
+@every
+@pytest.mark.parametrize(
+    "duplicate", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy], ids=["pickle", "copy"]
+)
+def test_pickle_and_deepcopy(
+    composition: Composition, duplicate: Callable[[bl.Learner], bl.Learner]
+) -> None:
+    learner = with_life(composition, 70)
+    before = learner.snapshot()
+    twin = duplicate(learner)
+    assert twin.snapshot() == before
+    ends = []
+    for one in (learner, twin):
+        drive = Drive(composition, composition.answers())(one, events()[70:])
+        ends.append((np.array(drive.plays).tobytes(), one.snapshot()))
+    assert ends[0] == ends[1]
+    assert ends[0][1] != before
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+def width_of(composition: Composition) -> int:
+    """Return how many numbers an answer has."""
+    return {"value": 1, "pair": 2}.get(composition.answer, composition.row.dim)
+
+
+def bad_answers(composition: Composition) -> dict[str, Any]:
+    """Return answers of the right kind that must be refused, by name."""
+    width = width_of(composition)
+    fine = np.full(width, 0.1)
+    broken: dict[str, Any] = {
+        "none": None,
+        "too many": np.append(fine, 0.1),
+        "too many in a list": [0.1] * (width + 1),
+        "too deep": fine[None],
+        "empty": np.array([]),
+        "ragged": [[0.1], [0.1, 0.2]],
+    }
+    for name, value in (("nan", np.nan), ("inf", np.inf), ("-inf", -np.inf), ("1e200", 1e200)):
+        for i in {0, width - 1}:
+            broken[f"{name} at {i}"] = fine.copy()
+            broken[f"{name} at {i}"][i] = value
+    if width > 1:
+        broken["a number"] = 0.1
+        broken["too few"] = fine[1:]
+    if composition.answer == "function":
+        return {name: _returns(value) for name, value in broken.items()} | {"no function": fine}
+    return broken
+
+
+def _returns(value: Any) -> Callable[[Array], Any]:
+    return lambda x: value
+
+
+@every
+def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
+    learner = with_life(composition, 75)
+    ticket = learner.predict().ticket
+    before = learner.snapshot()
+    for name, answer in bad_answers(composition).items():
+        with pytest.raises(BadFeedback, match="observe: "):
+            learner.observe(ticket, answer)
+        assert learner.snapshot() == before, name
+    assert learner.observe(ticket, good(composition))
+
+
+@pytest.mark.parametrize("composition", FIVE, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0.1",
+        np.str_("0.1"),
+        b"0.1",
+        Fraction(1, 10),
+        0.1 + 0j,
+        np.datetime64(0, "s"),
+        {"value": 0.1},
+    ],
+    ids=["str", "np.str_", "bytes", "object", "complex", "time", "dict"],
+)
+def test_answers_are_numbers(composition: Composition, value: Any) -> None:
+    learner = with_life(composition, 75)
+    ticket = learner.predict().ticket
+    before = learner.snapshot()
+    for answer in (bad := [value] * width_of(composition), np.array(bad)):
+        given = _returns(answer) if composition.answer == "function" else answer
+        with pytest.raises(BadFeedback, match="observe: "):
+            learner.observe(ticket, given)
+        assert learner.snapshot() == before
+
+
+@every
+def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
+    learner = with_life(composition)
+    observed = next(t for kind, t in events() if kind == "observe")
+    cancelled = next(t for kind, t in events() if kind == "cancel")
+    before = learner.snapshot()
+    answer = good(composition)
+    unknown: list[Any] = [ROUNDS, -1, -2, 10**6, 2**63 - 1, -(2**63)]
+    unknown += [1.0, None, "1", [1], np.float64(1.0), np.bool_(True), b"1"]
+    for ticket in unknown:
+        with pytest.raises(UnknownTicket):
+            learner.observe(ticket, answer)
+        with pytest.raises(UnknownTicket):
+            learner.cancel(ticket)
+    closed: list[Any] = [observed, cancelled, np.int64(observed), np.uint8(cancelled)]
+    for ticket in closed:
+        with pytest.raises(AlreadyObserved, match="before"):
+            learner.observe(ticket, answer)
+        with pytest.raises(AlreadyObserved, match="before"):
+            learner.cancel(ticket)
+    assert learner.snapshot() == before
+
+
+@pytest.mark.parametrize("composition", [*FIVE, ALL[-1]], ids=lambda c: c.name)
+@pytest.mark.parametrize("ticket", [2**63, -(2**63) - 1, 10**30, True, np.uint64(2**64 - 1)])
+def test_no_number_is_a_ticket_by_accident(composition: Composition, ticket: Any) -> None:
+    learner = composition.learner()
+    learner.predict()
+    learner.predict()
+    before = learner.snapshot()
+    with pytest.raises(UnknownTicket):
+        learner.observe(ticket, good(composition))
+    with pytest.raises(UnknownTicket):
+        learner.cancel(ticket)
+    assert learner.snapshot() == before
+
+
+@every
+def test_any_array_of_numbers_will_do(composition: Composition) -> None:
+    if composition.answer == "function":
+        pytest.skip("answers are functions")
+    answers = (composition.answers() * 0.5).astype(np.float32).astype(np.float64)
+    width = answers.shape[1]
+    gaps = np.zeros((2 * width, 2))
+    forms: dict[str, Callable[[Array], Any]] = {
+        "array": lambda v: v,
+        "list": lambda v: v.tolist(),
+        "tuple": lambda v: tuple(v.tolist()),
+        "float32": lambda v: v.astype(np.float32),
+        "big-endian": lambda v: v.astype(">f8"),
+        "with gaps": lambda v: _into(gaps[::2, 1], v),
+        "backwards": lambda v: v[::-1].copy()[::-1],
+        "read-only": _read_only,
+    }
+    if width == 1:
+        forms |= {
+            "number": lambda v: v[0],
+            "float": lambda v: float(v[0]),
+            "0-d": lambda v: np.array(v[0]),
+        }
+    ends = {}
+    for name, form in forms.items():
+        learner = composition.learner()
+        for kind, ticket in events(30, cancel=False):
+            if kind == "predict":
+                learner.predict()
+            else:
+                learner.observe(ticket, form(answers[ticket]))
+        ends[name] = learner.snapshot()
+    assert {name for name, end in ends.items() if end != ends["array"]} == set()
+    whole = composition.learner()
+    learner = composition.learner()
+    ticket = whole.predict().ticket
+    learner.predict()
+    whole.observe(ticket, np.ones(width, dtype=np.int64))
+    learner.observe(ticket, np.ones(width))
+    assert whole.snapshot() == learner.snapshot()
+
+
+def _into(place: Array, value: Array) -> Array:
+    place[:] = value
+    return place
+
+
+def _read_only(value: Array) -> Array:
+    frozen = value.copy()
+    frozen.flags.writeable = False
+    return frozen
+
+
+@every
+def test_strict_refuses_what_is_otherwise_counted(composition: Composition) -> None:
+    size = {"value": 3 * MAGNITUDE, "pair": 1e3}.get(composition.answer, 3 * LIPSCHITZ)
+    row = np.zeros_like(composition.answers()[0])
+    row[0] = size
+    if composition.answer in ("gradient", "function"):
+        row /= composition.scale()
+    large: Any = composition.feedback(row)
+    if composition.answer == "function":
+        large = _returns(row)
+    lax, strict = composition.learner(), composition.learner(strict=True)
+    assert (lax.strict, strict.strict) == (False, True)
+    for learner in (lax, strict):
+        learner.predict()
+    before = strict.snapshot()
+    if not composition.has_bound:
+        assert strict.observe(0, large)
+        assert strict.report().excess == 0
+        return
+    with pytest.raises(BadFeedback, match="exceeds the assumed bound"):
+        strict.observe(0, large)
+    assert strict.snapshot() == before
+    assert lax.observe(0, large)
+    assert (lax.report().excess, strict.report().excess) == (1, 0)
+    assert strict.observe(0, good(composition))
+
+
+# --- Plays ---------------------------------------------------------------------------------------
+
+
+@every
+def test_plays_stay_in_the_set(composition: Composition) -> None:
+    config, domain = composition.config(), composition.domain()
+    learner = composition.learner()
+    wild = 20.0 * composition.answers()
+    for x in Drive(composition, wild)(learner, events()).plays:
+        for row in np.atleast_2d(x):
+            if isinstance(domain, bl.Box):
+                low, high = domain.bounds
+                assert (row >= low).all()
+                assert (row <= high).all()
+                continue
+            y = row if config.center is None else row - config.center
+            size = 1.0 if config.center is None else 1.0 + float(np.abs(config.center).max())
+            assert config.domain.violation(y) <= 1e-12 * size * max(1.0, config.radius)
+
+
+@pytest.mark.parametrize(
+    "composition",
+    [c for c in ALL if not c.explores and not c.row.skip],
+    ids=lambda c: c.name,
+)
+def test_plays_stand_still_between_observations(composition: Composition) -> None:
+    learner = composition.learner()
+    answers = composition.answers()
+    last: bytes | None = None
+    moved = 0
+    for kind, ticket in events():
+        if kind == "predict":
+            x = learner.predict().x.tobytes()
+            assert last in (None, x)
+            last = x
+        else:
+            Drive(composition, answers)(learner, [(kind, ticket)])
+            moved += last is not None
+            last = None
+    assert moved
+
+
+@every
+def test_seeds(composition: Composition) -> None:
+    ends = [
+        np.array(Drive(composition, composition.answers())(learner, events()).plays).tobytes()
+        for learner in map(composition.learner, (SEED, SEED, SEED + 1, SEED + 2**32))
+    ]
+    assert ends[0] == ends[1]
+    assert len(set(ends)) == (3 if composition.explores else 1)
+
+
+@every
+def test_the_play_is_the_callers_own(composition: Composition) -> None:
+    tidy, messy = composition.learner(), composition.learner()
+    answers = composition.answers()
+    for kind, ticket in events():
+        if kind == "predict":
+            expected, x = tidy.predict().x, messy.predict().x
+            assert x.flags.owndata or x.base is not None
+            assert x.tobytes() == expected.tobytes()
+            x[:] = np.nan
+        else:
+            Drive(composition, answers)(tidy, [(kind, ticket)])
+            Drive(composition, answers)(messy, [(kind, ticket)])
+    assert messy.snapshot() == tidy.snapshot()
+
+
+@every
+def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
+    if composition.answer == "function":
+        given: list[Array] = []
+
+        def gradient(x: Array) -> Array:
+            given.append(x)
+            x[:] = np.nan
+            return np.full(composition.row.dim, 0.1)
+
+        learner, other = composition.learner(), composition.learner()
+        for one in (learner, other):
+            one.predict()
+        learner.observe(0, gradient)
+        other.observe(0, lambda x: np.full(composition.row.dim, 0.1))
+        given[0][:] = 7.0
+        assert learner.snapshot() == other.snapshot()
+        return
+    learner, other = composition.learner(), composition.learner()
+    answers = composition.answers()
+    for kind, ticket in events(cancel=False):
+        if kind == "predict":
+            learner.predict()
+            other.predict()
+            continue
+        answer = answers[ticket].copy()
+        learner.observe(ticket, answer)
+        assert answer.tobytes() == answers[ticket].tobytes()
+        other.observe(ticket, answer)
+        answer[:] = np.nan
+    assert learner.snapshot() == other.snapshot()
+    assert learner.predict().x.tobytes() == other.predict().x.tobytes()
+
+
+# --- Specs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("composition", PLAIN, ids=lambda c: c.name)
+def test_json_and_repr_bring_the_spec_back(composition: Composition) -> None:
+    spec = composition.spec()
+    assert bl.from_json(spec.to_json()) == spec
+    assert bl.from_json(spec.to_json(indent=2)) == spec
+    assert type(spec).from_json(spec.to_json()) == spec
+    names: dict[str, Any] = {}
+    exec("from belated import *", names)
+    again = eval(repr(spec), names)
+    assert again == spec
+    assert hash(again) == hash(spec)
+    assert repr(again) == repr(spec)
+    assert composition.spec() is not spec
+    assert composition.spec() == spec
+
+
+@pytest.mark.parametrize("composition", [c for c in ALL if c.has_user_code], ids=lambda c: c.name)
+def test_user_code_has_no_json(composition: Composition) -> None:
+    with pytest.raises(bl.SpecError, match="no JSON form"):
+        composition.spec().to_json()
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("composition", FIVE, ids=lambda c: c.name)
+def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
+    waiting = 20_000
+    learner = bl.Learner(composition.spec(dim=1000))
+    empty = learner._f.nbytes + learner._n.nbytes
+    if composition.row.skip:
+        learner = bl.Learner(composition.spec(dim=1000).learner)  # type: ignore[union-attr]
+    for _ in range(waiting):
+        learner.predict()
+    assert learner.open == waiting
+    assert learner._f.nbytes + learner._n.nbytes - empty <= 100 * waiting
+    assert len(learner.snapshot()) <= empty + 100 * waiting

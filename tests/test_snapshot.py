@@ -1,0 +1,170 @@
+"""Snapshots: whatever else the bytes are, restoring them says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from typing import Any
+
+import pytest
+
+import belated as bl
+from belated.errors import SnapshotError
+from compositions import COMPOSITIONS, Composition, Drive, events
+
+NAMES = ["first-pftrl-l1-gradient-3", "mean-omd-box-table-root-2", "first-adagrad-3"]
+PREFIX = struct.Struct("<8sHI")
+
+
+def blob_of(composition: Composition) -> bytes:
+    learner = composition.learner()
+    Drive(composition, composition.answers())(learner, events())
+    return learner.snapshot()
+
+
+def refused(composition: Composition, blob: bytes) -> str:
+    """Return the message of the refusal."""
+    spec = composition.spec() if composition.has_user_code else None
+    with pytest.raises(SnapshotError) as caught:
+        bl.Learner.restore(blob, spec)
+    message = str(caught.value)
+    assert message.startswith("restore: ")
+    assert len(message) > 25
+    return message
+
+
+def sealed(body: bytes) -> bytes:
+    """Return a body with the right checksum, so that only its content is wrong."""
+    return body + hashlib.blake2b(body, digest_size=16).digest()
+
+
+def rewritten(blob: bytes, **changes: Any) -> bytes:
+    """Return a snapshot with another header, correctly sealed; None removes a key."""
+    magic, version, length = PREFIX.unpack_from(blob)
+    header = json.loads(blob[PREFIX.size : PREFIX.size + length]) | changes
+    text = json.dumps({key: value for key, value in header.items() if value is not ...}).encode()
+    rest = blob[PREFIX.size + length : -16]
+    return sealed(PREFIX.pack(magic, version, len(text)) + text + rest)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cut_off_anywhere(name: str) -> None:
+    composition = COMPOSITIONS[name]
+    blob = blob_of(composition)
+    for length in [*range(64), *range(64, len(blob), 37), len(blob) - 1]:
+        refused(composition, blob[:length])
+    refused(composition, blob + b"\0")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_byte_wrong_anywhere(name: str) -> None:
+    composition = COMPOSITIONS[name]
+    blob = blob_of(composition)
+    for place in [*range(40), *range(40, len(blob), 23), len(blob) - 1]:
+        for flip in (0x01, 0x80):
+            damaged = bytearray(blob)
+            damaged[place] ^= flip
+            refused(composition, bytes(damaged))
+
+
+def test_what_is_no_snapshot_at_all() -> None:
+    composition = COMPOSITIONS[NAMES[0]]
+    for blob in (
+        b"",
+        b"x",
+        b"belated\0",
+        b"\0" * 1000,
+        b"{}" * 50,
+        composition.spec().to_json().encode(),
+    ):
+        assert "not a belated snapshot" in refused(composition, blob)
+
+
+def test_another_format_number() -> None:
+    composition = COMPOSITIONS[NAMES[0]]
+    blob = blob_of(composition)
+    magic, version, length = PREFIX.unpack_from(blob)
+    other = sealed(PREFIX.pack(magic, version + 1, length) + blob[PREFIX.size : -16])
+    message = refused(composition, other)
+    assert f"snapshot format {version + 1}" in message
+    assert f"reads format {version}" in message
+
+
+def test_another_composition() -> None:
+    plain, box = COMPOSITIONS[NAMES[0]], COMPOSITIONS[NAMES[1]]
+    blob = blob_of(plain)
+    with pytest.raises(SnapshotError, match="another spec"):
+        bl.Learner.restore(blob, box.spec())
+    assert bl.Learner.restore(blob, plain.spec()).snapshot() == blob
+    user = COMPOSITIONS["first-adagrad-3"]
+    for other in ("one-adagrad-fixed-3", "first-adagrad-skip-2", "first-pftrl-moved-tight-3"):
+        with pytest.raises(SnapshotError, match="another composition"):
+            bl.Learner.restore(blob_of(user), COMPOSITIONS[other].spec())
+    with pytest.raises(SnapshotError, match="pass its spec"):
+        bl.Learner.restore(blob_of(user))
+
+
+def test_a_base_that_cannot_load_what_it_saved() -> None:
+    user = COMPOSITIONS["first-adagrad-3"]
+    blob = rewritten(blob_of(user), base="00")
+    with pytest.raises(ValueError, match="size"):
+        bl.Learner.restore(blob, user.spec())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lengths": [1, 2, 3]},
+        {"lengths": [-1, 2, 3]},
+        {"lengths": None},
+        {"lengths": ...},
+        {"code": [9, 9, 9]},
+        {"code": ...},
+        {"spec": "{}"},
+        {"spec": "nonsense"},
+        {"spec": 3},
+        {"base": ...},
+        {"base": "xyz"},
+    ],
+    ids=str,
+)
+def test_a_sealed_snapshot_with_a_wrong_header(changes: dict[str, Any]) -> None:
+    """Nobody writes such bytes by accident; still the error is ours."""
+    composition = COMPOSITIONS[NAMES[0]]
+    refused(composition, rewritten(blob_of(composition), **changes))
+
+
+def test_a_sealed_snapshot_with_no_header() -> None:
+    magic, version, _ = PREFIX.unpack_from(blob_of(COMPOSITIONS[NAMES[0]]))
+    for text in (b"", b"[]", b"{", b"\xff\xff", b"null", b"{}"):
+        refused(COMPOSITIONS[NAMES[0]], sealed(PREFIX.pack(magic, version, len(text)) + text))
+    refused(COMPOSITIONS[NAMES[0]], sealed(PREFIX.pack(magic, version, 10**6) + b"{}"))
+
+
+def test_kinds_of_bytes() -> None:
+    composition = COMPOSITIONS[NAMES[0]]
+    blob = blob_of(composition)
+    assert type(blob) is bytes
+    for same in (bytearray(blob), memoryview(blob)):
+        assert bl.Learner.restore(same).snapshot() == blob  # type: ignore[arg-type]
+
+
+def test_equal_learners_have_equal_bytes_whatever_their_past() -> None:
+    """One table grew in a long run, the other was restored: the bytes tell nothing of it."""
+    composition = COMPOSITIONS[NAMES[1]]
+    answers = composition.answers()
+    one, other = composition.learner(), composition.learner()
+    for _ in range(40):
+        one.predict()
+        other.predict()
+    other = bl.Learner.restore(other.snapshot())
+    for t in range(40):
+        one.observe(t, float(answers[t, 0]))
+        other = bl.Learner.restore(other.snapshot())
+        other.observe(t, float(answers[t, 0]))
+        assert one.snapshot() == other.snapshot()
+    for _ in range(100):
+        assert one.predict().x.tobytes() == other.predict().x.tobytes()
+    assert one.snapshot() == other.snapshot()
+    assert len(one.snapshot()) < 5000
