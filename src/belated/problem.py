@@ -1,0 +1,323 @@
+"""``Problem``: the assumptions in one place; it picks the corollary and fills in the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from belated import rates, smoothing
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.learners import OMD, PFTRL, Base
+from belated.reductions import FirstOrder, FullInformation, OnePoint, Reduction, Skip, TwoPoint
+from belated.spec import Spec, number, positive, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
+BaseName: TypeAlias = Literal["pftrl", "omd"]
+RateName: TypeAlias = Literal["paper", "tight", "gradient"]
+
+_SLACK = 1.0 + 1e-9  # for inputs that are equal but for rounding
+
+
+@dataclass(frozen=True, repr=False)
+class Problem(Spec):
+    """What is known about the losses: the assumptions of the paper's section 2.
+
+    ``domain`` is the set to play in, ``lipschitz`` G bounds the gradients, ``curvature`` lambda is
+    the strong convexity (0: just convex), ``magnitude`` M bounds the values, and ``horizon`` T is
+    the number of rounds if it is known, which fixes the exploration radius. All numbers are in the
+    chart of the set: on a ``Box`` a gradient counts per half-width.
+
+    >>> from belated import Ball, Timeline
+    >>> problem = Problem(Ball(3), lipschitz=1.0)
+    >>> problem.learner("gradient")
+    FirstOrder(base=PFTRL(domain=Ball(dim=3), rate=rates.DelayAdaptive(lipschitz=1.0)))
+    >>> print(problem.bound(Timeline.from_delays([3] * 1000)))
+    Corollary 5.3: 379.2 = learning 189.7 + delay 189.5, 2 times the price without delay
+
+    Differs from the paper: inputs with lambda D > 2 G are refused, since no loss has such numbers
+    (Fact B.1).
+    """
+
+    domain: Domain
+    lipschitz: float
+    curvature: float = 0.0
+    magnitude: float | None = None
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every number, and that they can hold together."""
+        if not isinstance(self.domain, Domain):
+            raise SpecError(f"Problem: domain must be a belated domain, got {self.domain!r}")
+        object.__setattr__(self, "lipschitz", positive("Problem", "lipschitz", self.lipschitz))
+        object.__setattr__(self, "curvature", number("Problem", "curvature", self.curvature))
+        if self.curvature < 0.0:
+            raise SpecError(f"Problem: curvature must not be negative, got {self.curvature!r}")
+        if self.magnitude is not None:
+            object.__setattr__(self, "magnitude", positive("Problem", "magnitude", self.magnitude))
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", whole("Problem", "horizon", self.horizon))
+        self._check_curvature()
+
+    def _check_curvature(self) -> None:
+        """Fact B.1: lambda D <= 2 G."""
+        if self.curvature * self.domain.diameter > 2.0 * self.lipschitz * _SLACK:
+            raise SpecError(
+                "Problem: inputs contradict: a loss with this curvature has gradients larger than "
+                f"lipschitz somewhere in the set, as curvature * diameter = {self.curvature!r} * "
+                f"{self.domain.diameter!r} exceeds 2 * lipschitz = {2.0 * self.lipschitz!r}; lower "
+                "curvature or raise lipschitz"
+            )
+
+    def learner(
+        self,
+        feedback: Feedback = "gradient",
+        base: BaseName = "pftrl",
+        skip: bool = False,
+        rate: RateName = "paper",
+    ) -> Reduction | Skip:
+        """Return the learner of the corollary that fits, with all numbers filled in.
+
+        ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
+        its gradient function. ``rate`` chooses among ``rates.DelayAdaptive``, ``rates.Tight`` and
+        ``rates.GradientAdaptive`` for gradients of convex losses. ``skip`` gives up on answers that
+        take too long.
+
+        >>> from belated import Box
+        >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
+        >>> problem.learner("value").smoothing
+        smoothing.Convex(ratio=2.0, horizon=1000)
+        """
+        self._check_choice("learner", feedback, base, rate)
+        kind = PFTRL if base == "pftrl" else OMD
+        inner = self._reduction(feedback, kind(self.domain, self._rate(rate)))
+        return Skip(inner) if skip else inner
+
+    def bound(
+        self,
+        timeline: Timeline,
+        feedback: Feedback = "gradient",
+        base: BaseName = "pftrl",
+        skip: bool = False,
+        rate: RateName = "paper",
+    ) -> Bound:
+        """Return the guarantee of ``learner`` with the same arguments on these delays.
+
+        For values it holds in expectation. Compositions without a theorem are refused.
+
+        >>> from belated import Ball, Timeline
+        >>> problem = Problem(Ball(3), lipschitz=2.0, curvature=1.0)
+        >>> problem.bound(Timeline.from_delays([0] * 100), base="omd").name
+        'Corollary 5.4'
+        """
+        from belated.bounds import corollary_6_2
+
+        self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        obstacle = self._obstacle(feedback, base, skip)
+        if obstacle:
+            raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
+        result, constants = self._result(feedback, base, rate)
+        if skip:
+            return corollary_6_2(timeline, result, **constants)
+        return result(timeline, **constants)
+
+    def explain(
+        self,
+        feedback: Feedback = "gradient",
+        base: BaseName = "pftrl",
+        skip: bool = False,
+        rate: RateName = "paper",
+    ) -> str:
+        """Return two sentences: which result covers ``learner`` so called, and what it says.
+
+        >>> from belated import Ball
+        >>> print(Problem(Ball(3), lipschitz=1.0).explain("gradient"))
+        Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
+        most 3 times lipschitz times diameter times the square root of rounds plus total delay.
+        """
+        self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        obstacle = self._obstacle(feedback, base, skip)
+        if obstacle:
+            return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
+        reason = f"the answers are {_ANSWERS[feedback]} {self._shape} losses"
+        name, formula = _FORMULAS[self._key(feedback, base, rate)]
+        if skip:
+            name, reason = f"Corollary 6.2 over {name}", reason + " and late ones are given up on"
+            formula += (
+                ", for the delays that skipping leaves, plus lipschitz times diameter for every "
+                "skipped round"
+            )
+        return f"{name} applies, because {reason}. {formula}."
+
+    @property
+    def _shape(self) -> str:
+        return "strongly convex" if self.curvature else "convex"
+
+    def _key(self, feedback: Feedback, base: BaseName, rate: RateName) -> tuple[str, str]:
+        """Return what selects the result: kind of answer, and variant."""
+        if feedback in ("value", "two-values"):
+            return feedback, self._shape
+        return "gradient", base if self.curvature else rate
+
+    def _rate(self, name: RateName) -> rates.Rate:
+        if self.curvature:
+            return rates.StronglyConvex(self.curvature, self.lipschitz)
+        return _RATES[name](self.lipschitz)
+
+    def _reduction(self, feedback: Feedback, base: Base) -> Reduction:
+        if feedback == "gradient":
+            return FirstOrder(base)
+        if feedback == "function":
+            return FullInformation(base)
+        if feedback == "two-values":
+            return TwoPoint(base, self._pair_smoothing())
+        assert self.magnitude is not None  # checked before
+        plain = OnePoint(base, self.magnitude)  # refuses sets without an interior
+        return plain if self.horizon is None else OnePoint(base, self.magnitude, self._fixed())
+
+    def _pair_smoothing(self) -> smoothing.Smoothing | None:
+        """Return the smoothing of Corollaries G.3 and G.4 for a known horizon."""
+        if self.horizon is None:
+            return None
+        return (smoothing.Inverse if self.curvature else smoothing.InverseRoot)(self.horizon)
+
+    def _fixed(self) -> smoothing.Smoothing:
+        """Return the smoothing of Corollaries 5.7 and 5.8 for a known horizon."""
+        assert self.magnitude is not None and self.domain.inner_radius  # checked before
+        ratio = self.magnitude / (self.lipschitz * self.domain.inner_radius)
+        kind = smoothing.StronglyConvex if self.curvature else smoothing.Convex
+        return kind(ratio, self.horizon)
+
+    def _check_choice(self, who: str, feedback: Any, base: Any, rate: Any) -> None:
+        """Refuse unknown words, a rate that would change nothing, and a missing magnitude."""
+        for name, word, known in (
+            ("feedback", feedback, get_args(Feedback)),
+            ("base", base, get_args(BaseName)),
+            ("rate", rate, get_args(RateName)),
+        ):
+            if word not in known:
+                raise SpecError(
+                    f"Problem.{who}: {name} is one of {', '.join(map(repr, known))}, got {word!r}"
+                )
+        if rate != "paper" and (self.curvature or feedback in ("value", "two-values")):
+            raise SpecError(
+                f"Problem.{who}: rate={rate!r} is for gradients of convex losses; with "
+                f"feedback={feedback!r} and curvature={self.curvature!r} only rate='paper' has a "
+                "theorem"
+            )
+        if feedback == "value" and self.magnitude is None:
+            raise SpecError(
+                f"Problem.{who}: feedback='value' needs a bound on the values: give magnitude to "
+                "Problem"
+            )
+
+    def _obstacle(self, feedback: Feedback, base: BaseName, skip: bool) -> str:
+        """Say why no theorem covers a composition, or nothing."""
+        if skip and self.curvature:
+            return (
+                "skipping counts a lost round as a zero loss, which is not strongly convex; use "
+                "skip=False, whose bound already adapts, or curvature=0"
+            )
+        if base == "omd" and feedback in ("value", "two-values"):
+            return (
+                "the results for values rest on Lemma 4.2, which holds for P-FTRL and not for OMD; "
+                "use base='pftrl'"
+            )
+        return ""
+
+    def _result(
+        self, feedback: Feedback, base: BaseName, rate: RateName
+    ) -> tuple[Callable[..., Bound], dict[str, Any]]:
+        """Return the function of ``belated.bounds`` and its keywords."""
+        from belated import bounds
+
+        known: dict[str, Any] = {"lipschitz": self.lipschitz}
+        if self.curvature:
+            known["curvature"] = self.curvature
+        if feedback in ("value", "two-values"):
+            known |= {"domain": self.domain, "horizon": self.horizon}
+            if feedback == "two-values":
+                return (bounds.corollary_g_4 if self.curvature else bounds.corollary_g_3), known
+            known["magnitude"] = self.magnitude
+            return (bounds.corollary_5_8 if self.curvature else bounds.corollary_5_7), known
+        known["diameter"] = self.domain.diameter
+        if self.curvature:
+            return bounds.corollary_5_4, {**known, "base": base}
+        results: dict[RateName, Callable[..., Bound]] = {
+            "paper": bounds.corollary_5_3,
+            "tight": bounds.tight,
+            "gradient": bounds.gradient_adaptive,
+        }
+        return results[rate], known
+
+
+_RATES: dict[RateName, Callable[[float], rates.Rate]] = {
+    "paper": rates.DelayAdaptive,
+    "tight": rates.Tight,
+    "gradient": rates.GradientAdaptive,
+}
+
+_ANSWERS: dict[Feedback, str] = {
+    "gradient": "gradients of",
+    "function": "whole",
+    "value": "single values of",
+    "two-values": "pairs of values of",
+}
+
+_FORMULAS = {
+    ("gradient", "paper"): (
+        "Corollary 5.3",
+        "The regret is at most 3 times lipschitz times diameter times the square root of rounds "
+        "plus total delay",
+    ),
+    ("gradient", "tight"): (
+        "Corollary 5.3 with the tight rate",
+        "The regret is at most 2 times lipschitz times diameter times the square root of half the "
+        "rounds plus total delay",
+    ),
+    ("gradient", "gradient"): (
+        "Corollary 5.3 with gradient-adaptive rates",
+        "The regret is at most 2 times diameter times the square root of a sum over the answers, "
+        "of half the squared gradient norm plus lipschitz times open tickets times gradient norm",
+    ),
+    ("gradient", "pftrl"): (
+        "Corollary 5.4",
+        "The regret is at most 9 times lipschitz squared over curvature times a logarithm of the "
+        "rounds plus the smaller of largest backlog times that logarithm and twice the square root "
+        "of total delay",
+    ),
+    ("gradient", "omd"): (
+        "Corollary 5.4",
+        "The regret is at most 3 times lipschitz squared over curvature times largest backlog plus "
+        "one times a logarithm of the rounds",
+    ),
+    ("value", "convex"): (
+        "Corollary 5.7",
+        "The expected regret is of the order of lipschitz times diameter times the square root of "
+        "total delay plus rounds to the power 3/4 times the square root of dimension times "
+        "magnitude over lipschitz times inner radius",
+    ),
+    ("value", "strongly convex"): (
+        "Corollary 5.8",
+        "The expected regret is of the order of lipschitz squared over curvature times the smaller "
+        "of largest backlog times log rounds and the square root of total delay, plus rounds to "
+        "the power 2/3 up to a logarithm",
+    ),
+    ("two-values", "convex"): (
+        "Corollary G.3",
+        "The expected regret is of the order of lipschitz times diameter times the square root of "
+        "total delay plus the square root of rounds times dimension",
+    ),
+    ("two-values", "strongly convex"): (
+        "Corollary G.4",
+        "The expected regret is of the order of lipschitz squared over curvature times the smaller "
+        "of largest backlog times log rounds and the square root of total delay, plus dimension "
+        "times log rounds",
+    ),
+}

@@ -1,0 +1,451 @@
+"""Bounds against the same formulas written out slowly, their split, and skipping."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+import naive
+from belated import bounds
+from belated.bounds import Bound
+from belated.program import schedule_of
+from test_theorems import all_delays, patterns
+
+BALL = bl.Ball(3, 2.0)
+BOX = bl.Box([0.0, -5.0], [1.0, 10.0])
+G, LAM, M = 1.5, 0.4, 2.5
+
+
+# --- Formulas, slowly ----------------------------------------------------------------------------
+
+
+@dataclass
+class Slow:
+    """All sequences of a round-based game by arrival, counted by definition."""
+
+    delays: list[int]
+    domain: bl.domains.Domain
+
+    def __post_init__(self) -> None:
+        counts = naive.interval_counts(naive.intervals_of_delays(self.delays))
+        self.rounds = len(self.delays)
+        self.lags = [counts.dual_delays[t] for t in counts.order]
+        self.backlogs = [counts.dual_backlogs[t] for t in counts.order]
+        self.when = [t + self.delays[t] + 1 for t in counts.order]
+        self.total_delay = sum(self.delays)
+        self.max_backlog = max(counts.backlogs)
+
+    def radii(self, kind: naive.SmoothingKind, horizon: int | None = None) -> list[float]:
+        """delta_t, by round."""
+        r = self.domain.inner_radius
+        assert r
+        nu, k = M / (G * r), self.domain.dim
+        return [
+            naive.smoothing_radius(kind, t, r, dim=k, nu=nu, horizon=horizon)
+            for t in range(1, self.rounds + 1)
+        ]
+
+    def sums(self, etas: list[float], terms: list[float], radii: list[float]) -> list[float]:
+        """1 / eta_T, sum of eta times terms, H, and R delta_tot / r."""
+        r, R = self.domain.inner_radius, self.domain.outer_radius
+        assert r
+        assert R
+        weighed = math.fsum(e * x for e, x in zip(etas, terms, strict=True))
+        bias = R * math.fsum(radii) / r
+        return [1.0 / etas[-1], weighed, naive.misalignment(etas, self.lags), bias]
+
+    def noise(self, radii: list[float]) -> list[float]:
+        """d*_n + (k M / (G delta'_n))^2."""
+        k = self.domain.dim
+        return [
+            lag + (k * M / (G * radii[t - 1])) ** 2
+            for lag, t in zip(self.lags, self.when, strict=True)
+        ]
+
+
+def slow_5_7(game: Slow, horizon: int | None) -> float:
+    D, k = game.domain.diameter, game.domain.dim
+    radii = game.radii("convex", horizon)
+    late = [radii[t - 1] for t in game.when]
+    etas = [
+        naive.rate_one_point(game.backlogs[:n], late[:n], D, G, k, M)
+        for n in range(1, game.rounds + 1)
+    ]
+    inverse, spread, H, bias = game.sums(etas, game.noise(radii), radii)
+    return D**2 * inverse + 5 * G**2 * spread + G * D * H + 6 * G * bias
+
+
+def slow_5_8(game: Slow, horizon: int | None) -> float:
+    radii = game.radii("strongly-convex", horizon)
+    etas = [1.0 / (LAM * n) for n in range(1, game.rounds + 1)]
+    _, spread, H, bias = game.sums(etas, game.noise(radii), radii)
+    return 13 * G**2 * spread + 3 * G * game.domain.diameter * H + 10 * G * bias
+
+
+def slow_g_3(game: Slow, horizon: int | None) -> float:
+    D, k = game.domain.diameter, game.domain.dim
+    radii = game.radii("inverse-root", horizon)
+    etas = [naive.rate_two_point(game.backlogs[:n], D, G, k) for n in range(1, game.rounds + 1)]
+    inverse, spread, H, bias = game.sums(etas, [lag + k for lag in game.lags], radii)
+    c = k / (k - 1)
+    return D**2 * inverse + 5 * (c + 1) * G**2 * spread + G * D * H + 6 * G * bias
+
+
+def slow_g_4(game: Slow, horizon: int | None) -> float:
+    k = game.domain.dim
+    radii = game.radii("inverse", horizon)
+    etas = [1.0 / (LAM * n) for n in range(1, game.rounds + 1)]
+    _, spread, H, bias = game.sums(etas, [lag + k for lag in game.lags], radii)
+    c = k / (k - 1)
+    return 13 * (c + 1) * G**2 * spread + 3 * G * game.domain.diameter * H + 10 * G * bias
+
+
+def slow_5_3(game: Slow, _: int | None) -> float:
+    return 3 * G * game.domain.diameter * math.sqrt(game.rounds + game.total_delay)
+
+
+def slow_tight(game: Slow, _: int | None) -> float:
+    return 2 * G * game.domain.diameter * math.sqrt(game.rounds / 2 + game.total_delay)
+
+
+def slow_5_4_pftrl(game: Slow, _: int | None) -> float:
+    log = math.log(math.e * game.rounds)
+    waiting = min(game.max_backlog * log, 2 * math.sqrt(game.total_delay))
+    return 9 * G**2 / LAM * (waiting + log)
+
+
+def slow_5_4_omd(game: Slow, _: int | None) -> float:
+    return 3 * G**2 / LAM * (game.max_backlog + 1) * math.log(math.e * game.rounds)
+
+
+def slow_e_convex(game: Slow, _: int | None) -> float:
+    D = game.domain.diameter
+    etas = [naive.rate_first_order(game.backlogs[:n], D, G) for n in range(1, game.rounds + 1)]
+    drift = math.fsum(e * (s + 1) for e, s in zip(etas, game.backlogs, strict=True))
+    return D**2 / (2 * etas[-1]) + G**2 * drift
+
+
+def slow_e_1_curved(game: Slow, _: int | None) -> float:
+    D = game.domain.diameter
+    etas = [naive.rate_first_order(game.backlogs[:n], D, G) for n in range(1, game.rounds + 1)]
+    start = math.fsum(max(0.0, a - LAM) for a in naive.regulariser_weights(etas)) * D**2 / 2
+    drift = math.fsum(e * (lag + 1) for e, lag in zip(etas, game.lags, strict=True))
+    return start + 3 * G**2 * drift + 3 * G * D * naive.misalignment(etas, game.lags)
+
+
+def slow_e_2_curved(game: Slow, _: int | None) -> float:
+    etas = [1.0 / (LAM * n) for n in range(1, game.rounds + 1)]
+    return 3 * G**2 * math.fsum(e * (s + 1) for e, s in zip(etas, game.backlogs, strict=True))
+
+
+Fast = Callable[[bl.Timeline, bl.domains.Domain, int | None], Bound]
+DELAYED = bl.rates.DelayAdaptive(G)
+
+RESULTS: dict[str, tuple[Fast, Callable[[Slow, int | None], float]]] = {
+    "5.3": (
+        lambda t, d, _: bounds.corollary_5_3(t, lipschitz=G, diameter=d.diameter),
+        slow_5_3,
+    ),
+    "tight": (lambda t, d, _: bounds.tight(t, lipschitz=G, diameter=d.diameter), slow_tight),
+    "gradient adaptive": (
+        lambda t, d, _: bounds.gradient_adaptive(t, lipschitz=G, diameter=d.diameter),
+        slow_tight,
+    ),
+    "5.4, P-FTRL": (
+        lambda t, _, __: bounds.corollary_5_4(t, lipschitz=G, curvature=LAM),
+        slow_5_4_pftrl,
+    ),
+    "5.4, OMD": (
+        lambda t, _, __: bounds.corollary_5_4(t, lipschitz=G, curvature=LAM, base="omd"),
+        slow_5_4_omd,
+    ),
+    "E.1": (lambda t, d, _: bounds.theorem_e_1(t, base=bl.PFTRL(d, DELAYED)), slow_e_convex),
+    "E.2": (lambda t, d, _: bounds.theorem_e_2(t, base=bl.OMD(d, DELAYED)), slow_e_convex),
+    "E.1, curved": (
+        lambda t, d, _: bounds.theorem_e_1(t, base=bl.PFTRL(d, DELAYED), curvature=LAM),
+        slow_e_1_curved,
+    ),
+    "E.2, curved": (
+        lambda t, d, _: bounds.theorem_e_2(
+            t, base=bl.OMD(d, bl.rates.StronglyConvex(LAM)), lipschitz=G, curvature=LAM
+        ),
+        slow_e_2_curved,
+    ),
+    "5.7": (
+        lambda t, d, h: bounds.corollary_5_7(t, domain=d, lipschitz=G, magnitude=M, horizon=h),
+        slow_5_7,
+    ),
+    "5.8": (
+        lambda t, d, h: bounds.corollary_5_8(
+            t, domain=d, lipschitz=G, curvature=LAM, magnitude=M, horizon=h
+        ),
+        slow_5_8,
+    ),
+    "G.3": (lambda t, d, h: bounds.corollary_g_3(t, domain=d, lipschitz=G, horizon=h), slow_g_3),
+    "G.4": (
+        lambda t, d, h: bounds.corollary_g_4(t, domain=d, lipschitz=G, curvature=LAM, horizon=h),
+        slow_g_4,
+    ),
+}
+
+VALUES = ("5.7", "5.8", "G.3", "G.4")
+ROUND_BASED = ("none", "constant", "uniform", "batch", "pareto", "one huge", "all at the end")
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", RESULTS)
+def test_formula(name: str) -> None:
+    """Every result equals its formula, with its learning part that of no delay."""
+    fast, slow = RESULTS[name]
+    for pattern, timeline in patterns(40, 1).items():
+        if pattern not in ROUND_BASED:
+            continue
+        for domain in (BALL, BOX) if name in VALUES else (BALL,):
+            for horizon in (None, 64) if name in VALUES else (None,):
+                bound = fast(timeline, domain, horizon)
+                late, prompt = Slow(timeline.delay.tolist(), domain), Slow([0] * 40, domain)
+                assert bound.total == pytest.approx(slow(late, horizon), rel=1e-11)
+                assert bound.learning == pytest.approx(slow(prompt, horizon), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_split(name: str) -> None:
+    """Delay is the rest, zero without delay; the price is their ratio.
+
+    Only Corollary 5.7 is not monotone: smaller steps can outweigh one long delay, by a hair.
+    """
+    fast, _ = RESULTS[name]
+    for pattern, timeline in patterns(120, 2).items():
+        bound = fast(timeline, BALL, None)
+        assert bound.total == bound.learning + bound.delay
+        assert bound.delay >= (-1e-3 * bound.learning if name == "5.7" else 0.0)
+        assert (bound.delay == 0.0) == (pattern == "none")
+        assert bound.factor == bound.total / bound.learning
+        assert bound.skipped == 0.0
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_nothing_happened(name: str) -> None:
+    bound = RESULTS[name][0](bl.Timeline.from_delays([]), BALL, None)
+    assert (bound.total, bound.trivial, bound.factor) == (0.0, 0.0, 1.0)
+
+
+def test_corollaries_are_above_the_theorems_they_come_from() -> None:
+    for timeline in patterns(150, 3).values():
+        for explicit, closed in (("E.1", "5.3"), ("E.2", "5.3"), ("E.2, curved", "5.4, OMD")):
+            low = RESULTS[explicit][0](timeline, BALL, None).total
+            assert low <= RESULTS[closed][0](timeline, BALL, None).total
+        base = bl.PFTRL(bl.Ball(2), bl.rates.StronglyConvex(LAM, G))
+        curved = bounds.theorem_e_1(timeline, base=base, curvature=LAM)
+        assert curved.total <= bounds.corollary_5_4(timeline, lipschitz=G, curvature=LAM).total
+
+
+def test_trivial_bound_is_the_width_of_the_set() -> None:
+    timeline = bl.Timeline.from_delays([0] * 10)
+    assert RESULTS["5.3"][0](timeline, BALL, None).trivial == 10 * G * 4.0
+    assert RESULTS["5.7"][0](timeline, BALL, None).trivial == 10 * G * 4.0
+    assert RESULTS["5.4, OMD"][0](timeline, BALL, None).trivial == 10 * G * 2.0 * G / LAM
+    entropy = bl.OMD(bl.Simplex(4), bl.rates.Constant(0.1, lipschitz=1.0), "entropy")
+    bound = bounds.theorem_e_2(timeline, base=entropy)
+    assert bound.trivial == 20.0
+    assert bound.total == pytest.approx(math.log(4) / 0.1 + 10 * 0.1)
+
+
+def test_one_dimension_has_its_own_constant() -> None:
+    """c = 1 for k = 1."""
+    bound = bounds.corollary_g_3(bl.Timeline.from_delays([0]), domain=bl.Ball(1), lipschitz=1.0)
+    assert bound.total == pytest.approx(2.0 + 10.0 * 2.0 + 6.0)
+
+
+def test_unknown_outer_radius_is_at_most_the_diameter() -> None:
+    timeline = bl.Timeline.from_delays([1, 0, 0])
+    told = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0, outer_radius=2.0)
+    untold = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0)
+    low = bounds.corollary_g_3(timeline, domain=told, lipschitz=1.0)
+    high = bounds.corollary_g_3(timeline, domain=untold, lipschitz=1.0)
+    assert low.total == bounds.corollary_g_3(timeline, domain=bl.Ball(2, 2.0), lipschitz=1.0).total
+    bias = 6.0 * 2.0 * (1.0 + 2.0**-0.5 + 3.0**-0.5)
+    assert high.total - low.total == pytest.approx(bias)
+
+
+def test_norms() -> None:
+    """Given norms count in order of arrival; they must fit the timeline and the assumption."""
+    timeline = bl.Timeline.from_delays([2, 0, 0])
+    known: dict[str, Any] = {"lipschitz": 2.0, "diameter": 1.0}
+    bound = bounds.gradient_adaptive(timeline, **known, norms=[1.0, 0.5, 2.0])
+    assert timeline.dual_backlog[timeline.order].tolist() == [1, 1, 0]
+    total = (1.0 + 0.25 + 4.0) / 2.0 + 2.0 * (1.0 + 0.5)
+    assert bound.total == pytest.approx(2.0 * math.sqrt(total))
+    assert bound.note == ""
+    for norms in ([1.0], [-1.0, 0.0, 0.0], [math.nan, 0.0, 0.0]):
+        with pytest.raises(bl.SpecError, match="norms must be 3 finite numbers"):
+            bounds.gradient_adaptive(timeline, **known, norms=norms)
+    with pytest.raises(bl.SpecError, match="must not exceed lipschitz"):
+        bounds.gradient_adaptive(timeline, **known, norms=[3.0, 0.0, 0.0])
+
+
+# --- Bound ---------------------------------------------------------------------------------------
+
+
+def test_bound_as_text_and_data() -> None:
+    bound = Bound("Corollary 5.3", 100.0, 20.0, "a note", skipped=30.0, trivial=120.0)
+    assert bound.total == 150.0
+    assert bound.factor == 1.5
+    assert bound.vacuous
+    assert str(bound) == (
+        "Corollary 5.3: 150 = learning 100 + delay 20 + skipped 30, 1.5 times the price without "
+        "delay\n  vacuous: no play loses more than 120\n  a note"
+    )
+    data = json.loads(json.dumps(bound.to_dict()))
+    assert data["total"] == 150.0
+    assert data["vacuous"] is True
+    assert not Bound("x", 1.0, 0.0).vacuous
+    assert Bound("x", 1.0, 0.0).to_dict()["trivial"] is None
+
+
+# --- Skipping ------------------------------------------------------------------------------------
+
+
+def check_against_naive(delays: list[int]) -> None:
+    expected = naive.skipping(delays)
+    found = bounds.skipping(bl.Timeline.from_delays(delays))
+    assert [t + 1 for t in found.skipped.tolist()] == expected.skipped
+    assert found.count == len(expected.skipped)
+    assert found.total_delay == sum(expected.delays)
+    assert found.timeline.delay.tolist() == expected.inner_delays
+    assert found.timeline.total_delay == found.total_delay - found.count
+
+
+def test_skipping_exhaustive() -> None:
+    for delays in all_delays(6):
+        check_against_naive(delays)
+
+
+def test_skipping_random() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        rounds = int(rng.integers(5, 150))
+        longest = rounds - 1 - np.arange(rounds)
+        draw = rng.pareto(rng.uniform(0.3, 1.5), rounds) * 5
+        check_against_naive(np.minimum(np.minimum(draw, rounds), longest).astype(int).tolist())
+
+
+def test_skipping_is_what_the_learner_does() -> None:
+    """Also in continuous time, and where answers never come."""
+    spec = bl.Skip(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))))
+    for timeline in patterns(150, 5).values():
+        learner = bl.Learner(spec)
+        learner.run(timeline, np.zeros((150, 1)))
+        report, found = learner.report(), bounds.skipping(timeline)
+        assert report.skipped == found.count
+        assert report.total_delay == found.timeline.total_delay
+        assert report.max_backlog == found.timeline.max_backlog
+        assert report.max_delay == found.timeline.max_delay
+        gone = timeline.observed.copy()
+        gone[found.skipped] = True
+        assert np.array_equal(found.timeline.observed, gone)
+        assert report.open == int(np.count_nonzero(~gone))
+
+
+def test_schedule_is_that_of_the_learner() -> None:
+    """The sums use the rates of the learner inside, also those of its skips."""
+    problem = bl.Problem(BALL, G, magnitude=M)
+    spec = problem.learner("value", skip=True)
+    assert isinstance(spec, bl.Skip)
+    for timeline in patterns(80, 6).values():
+        learner = bl.Learner(spec)
+        learner.run(timeline, np.zeros(80))
+        report, inner = learner.report(), bounds.skipping(timeline).timeline
+        etas = schedule_of(spec.learner, inner.events).etas
+        assert report.rate == etas[report.rounds - report.open - 1]
+
+
+def test_corollary_6_2() -> None:
+    """The bound of the learner inside on the delays it sees, and G D for every skipped round."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    found = bounds.skipping(timeline)
+    constants: dict[str, Any] = {"domain": BALL, "lipschitz": G}
+    cases: list[tuple[Callable[..., Bound], dict[str, Any]]] = [
+        (bounds.corollary_5_3, {"lipschitz": G, "diameter": 4.0}),
+        (bounds.tight, {"lipschitz": G, "diameter": 4.0}),
+        (bounds.gradient_adaptive, {"lipschitz": G, "diameter": 4.0}),
+        (bounds.theorem_e_1, {"base": bl.PFTRL(BALL, DELAYED)}),
+        (bounds.corollary_5_7, {**constants, "magnitude": M}),
+        (bounds.corollary_g_3, constants),
+    ]
+    for result, known in cases:
+        bound = bounds.corollary_6_2(timeline, result, **known)
+        inner = result(found.timeline, **known)
+        assert bound.name == f"Corollary 6.2 over {inner.name}"
+        assert (bound.learning, bound.delay) == (inner.learning, inner.delay)
+        assert bound.skipped == pytest.approx(G * 4.0 * found.count)
+        assert bound.total == bound.learning + bound.delay + bound.skipped
+        assert bound.trivial == inner.trivial
+    assert found.count >= 20
+    empty = bounds.corollary_6_2(bl.Timeline.from_delays([]), *cases[0][:1], **cases[0][1])
+    assert empty.total == 0.0
+
+
+def test_corollary_6_2_needs_zero_losses() -> None:
+    timeline = bl.Timeline.from_delays([1, 0])
+    with pytest.raises(bl.SpecError, match="no theorem covers skipping in corollary_5_4"):
+        bounds.corollary_6_2(timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM)
+    with pytest.raises(bl.SpecError, match="in theorem_e_1"):
+        bounds.corollary_6_2(
+            timeline, bounds.theorem_e_1, base=bl.PFTRL(BALL, DELAYED), curvature=LAM
+        )
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+ONE = bl.Timeline.from_delays([0])
+ADAPTIVE = bl.PFTRL(BALL, bl.rates.GradientAdaptive(1.0))
+ENTROPY = bl.OMD(bl.Simplex(3), bl.rates.Constant(0.1, 1.0), "entropy")
+
+REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
+    (bounds.corollary_5_3, {"lipschitz": 0.0, "diameter": 1.0}, "corollary_5_3: lipschitz must"),
+    (bounds.tight, {"lipschitz": 1.0, "diameter": -1.0}, "tight: diameter must be positive"),
+    (bounds.corollary_5_4, {"lipschitz": 1.0, "curvature": 0.0}, "curvature must be positive"),
+    (
+        bounds.corollary_5_4,
+        {"lipschitz": 1.0, "curvature": 1.0, "base": "sgd"},
+        "base is 'pftrl' or 'omd', got 'sgd'",
+    ),
+    (bounds.theorem_e_1, {"base": ADAPTIVE}, "depends on the gradients"),
+    (bounds.theorem_e_1, {"base": ENTROPY}, "theorem_e_1: base must be PFTRL, got 'OMD'"),
+    (bounds.theorem_e_2, {"base": ENTROPY, "curvature": 1.0}, "needs Euclidean distances"),
+    (bounds.theorem_e_2, {"base": ENTROPY, "curvature": -1.0}, "must not be negative"),
+    (
+        bounds.theorem_e_1,
+        {"base": bl.PFTRL(BALL, bl.rates.Constant(0.1))},
+        "no bound on the gradients is known",
+    ),
+    (
+        bounds.corollary_5_7,
+        {"domain": BALL, "lipschitz": 1.0, "magnitude": 0.0},
+        "magnitude must be positive",
+    ),
+    (
+        bounds.corollary_g_3,
+        {"domain": bl.Simplex(3), "lipschitz": 1.0},
+        "Simplex has no interior",
+    ),
+    (
+        bounds.corollary_g_4,
+        {"domain": BALL, "lipschitz": 1.0, "curvature": 1.0, "horizon": 0},
+        "horizon must be at least 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("result", "constants", "message"), REFUSED)
+def test_refusals(result: Callable[..., Bound], constants: dict[str, Any], message: str) -> None:
+    with pytest.raises(bl.SpecError, match=message):
+        result(ONE, **constants)

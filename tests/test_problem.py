@@ -1,0 +1,229 @@
+"""Problem: checks, the learner it composes, the bound that belongs to it, and the words for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import belated as bl
+from belated.problem import BaseName, Feedback, RateName
+from belated.program import compile_spec
+
+BALL = bl.Ball(3, 2.0)
+CONVEX = bl.Problem(BALL, 1.5, magnitude=2.0)
+CURVED = bl.Problem(BALL, 1.5, curvature=0.5, magnitude=2.0)
+TIMELINE = bl.Timeline.from_delays([30] * 10 + [2] * 90)
+
+ONE_RATE = bl.rates.DelayAdaptive(1.5)
+CURVED_RATE = bl.rates.StronglyConvex(0.5, 1.5)
+
+
+# --- The value -----------------------------------------------------------------------------------
+
+
+def test_spec() -> None:
+    """A problem is a spec: equal by value, its repr is its source, JSON goes both ways."""
+    problem = bl.Problem(BALL, 2, curvature=1, magnitude=3, horizon=10)
+    assert problem == bl.Problem(BALL, 2.0, 1.0, 3.0, 10)
+    assert isinstance(problem.lipschitz, float)
+    assert bl.Problem.from_json(problem.to_json()) == problem
+    assert repr(CONVEX) == "Problem(domain=Ball(dim=3, radius=2.0), lipschitz=1.5, magnitude=2.0)"
+    with pytest.raises(AttributeError):
+        problem.lipschitz = 3.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"domain": 3, "lipschitz": 1.0}, "Problem: domain must be a belated domain, got 3"),
+        ({"lipschitz": 0.0}, "Problem: lipschitz must be positive, got 0.0"),
+        ({"lipschitz": float("inf")}, "Problem: lipschitz must be finite"),
+        ({"lipschitz": 1.0, "curvature": -0.1}, "Problem: curvature must not be negative"),
+        ({"lipschitz": 1.0, "magnitude": 0.0}, "Problem: magnitude must be positive"),
+        ({"lipschitz": 1.0, "horizon": 0}, "Problem: horizon must be at least 1"),
+        ({"lipschitz": 1.0, "horizon": 2.5}, "Problem: horizon must be a whole number"),
+        ({"lipschitz": 1.0, "curvature": 0.6}, "inputs contradict: .* exceeds 2 \\* lipschitz"),
+    ],
+)
+def test_checks(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(bl.SpecError, match=message):
+        bl.Problem(**{"domain": BALL, **arguments})
+
+
+def test_largest_curvature_is_allowed() -> None:
+    """lambda D = 2 G holds with equality, also after rounding."""
+    for dim in range(1, 30):
+        box = bl.Box(0.0, 0.1, dim=dim)
+        bl.Problem(box, 0.7, curvature=2.0 * 0.7 / box.diameter)
+
+
+def test_problem_is_light() -> None:
+    code = "import sys, belated; belated.Problem; assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- The learner ---------------------------------------------------------------------------------
+
+PFTRL = bl.PFTRL(BALL, ONE_RATE)
+CURVED_PFTRL = bl.PFTRL(BALL, CURVED_RATE)
+
+LEARNERS: list[tuple[bl.Problem, dict[str, Any], object]] = [
+    (CONVEX, {}, bl.FirstOrder(PFTRL)),
+    (CONVEX, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, ONE_RATE))),
+    (CONVEX, {"rate": "tight"}, bl.FirstOrder(bl.PFTRL(BALL, bl.rates.Tight(1.5)))),
+    (
+        CONVEX,
+        {"rate": "gradient", "feedback": "function"},
+        bl.FullInformation(bl.PFTRL(BALL, bl.rates.GradientAdaptive(1.5))),
+    ),
+    (CONVEX, {"feedback": "value"}, bl.OnePoint(PFTRL, 2.0)),
+    (CONVEX, {"feedback": "two-values"}, bl.TwoPoint(PFTRL)),
+    (CONVEX, {"skip": True}, bl.Skip(bl.FirstOrder(PFTRL))),
+    (CONVEX, {"feedback": "value", "skip": True}, bl.Skip(bl.OnePoint(PFTRL, 2.0))),
+    (CURVED, {}, bl.FirstOrder(CURVED_PFTRL)),
+    (CURVED, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, CURVED_RATE))),
+    (CURVED, {"feedback": "value"}, bl.OnePoint(CURVED_PFTRL, 2.0)),
+    (CURVED, {"feedback": "two-values"}, bl.TwoPoint(CURVED_PFTRL)),
+]
+
+
+@pytest.mark.parametrize(("problem", "choice", "expected"), LEARNERS)
+def test_learner(problem: bl.Problem, choice: dict[str, Any], expected: object) -> None:
+    assert problem.learner(**choice) == expected
+
+
+@pytest.mark.parametrize(
+    ("curvature", "feedback", "expected"),
+    [
+        (0.0, "value", bl.smoothing.Convex(2.0 / 3.0, 500)),
+        (0.5, "value", bl.smoothing.StronglyConvex(2.0 / 3.0, 500)),
+        (0.0, "two-values", bl.smoothing.InverseRoot(500)),
+        (0.5, "two-values", bl.smoothing.Inverse(500)),
+    ],
+)
+def test_horizon(curvature: float, feedback: Feedback, expected: bl.smoothing.Smoothing) -> None:
+    problem = bl.Problem(BALL, 1.5, curvature=curvature, magnitude=2.0, horizon=500)
+    spec = problem.learner(feedback)
+    assert isinstance(spec, bl.OnePoint | bl.TwoPoint)
+    assert spec.schedule == expected
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.5])
+def test_default_smoothing_is_that_of_the_corollary(curvature: float) -> None:
+    problem = bl.Problem(BALL, 1.5, curvature=curvature, magnitude=2.0)
+    known = bl.Problem(BALL, 1.5, curvature=curvature, magnitude=2.0, horizon=9)
+    for feedback in ("value", "two-values"):
+        free, fixed = problem.learner(feedback), known.learner(feedback)
+        assert isinstance(free, bl.OnePoint | bl.TwoPoint)
+        assert isinstance(fixed, bl.OnePoint | bl.TwoPoint)
+        assert type(free.schedule) is type(fixed.schedule)
+        ratio = getattr(free.schedule, "ratio", None)
+        assert ratio == getattr(fixed.schedule, "ratio", None)
+
+
+REFUSED: list[tuple[bl.Problem, dict[str, Any], str]] = [
+    (CONVEX, {"feedback": "colour"}, "feedback is one of 'gradient', 'value', 'two-values'"),
+    (CONVEX, {"base": "adam"}, "base is one of 'pftrl', 'omd', got 'adam'"),
+    (CONVEX, {"rate": "fast"}, "rate is one of 'paper', 'tight', 'gradient', got 'fast'"),
+    (CONVEX, {"rate": "tight", "feedback": "value"}, "rate='tight' is for gradients of convex"),
+    (CURVED, {"rate": "gradient"}, "rate='gradient' is for gradients of convex losses"),
+    (bl.Problem(BALL, 1.0), {"feedback": "value"}, "needs a bound on the values: give magnitude"),
+    (
+        bl.Problem(bl.Simplex(3), 1.0, magnitude=1.0),
+        {"feedback": "value"},
+        "Simplex has no interior",
+    ),
+    (bl.Problem(bl.Simplex(3), 1.0), {"feedback": "two-values"}, "Simplex has no interior"),
+]
+
+
+@pytest.mark.parametrize(("problem", "choice", "message"), REFUSED)
+def test_refused_choices(problem: bl.Problem, choice: dict[str, Any], message: str) -> None:
+    """All three methods refuse alike."""
+    with pytest.raises(bl.SpecError, match=message):
+        problem.learner(**choice)
+    with pytest.raises(bl.SpecError, match=message):
+        problem.bound(TIMELINE, **choice)
+    with pytest.raises(bl.SpecError, match=message):
+        problem.explain(**choice)
+
+
+# --- The bound -----------------------------------------------------------------------------------
+
+NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
+    (CONVEX, {}, "Corollary 5.3"),
+    (CONVEX, {"base": "omd"}, "Corollary 5.3"),
+    (CONVEX, {"feedback": "function"}, "Corollary 5.3"),
+    (CONVEX, {"rate": "tight"}, "Corollary 5.3 with the tight rate"),
+    (CONVEX, {"rate": "gradient"}, "Corollary 5.3 with gradient-adaptive rates"),
+    (CURVED, {}, "Corollary 5.4"),
+    (CURVED, {"base": "omd"}, "Corollary 5.4"),
+    (CONVEX, {"feedback": "value"}, "Corollary 5.7"),
+    (CURVED, {"feedback": "value"}, "Corollary 5.8"),
+    (CONVEX, {"feedback": "two-values"}, "Corollary G.3"),
+    (CURVED, {"feedback": "two-values"}, "Corollary G.4"),
+    (CONVEX, {"skip": True}, "Corollary 6.2 over Corollary 5.3"),
+    (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
+    (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
+]
+
+
+@pytest.mark.parametrize(("problem", "choice", "name"), NAMES)
+def test_bound_and_words(problem: bl.Problem, choice: dict[str, Any], name: str) -> None:
+    """The bound and the explanation name the same result; the numbers are the problem's."""
+    bound = problem.bound(TIMELINE, **choice)
+    assert bound.name == name
+    assert bound.trivial == pytest.approx(1.5 * 4.0 * 100)
+    assert bound.total > bound.learning > 0.0
+    assert (bound.skipped > 0.0) == choice.get("skip", False)
+    words = problem.explain(**choice)
+    assert words.startswith(f"{name} applies, because the answers are ")
+    assert words.endswith(".")
+    assert words.count(". ") == 1
+    assert ("strongly convex" in words) == (problem is CURVED)
+
+
+def test_bound_uses_the_numbers_of_the_learner() -> None:
+    """The constants are passed on unchanged, to the same functions anyone can call."""
+    bounds = bl.bounds
+    same = {"lipschitz": 1.5, "diameter": 4.0}
+    assert CONVEX.bound(TIMELINE) == bounds.corollary_5_3(TIMELINE, **same)
+    assert CONVEX.bound(TIMELINE, rate="tight") == bounds.tight(TIMELINE, **same)
+    assert CURVED.bound(TIMELINE, base="omd") == bounds.corollary_5_4(
+        TIMELINE, lipschitz=1.5, curvature=0.5, base="omd", diameter=4.0
+    )
+    known = bl.Problem(BALL, 1.5, magnitude=2.0, horizon=100)
+    assert known.bound(TIMELINE, "value") == bounds.corollary_5_7(
+        TIMELINE, domain=BALL, lipschitz=1.5, magnitude=2.0, horizon=100
+    )
+    assert known.bound(TIMELINE, "value") != CONVEX.bound(TIMELINE, "value")
+
+
+UNCOVERED: list[tuple[bl.Problem, Feedback, BaseName, bool, RateName, str]] = [
+    (CONVEX, "value", "omd", False, "paper", "rest on Lemma 4.2"),
+    (CURVED, "two-values", "omd", False, "paper", "rest on Lemma 4.2"),
+    (CURVED, "gradient", "pftrl", True, "paper", "not strongly convex"),
+    (CURVED, "value", "pftrl", True, "paper", "not strongly convex"),
+]
+
+
+@pytest.mark.parametrize(("problem", "feedback", "base", "skip", "rate", "why"), UNCOVERED)
+def test_heuristics_run_without_a_bound(
+    problem: bl.Problem,
+    feedback: Feedback,
+    base: BaseName,
+    skip: bool,
+    rate: RateName,
+    why: str,
+) -> None:
+    """A learner without a theorem is available, has no bound, and says so."""
+    assert compile_spec(problem.learner(feedback, base, skip, rate)).dim == 3
+    with pytest.raises(bl.SpecError, match=f"Problem.bound: no theorem covers this: .*{why}"):
+        problem.bound(TIMELINE, feedback, base, skip, rate)
+    words = problem.explain(feedback, base, skip, rate)
+    assert words.startswith("No theorem covers this composition: ")
+    assert why in words
+    assert words.endswith("It runs, as a heuristic.")

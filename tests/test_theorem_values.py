@@ -1,0 +1,378 @@
+"""The theorems of one-point and two-point feedback, in expectation, on the real learner."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import belated as bl
+import naive
+from belated.problem import Feedback
+from belated.program import schedule_of
+from test_theorems import answered, patterns
+
+Array = naive.Array
+Loss = Callable[[Array], float]
+
+DIM, ROUNDS, SEEDS = 3, 300, 24
+SHOWN = ("none", "constant", "batch", "pareto", "lost", "out of order")
+
+
+# --- Expected regret -----------------------------------------------------------------------------
+
+
+def linear(slope: Array) -> Loss:
+    return lambda x: float(slope @ x)
+
+
+def quadratic(goal: Array) -> Loss:
+    return lambda x: float((x - goal) @ (x - goal)) / 4.0
+
+
+def linear_losses(seed: int, rounds: int = ROUNDS) -> tuple[list[Loss], Array]:
+    """Losses <a_t, x> with |a_t| <= 1 that prefer one side of the ball, and the best point."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.standard_normal((rounds, DIM)) + np.array([1.0, -1.0, 0.5])
+    slopes /= np.maximum(1.0, np.linalg.norm(slopes, axis=1))[:, None]
+    total = slopes.sum(axis=0)
+    return [linear(a) for a in slopes], -total / np.linalg.norm(total)
+
+
+def quadratic_losses(seed: int, rounds: int = ROUNDS) -> tuple[list[Loss], Array]:
+    """Losses |x - a_t|^2 / 4 with |a_t| <= 1: curvature 1/2, gradients and values at most 1."""
+    rng = np.random.default_rng(seed)
+    goals = rng.standard_normal((rounds, DIM)) * 0.2 + np.array([0.4, -0.3, 0.1])
+    goals /= np.maximum(1.0, np.linalg.norm(goals, axis=1))[:, None]
+    return [quadratic(a) for a in goals], goals.mean(axis=0)
+
+
+def regret(
+    spec: bl.OnePoint | bl.TwoPoint | bl.Skip,
+    timeline: bl.Timeline,
+    losses: list[Loss],
+    best: Array,
+    seed: int,
+) -> float:
+    """Play once; a round with two points costs their mean."""
+    learner = bl.Learner(spec, seed=seed, strict=True)
+    values: list[list[float]] = []
+    for event in answered(timeline):
+        if event >= 0:
+            plays = learner.predict().x.reshape(-1, DIM)
+            values.append([losses[event](x) for x in plays])
+        else:
+            learner.observe(~event, values[~event])
+    paid = math.fsum(math.fsum(pair) / len(pair) for pair in values)
+    return paid - math.fsum(loss(best) for loss in losses)
+
+
+CASES: list[tuple[Feedback, float, bool]] = [
+    ("value", 0.0, False),
+    ("value", 0.5, False),
+    ("two-values", 0.0, False),
+    ("two-values", 0.5, False),
+    ("value", 0.0, True),
+    ("two-values", 0.0, True),
+]
+
+
+@pytest.mark.parametrize(("feedback", "curvature", "skip"), CASES)
+def test_expected_regret(feedback: Feedback, curvature: float, skip: bool) -> None:
+    """Corollaries 5.7, 5.8, G.3, G.4 and 6.2: three standard errors above the mean still hold."""
+    problem = bl.Problem(bl.Ball(DIM), 1.0, curvature=curvature, magnitude=1.0)
+    spec = problem.learner(feedback, skip=skip)
+    assert isinstance(spec, bl.OnePoint | bl.TwoPoint | bl.Skip)
+    losses, best = quadratic_losses(1) if curvature else linear_losses(1)
+    for name, timeline in patterns(ROUNDS, 2).items():
+        if name not in SHOWN:
+            continue
+        runs = np.array([regret(spec, timeline, losses, best, seed) for seed in range(SEEDS)])
+        high = float(runs.mean() + 3.0 * runs.std(ddof=1) / math.sqrt(SEEDS))
+        assert high <= problem.bound(timeline, feedback, skip=skip).total, name
+
+
+@pytest.mark.parametrize("feedback", ["value", "two-values"])
+def test_known_horizon(feedback: Feedback) -> None:
+    """The fixed radius of a known horizon: same results."""
+    problem = bl.Problem(bl.Ball(DIM), 1.0, magnitude=1.0, horizon=ROUNDS)
+    spec = problem.learner(feedback)
+    assert isinstance(spec, bl.OnePoint | bl.TwoPoint)
+    losses, best = linear_losses(3)
+    timeline = patterns(ROUNDS, 4)["uniform"]
+    runs = np.array([regret(spec, timeline, losses, best, seed) for seed in range(SEEDS)])
+    high = float(runs.mean() + 3.0 * runs.std(ddof=1) / math.sqrt(SEEDS))
+    assert high <= problem.bound(timeline, feedback).total
+
+
+def test_two_points_where_the_bound_says_something() -> None:
+    """Corollary G.3 at a horizon where it is below what any play could lose."""
+    problem = bl.Problem(bl.Ball(DIM), 1.0)
+    spec = problem.learner("two-values")
+    assert isinstance(spec, bl.TwoPoint)
+    rounds = 8000
+    timeline = bl.Timeline.from_delays(np.where(np.arange(rounds) % 50 == 0, 20, 0))
+    bound = problem.bound(timeline, "two-values")
+    assert not bound.vacuous
+    losses, best = linear_losses(7, rounds)
+    runs = [regret(spec, timeline, losses, best, seed) for seed in range(3)]
+    assert max(runs) <= bound.total
+
+
+def test_two_points_learn() -> None:
+    """Pairs of values are worth having: the mean regret is far below that of standing still."""
+    problem = bl.Problem(bl.Ball(DIM), 1.0)
+    spec = problem.learner("two-values")
+    assert isinstance(spec, bl.TwoPoint)
+    losses, best = linear_losses(5)
+    still = -math.fsum(loss(best) for loss in losses)
+    timeline = patterns(ROUNDS, 6)["constant"]
+    runs = [regret(spec, timeline, losses, best, seed) for seed in range(8)]
+    assert float(np.mean(runs)) < 0.5 * still
+
+
+# --- Theorems 5.6 and G.2, Lemmas E.4 and G.6 ----------------------------------------------------
+
+SHORT = 60
+
+
+@dataclass
+class Fixed:
+    """A learner with a fixed exploration radius, whose base can be looked at."""
+
+    spec: bl.OnePoint | bl.TwoPoint
+    radius: float
+    curvature: float
+
+    def gap(self, timeline: bl.Timeline, seed: int) -> float:
+        """Regret minus drift-penalised regret of the base (with 3 G and more when curved)."""
+        losses, best = (quadratic_losses if self.curvature else linear_losses)(3, SHORT)
+        learner = bl.Learner(self.spec, seed=seed)
+        points, values = [self.point(learner, seed)], []
+        for event in answered(timeline):
+            if event >= 0:
+                plays = learner.predict().x.reshape(-1, DIM)
+                values.append([losses[event](x) for x in plays])
+            else:
+                learner.observe(~event, values[~event])
+                points.append(self.point(learner, seed))
+        costs = [self.cost(values[s], seed, int(s)) for s in timeline.order]
+        lags = timeline.dual_delay[timeline.order].tolist()
+        paid = math.fsum(sum(pair) / len(pair) for pair in values)
+        regret = paid - math.fsum(loss(best) for loss in losses)
+        if self.curvature:
+            return regret - naive.theorem_5_2_strongly_convex(
+                points, costs, lags, best, 1.0, self.curvature
+            )
+        return regret - naive.theorem_5_2_convex(points, costs, lags, best, 1.0)
+
+    def point(self, learner: bl.Learner, seed: int) -> Array:
+        """The base's point, from the next play of a copy: x = (1 - delta / r) z + delta u."""
+        ticket, x = copy.copy(learner).predict()
+        u = naive.direction(seed, ticket, DIM)
+        return np.asarray((x.reshape(-1, DIM)[0] - self.radius * u) / (1.0 - self.radius))
+
+    def cost(self, values: list[float], seed: int, ticket: int) -> Array:
+        """The cost vector, as in Algorithms 2 and 4."""
+        value = values[0] if len(values) == 1 else 0.5 * (values[0] - values[1])
+        return DIM / self.radius * value * naive.direction(seed, ticket, DIM)
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.5])
+@pytest.mark.parametrize("feedback", ["value", "two-values"])
+def test_expected_drift_regret(feedback: Feedback, curvature: float) -> None:
+    """Regret <= expected drift-penalised regret + 6 G R delta_tot / r, or 10 when curved."""
+    problem = bl.Problem(bl.Ball(DIM), 1.0, curvature, magnitude=1.0, horizon=SHORT)
+    spec = problem.learner(feedback)
+    assert isinstance(spec, bl.OnePoint | bl.TwoPoint)
+    timeline = patterns(SHORT, 4)["uniform"]
+    radii = schedule_of(spec, timeline.events).radii
+    game = Fixed(spec, float(radii[0]), curvature)
+    gaps = np.array([game.gap(timeline, seed) for seed in range(SEEDS)])
+    high = float(gaps.mean() + 3.0 * gaps.std(ddof=1) / math.sqrt(SEEDS))
+    assert high <= (10.0 if curvature else 6.0) * float(radii.sum())
+
+
+@pytest.mark.parametrize("name", ["one point", "two points"])
+def test_windows_of_estimates(name: str) -> None:
+    """Lemma E.4, G E|Gamma_n| <= 4 (G^2 d*_n + (k M / delta)^2), and Lemma G.6 likewise."""
+    timeline = patterns(SHORT, 5)["uniform"]
+    lags = timeline.dual_delay[timeline.order]
+    steep = float(np.linalg.norm(SLOPE))
+    sums = np.zeros((SEEDS, SHORT))
+    for seed in range(SEEDS):
+        recorder = Recorder(POINT)
+        learner = bl.Learner(ESTIMATORS[name](recorder), seed=seed)
+        answers: list[list[float]] = []
+        for event in answered(timeline):
+            if event >= 0:
+                plays = learner.predict().x.reshape(-1, DIM)
+                answers.append([float(SLOPE @ x) for x in plays])
+            else:
+                learner.observe(~event, answers[~event])
+        total = np.concatenate([np.zeros((1, DIM)), np.cumsum(recorder.costs, axis=0)])
+        n = np.arange(SHORT)
+        sums[seed] = np.linalg.norm(total[n] - total[n - lags], axis=1)
+    noise = DIM * steep / RADIUS
+    one_point = 4.0 * (steep**2 * lags + noise**2) / steep
+    two_point = 2.0 * steep * (lags + 1.5 * DIM)
+    assert np.all(sums.mean(axis=0) <= (one_point if name == "one point" else two_point))
+
+
+def test_windows_of_rates() -> None:
+    """Sum of eta_m over m = n, .., n + s*_n is at most 4 D / G (proof of Corollary 5.7)."""
+    base = bl.PFTRL(bl.Ball(DIM), bl.rates.DelayAdaptive(2.0))
+    for spec in (bl.FirstOrder(base), bl.OnePoint(base, 1.0), bl.TwoPoint(base)):
+        for timeline in patterns(200, 6).values():
+            etas = schedule_of(spec, timeline.events).etas
+            backlogs = timeline.dual_backlog[timeline.order]
+            windows = [etas[n : n + s + 1].sum() for n, s in enumerate(backlogs)]
+            assert max(windows) <= 4.0 * 2.0 / 2.0
+
+
+# --- Unbiased estimates --------------------------------------------------------------------------
+
+
+class Recorder:
+    """A base that stands still and keeps the costs it is given. Copies share the list."""
+
+    def __init__(self, point: Array) -> None:
+        self.domain = bl.Ball(len(point))
+        self.point = point
+        self.costs: list[Array] = []
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Recorder:
+        """Return itself: the test wants to see what the learner does."""
+        return self
+
+    def start(self) -> Array:
+        """Return the point."""
+        return self.point
+
+    def update(self, cost: Array, lag: int, open_lags: int) -> Array:
+        """Keep the cost."""
+        self.costs.append(cost)
+        return self.point
+
+
+POINT = np.array([0.3, -0.5, 0.2])
+SLOPE = np.array([0.4, 0.1, -0.6])
+BEND = np.array([[1.0, 0.3, 0.0], [0.3, 0.5, -0.2], [0.0, -0.2, 0.8]])
+RADIUS = 0.25
+
+
+def smoothed_gradient(bend: Array) -> Array:
+    """Gradient of the smoothed loss at the shrunk point: smoothing a quadratic adds a constant."""
+    return np.asarray(SLOPE + bend @ ((1.0 - RADIUS) * POINT))
+
+
+def collect(spec_of: Callable[[Recorder], bl.OnePoint | bl.TwoPoint], bend: Array) -> Array:
+    """The costs of many tickets at one point, answered three rounds late."""
+    recorder = Recorder(POINT)
+    learner = bl.Learner(spec_of(recorder), seed=7)
+    answers: list[list[float]] = []
+    for t in range(6000):
+        plays = learner.predict().x.reshape(-1, 3)
+        answers.append([float(SLOPE @ x + 0.5 * x @ bend @ x) + 0.7 for x in plays])
+        if t >= 3:
+            learner.observe(t - 3, answers[t - 3])
+    return np.array(recorder.costs)
+
+
+SMOOTH = bl.smoothing.Convex(1.0 / 3.0, horizon=256)  # sqrt(3 / 3) / 256^(1/4) = RADIUS
+ESTIMATORS: dict[str, Callable[[Recorder], bl.OnePoint | bl.TwoPoint]] = {
+    "one point": lambda base: bl.OnePoint(base, 5.0, SMOOTH),
+    "one point, baseline": lambda base: bl.OnePoint(base, 5.0, SMOOTH, baseline="mean"),
+    "two points": lambda base: bl.TwoPoint(base, bl.smoothing.InverseRoot(16)),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("bend", [0.0 * BEND, BEND], ids=["linear", "quadratic"])
+def test_unbiased(name: str, bend: Array) -> None:
+    """Theorem 5.5 and its two-point form: the mean cost is the gradient of the smoothed loss."""
+    costs = collect(ESTIMATORS[name], bend)
+    error = costs.std(axis=0, ddof=1) / math.sqrt(len(costs))
+    assert np.all(np.abs(costs.mean(axis=0) - smoothed_gradient(bend)) < 4.0 * error)
+
+
+def test_second_moments() -> None:
+    """|c| <= k M / delta for one value, E|c|^2 <= k^2 G^2 / (k - 1) for two; a baseline helps."""
+    sizes = {
+        name: np.sum(collect(estimator, 0.0 * BEND) ** 2, axis=1)
+        for name, estimator in ESTIMATORS.items()
+    }
+    steep = float(SLOPE @ SLOPE)
+    assert sizes["one point"].max() <= (3.0 * (0.7 + math.sqrt(steep)) / RADIUS) ** 2
+    assert sizes["two points"].mean() <= 9.0 / 2.0 * steep
+    assert sizes["one point, baseline"].mean() < 0.5 * sizes["one point"].mean()
+
+
+def test_compiled_base_gets_the_same_costs() -> None:
+    """The first step of a compiled base reveals its cost, which is that of the recorder."""
+    spec = bl.OnePoint(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)), 5.0, SMOOTH)
+    recorder = Recorder(np.zeros(3))
+    silent, learner = bl.Learner(spec, seed=3), bl.Learner(spec, seed=3)
+    recording = bl.Learner(bl.OnePoint(recorder, 5.0, SMOOTH), seed=3)
+    for someone in (silent, learner, recording):
+        someone.predict()
+    learner.observe(0, 0.1)
+    recording.observe(0, 0.1)
+    moved = (learner.predict().x - silent.predict().x) / (1.0 - RADIUS)
+    step = learner.report().rate
+    assert step is not None
+    np.testing.assert_allclose(-moved / step, recorder.costs[0], rtol=1e-9)
+
+
+# --- The baseline --------------------------------------------------------------------------------
+
+
+def baseline_costs(values: Array, timeline: bl.Timeline, seed: int) -> list[Array]:
+    """Costs in order of arrival when ticket t is answered with values[t], whatever is played."""
+    recorder = Recorder(POINT)
+    learner = bl.Learner(ESTIMATORS["one point, baseline"](recorder), seed=seed)
+    for event in answered(timeline):
+        if event >= 0:
+            learner.predict()
+        else:
+            learner.observe(~event, float(values[~event]))
+    return recorder.costs
+
+
+@pytest.mark.parametrize("pattern", ["constant", "out of order", "batch"])
+def test_baseline_is_the_mean_before_the_ticket(pattern: str) -> None:
+    """c = (k / delta) (v - mean of the values observed before the ticket was issued) u."""
+    timeline = patterns(60, 8)[pattern]
+    values = np.random.default_rng(9).uniform(-1.0, 3.0, 60)
+    costs = baseline_costs(values, timeline, seed=5)
+    seen: list[float] = []
+    means = np.zeros(60)
+    for event in answered(timeline):
+        if event >= 0:
+            means[event] = np.mean(seen) if seen else 0.0
+        else:
+            seen.append(float(values[~event]))
+    for ticket, cost in zip(timeline.order, costs, strict=True):
+        u = naive.direction(5, int(ticket), 3)
+        np.testing.assert_allclose(
+            cost, 3.0 / RADIUS * (values[ticket] - means[ticket]) * u, atol=1e-11
+        )
+
+
+def test_baseline_ignores_the_ticket_itself() -> None:
+    """Changing one answer changes its own cost by (k / delta) times that, along its direction."""
+    timeline = patterns(60, 10)["out of order"]
+    values = np.random.default_rng(11).uniform(-1.0, 1.0, 60)
+    ticket = 25
+    other = values.copy()
+    other[ticket] += 2.0
+    place = int(timeline.rank[ticket])
+    before = baseline_costs(values, timeline, seed=6)
+    after = baseline_costs(other, timeline, seed=6)
+    u = naive.direction(6, ticket, 3)
+    np.testing.assert_allclose(after[place] - before[place], 3.0 / RADIUS * 2.0 * u, atol=1e-11)
+    np.testing.assert_array_equal(after[:place], before[:place])
