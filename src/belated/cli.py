@@ -1,0 +1,162 @@
+"""The ``belated`` command.
+
+Every command is two small functions: one that adds its arguments, one that runs it. What a command
+needs is imported when it runs, so ``belated --help`` is instant.
+
+Exit codes: 0 done, 1 an error of our own (one line on stderr), 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from belated._version import __version__
+from belated.errors import BelatedError
+
+if TYPE_CHECKING:
+    from belated.reductions import Reduction, Skip
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = _parser().parse_args(argv)
+    _tolerate_plain_terminals()
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except BelatedError as error:
+        print(f"belated: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("belated: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough (belated demo | head). Python would complain when it flushes
+        # the closed pipe at exit, so it gets another place to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="belated", description="Online learning when the answers come late."
+    )
+    parser.add_argument("--version", action="version", version=f"belated {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for add in (_add_demo, _add_warm):
+        add(commands)
+    return parser
+
+
+def _tolerate_plain_terminals() -> None:
+    """Show a substitute for what the terminal cannot, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+# ---- demo --------------------------------------------------------------------------------------
+
+
+def _add_demo(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="a short story: a shop whose answers come days late",
+        description="Tell a short story of late answers, with rivals, a certificate and a picture.",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        default=Path("belated-demo.png"),
+        help="where to write the picture; its ending says the format (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=_whole, default=0, help="another world (default: %(default)s)"
+    )
+    parser.add_argument("--fast", action="store_true", help="a quarter of the orders")
+    parser.set_defaults(run=_demo)
+
+
+def _whole(text: str) -> int:
+    """Read a number that is not negative."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be 0, 1, 2, ..., got {text!r}")
+    return int(text)
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from belated.demo import tell
+
+    tell(sys.stdout, arguments.out, arguments.seed, fast=arguments.fast)
+
+
+# ---- warm --------------------------------------------------------------------------------------
+
+
+def _add_warm(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "warm",
+        help="compile the common compositions, so that the first learner starts at once",
+        description="Compile the common compositions and keep them on disk; needed once per "
+        "installation and user, and never required.",
+    )
+    parser.set_defaults(run=_warm)
+
+
+def _warm(arguments: argparse.Namespace) -> None:
+    begin = time.perf_counter()
+    specs = list(_common_specs())
+    for number, (name, spec) in enumerate(specs, start=1):
+        started = time.perf_counter()
+        _exercise(spec)
+        seconds = time.perf_counter() - started
+        print(f"[{number:>2}/{len(specs)}] {name:<42}{seconds:>6.1f} s", flush=True)
+    print(f"{_where_kept(specs[0][1])}; {time.perf_counter() - begin:.1f} s in all")
+
+
+def _common_specs() -> Iterator[tuple[str, Reduction | Skip]]:
+    """Name what most people run: every feedback on a ball and a box, with and without skipping."""
+    from belated.domains import Ball, Box
+    from belated.problem import Problem
+
+    for domain in (Ball(2), Box(0.0, 1.0, dim=2)):
+        problem = Problem(domain, lipschitz=1.0, magnitude=1.0)
+        for feedback in ("gradient", "value", "two-values"):
+            for skip in (False, True):
+                name = f"{domain.kind}, {feedback}{', skipping' if skip else ''}"
+                yield name, problem.learner(feedback=feedback, skip=skip)
+
+
+def _exercise(spec: Reduction | Skip) -> None:
+    """Use a learner in every way once, which compiles what it needs."""
+    import numpy as np
+
+    from belated.live import Learner
+
+    learner = Learner(spec)
+    learner.cancel(learner.predict().ticket)
+    width = {"FirstOrder": 2, "OnePoint": 1, "TwoPoint": 2}[getattr(spec, "learner", spec).kind]
+    learner.run([1, ~1], np.zeros((1, width)), first=1)
+
+
+def _where_kept(spec: Reduction | Skip) -> str:
+    """Say where the compiled code is, or why it is nowhere."""
+    from belated.kernels import entries
+    from belated.program import compile_spec
+
+    entry: Any = entries.predict(compile_spec(spec).code)
+    if not hasattr(entry, "stats"):
+        return "Nothing to compile: NUMBA_DISABLE_JIT is set"
+    folder = entry.stats.cache_path
+    if folder is None:
+        return "Compiled, but not kept: set NUMBA_CACHE_DIR to a writable folder"
+    return f"Kept in {folder}"

@@ -1,0 +1,144 @@
+"""The command line: what it says, how it exits, and what it does not load."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import belated
+from belated import cli
+from belated.errors import BelatedError
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m belated`` in a process of its own."""
+    command = [sys.executable, "-m", "belated", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_help_names_every_command() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for command in ("demo", "warm"):
+        assert re.search(rf"^\s+{command}\s+\S", done.stdout, re.MULTILINE)
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"belated {belated.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["demo", "--seed", "-1"], ["demo", "--seed", "x"], ["warm", "--fast"]],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: belated" in capsys.readouterr().err
+
+
+def test_help_loads_neither_numpy_nor_numba() -> None:
+    script = (
+        "import sys\n"
+        "from belated.cli import main\n"
+        "try: main(['demo', '--help'])\n"
+        "except SystemExit as stop: assert stop.code == 0\n"
+        "heavy = {'numpy', 'numba', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_our_errors_are_one_line(tmp_path: Path) -> None:
+    done = run("demo", "--fast", "--out", str(tmp_path / "absent" / "picture.png"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("belated: cannot write ")
+    assert done.stderr.count("\n") == 1
+    assert "--out" in done.stderr
+
+
+def failing(error: BaseException) -> argparse.ArgumentParser:
+    """Build a parser whose only command fails."""
+
+    def fail(_: argparse.Namespace) -> None:
+        raise error
+
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(run=fail)
+    return parser
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (BelatedError("this and that"), 1, "belated: this and that\n"),
+        (KeyboardInterrupt(), 130, "belated: interrupted\n"),
+    ],
+)
+def test_exit_codes_of_failures(
+    error: BaseException,
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "_parser", lambda: failing(error))
+    assert cli.main([]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_unexpected_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_parser", lambda: failing(ZeroDivisionError("a bug")))
+    with pytest.raises(ZeroDivisionError):
+        cli.main([])
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    script = (
+        "import argparse\n"
+        "from belated import cli\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.set_defaults(run=lambda _: [print('line') for _ in range(100_000)])\n"
+        "cli._parser = lambda: parser\n"
+        "raise SystemExit(cli.main([]))\n"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    writer.stdout.close()
+    assert writer.stderr is not None
+    with writer.stderr as errors:
+        assert errors.read() == b""
+    assert writer.wait(timeout=60) == 0
+
+
+def test_warm_compiles_and_says_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = list(cli._common_specs())[:2]
+    monkeypatch.setattr(cli, "_common_specs", lambda: iter(few))
+    assert cli.main(["warm"]) == 0
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("[ 1/2] Ball, gradient ")
+    assert second.startswith("[ 2/2] Ball, gradient, skipping ")
+    where = re.fullmatch(r"Kept in (.+); \d+\.\d s in all", last)
+    if where:
+        assert list(Path(where[1]).glob("entries.predict*.nbc"))
+    else:
+        assert last.startswith(("Nothing to compile", "Compiled, but not kept"))
+
+
+def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
+    names = [name for name, _ in cli._common_specs()]
+    assert len(names) == len(set(names)) == 12

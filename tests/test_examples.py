@@ -1,0 +1,31 @@
+"""Every example runs, and does what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+
+
+def run(example: Path) -> str:
+    """Run an example as a user would, with warnings as errors, and return what it prints."""
+    command = [sys.executable, "-W", "error", str(example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(example: Path) -> None:
+    assert run(example).strip()
+
+
+def test_adagrad_learns() -> None:
+    text = run(Path(__file__).parent.parent / "examples" / "adagrad_base.py")
+    first, last = (float(number) for number in re.findall(r"rounds +(\d\.\d+)", text))
+    assert last < first / 3
