@@ -1,0 +1,42 @@
+"""Run the benchmarks: ``python -m benchmarks [name ...]``."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.timing import Result
+
+NAMES = ("live", "loop", "memory", "startup", "timeline")
+SAVED = Path(__file__).with_name("results.json")
+
+
+def main(names: list[str]) -> int:
+    """Run the named benchmarks, or all; print a table and save it as JSON."""
+    unknown = set(names) - set(NAMES)
+    if unknown:
+        print(f"unknown benchmark {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
+        return 2
+    results: list[Result] = []
+    print(f"{'':<44}{'ours':>12}{'floor':>12} {'':<10}{'ratio':>7}")
+    for name in names or NAMES:
+        for result in importlib.import_module(f"benchmarks.bench_{name}").main():
+            print(result, flush=True)
+            results.append(result)
+    if not names:
+        machine = (
+            f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
+        )
+        document = {"machine": machine, "results": [result.to_dict() for result in results]}
+        SAVED.write_text(json.dumps(document, indent=2) + "\n")
+        print(f"saved to {SAVED}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
