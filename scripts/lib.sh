@@ -1,0 +1,143 @@
+# Shared by scripts/demo and scripts/test. The caller sets $root, sources this file and calls
+#     prepare EXTRA
+# after which $venv/bin holds belated with that extra. Plain POSIX sh.
+
+: "${root:?}"
+venv=$root/.venv
+stamp=$venv/belated-stamp
+log=$venv/belated-install.log
+lock=$root/.venv.lock
+lock_timeout=${BELATED_LOCK_TIMEOUT:-900}
+
+say() {
+    printf '%s\n' "$*" >&2
+}
+
+die() {
+    printf 'error: %s\n' "$*" >&2
+    exit 1
+}
+
+is_recent() {
+    "$1" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+minor_version() {
+    "$1" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
+}
+
+# The interpreter a new .venv is built from. Inside some other virtual environment this is the
+# interpreter beneath it, so that rebuilding .venv never depends on .venv itself.
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        is_recent "$PYTHON" ||
+            die "PYTHON=$PYTHON is not a working Python 3.11 or newer (it reports: $(minor_version "$PYTHON" || echo nothing))."
+        found=$PYTHON
+    else
+        found=
+        for candidate in python3.13 python3.12 python3.11 python3; do
+            if is_recent "$candidate"; then
+                found=$candidate
+                break
+            fi
+        done
+        [ -n "$found" ] ||
+            die "belated needs Python 3.11 or newer and none was found (python3 reports: $(minor_version python3 || echo nothing)). Install one, or name it: PYTHON=/path/to/python3.11 $0"
+    fi
+    "$found" -I -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
+}
+
+# Does .venv exist, run, have pip, belong to this folder, and match $PYTHON where that is given?
+venv_is_usable() {
+    "$venv/bin/python" -I -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
+        >/dev/null 2>&1 || return 1
+    if [ -f "$stamp" ] && [ "$(sed -n 1p "$stamp")" != "$root" ]; then
+        return 1
+    fi
+    [ -z "${PYTHON:-}" ] || [ "$(minor_version "$PYTHON")" = "$(minor_version "$venv/bin/python")" ]
+}
+
+create_venv() {
+    python=$(find_python) || exit 1
+    "$python" -I -c 'import ensurepip, venv' >/dev/null 2>&1 ||
+        die "$python cannot create virtual environments: its venv or ensurepip module is missing. On Debian and Ubuntu install the python3-venv package."
+    say "Creating .venv with Python $(minor_version "$python") ..."
+    "$python" -m venv --clear "$venv" || die "could not create $venv."
+}
+
+# Everything an installation depends on: the interpreter, the metadata and the version number.
+fingerprint() {
+    "$venv/bin/python" -I -c '
+import hashlib, platform, sys
+digest = hashlib.sha256(platform.python_version().encode())
+for name in sys.argv[1:]:
+    with open(name, "rb") as file:
+        digest.update(file.read())
+print(digest.hexdigest())
+' "$root/pyproject.toml" "$root/src/belated/_version.py"
+}
+
+# The stamp holds three lines: folder, fingerprint, extra. The dev extra contains the others.
+is_installed() {
+    [ -f "$stamp" ] || return 1
+    [ "$(sed -n 2p "$stamp")" = "$(fingerprint)" ] || return 1
+    have=$(sed -n 3p "$stamp")
+    [ "$have" = "$1" ] || [ "$have" = dev ]
+}
+
+install_extra() {
+    if [ -f "$stamp" ]; then
+        say "Updating belated[$1] in .venv ..."
+    else
+        say "Installing belated[$1] into .venv (first time only, a minute or two) ..."
+    fi
+    rm -f "$stamp"
+    print=$(fingerprint) || die "could not read pyproject.toml and src/belated/_version.py."
+    if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
+        -e "${root}[$1]" >"$log" 2>&1; then
+        tail -n 30 "$log" >&2
+        die "the installation failed; the whole log is in $log"
+    fi
+    printf '%s\n' "$root" "$print" "$1" >"$stamp.new"
+    mv -f "$stamp.new" "$stamp"
+}
+
+release_lock() {
+    rm -rf "$lock"
+}
+
+take_lock() {
+    waited=0
+    until mkdir "$lock" 2>/dev/null; do
+        [ -d "$lock" ] || [ -w "$root" ] || die "$root is not writable."
+        owner=$(cat "$lock/pid" 2>/dev/null || true)
+        if [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null; then
+            # Its owner is gone. Renaming is atomic: of several waiters one removes it.
+            if mv "$lock" "$lock.$$" 2>/dev/null; then
+                rm -rf "$lock.$$"
+                continue
+            fi
+        fi
+        [ "$waited" -ne 0 ] || say "Waiting for another set-up of .venv to finish ..."
+        [ "$waited" -lt "$lock_timeout" ] ||
+            die "waited $waited s for $lock; if no other set-up is running, remove that folder."
+        sleep 1
+        waited=$((waited + 1))
+    done
+    trap release_lock EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    printf '%s\n' "$$" >"$lock/pid"
+}
+
+prepare() {
+    if venv_is_usable && is_installed "$1"; then
+        return
+    fi
+    take_lock
+    venv_is_usable || create_venv
+    is_installed "$1" || install_extra "$1"
+    release_lock
+    trap - EXIT HUP INT TERM
+}
