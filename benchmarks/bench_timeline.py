@@ -6,6 +6,8 @@ reads what is computed on demand: events, ranks and the dual counts.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,8 +47,8 @@ def main() -> list[Result]:
             results.append(
                 compared(
                     f"Timeline, {name}{arrays}",
-                    lambda log=log, fully=fully: counted(*log, fully=fully),  # type: ignore[misc]
-                    lambda both=both: np.argsort(both),  # type: ignore[misc]
+                    partial(counted, *log, fully=fully),
+                    partial(np.argsort, both),
                     target=3.0,
                     per=1.0,
                     unit="s",
