@@ -74,7 +74,7 @@ def ours_of(spec: Spec, events: np.ndarray, answers: np.ndarray, plays: np.ndarr
     """Return work that runs the compiled loop on a fresh state."""
     program = compile_spec(spec)
     run = entries.run(program.code)
-    f, n = resized(program.code, *program.fresh(0, False), 1024)
+    f, n = resized(*program.fresh(0, False), 1024)
 
     def work() -> None:
         assert run(aligned(f), n.copy(), events, answers, plays, 0, 0) == events.size

@@ -212,19 +212,19 @@ def test_directions_are_uniform_on_the_sphere(dim: int) -> None:
 class Table:
     """The counting kernels over a table that starts with a single entry."""
 
-    CODE = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0)
+    CODE = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0, 0)
 
     def __init__(self, capacity: int = 1) -> None:
         self.f = np.zeros(at.F_HEADER)
         self.n = np.zeros(at.N_HEADER, dtype=np.int64)
-        self.n[at.RATES_AT] = self.n[at.MEANS_AT] = at.F_HEADER
-        self.f, self.n = resized(self.CODE, self.f, self.n, capacity)
+        self.n[at.OWN_AT] = self.n[at.KEPT_AT] = at.F_HEADER
+        self.f, self.n = resized(self.f, self.n, capacity)
         self._predict, self._observe = entries.counting()
 
     def predict(self) -> int:
         ticket = self._predict(self.f, self.n)
         if ticket == at.FULL:
-            self.f, self.n = resized(self.CODE, self.f, self.n, 2 * capacity_of(self.n))
+            self.f, self.n = resized(self.f, self.n, 2 * capacity_of(self.n))
             ticket = self._predict(self.f, self.n)
         return ticket
 

@@ -133,6 +133,8 @@ def _oldest_age(n: Ints) -> int:
 def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | None, str]:
     """Return the certificate, or None and the reason."""
     code = program.code
+    if code[at.METHOD] != at.OURS:
+        return None, "no certificate: this is a method of others; its bound(timeline) says more"
     if code[at.REDUCTION] == at.ONE_POINT:
         return None, (
             "no certificate: the one-point guarantee holds in expectation and is vacuous at "

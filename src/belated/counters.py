@@ -52,7 +52,7 @@ class Counters:
     def __init__(self) -> None:
         self._f = np.zeros(at.F_HEADER)
         self._n = np.zeros(at.N_HEADER, dtype=np.int64)
-        self._n[at.RATES_AT] = self._n[at.MEANS_AT] = at.F_HEADER
+        self._n[at.OWN_AT] = self._n[at.KEPT_AT] = at.F_HEADER
         self._grow(FEWEST)
         self._count_prediction, self._count_arrival = entries.counting()
 
@@ -96,5 +96,4 @@ class Counters:
         return Arrival(delay, int(self._n[at.LAG]), int(self._n[at.OPEN_LAGS]))
 
     def _grow(self, capacity: int) -> None:
-        code = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0)
-        self._f, self._n = resized(code, self._f, self._n, capacity)
+        self._f, self._n = resized(self._f, self._n, capacity)

@@ -15,7 +15,15 @@ from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecErro
 from belated.kernels import entries
 from belated.kernels import layout as at
 from belated.outside import Outside, restore_base, saved_base
-from belated.program import Floats, Ints, capacity_of, compile_spec, resized
+from belated.program import (
+    Floats,
+    Ints,
+    Method,
+    Playable,
+    capacity_of,
+    compile_spec,
+    resized,
+)
 from belated.reductions import Reduction, Skip
 from belated.snapshot import Content, pack, unpack
 from belated.spec import Spec, from_json
@@ -57,7 +65,7 @@ class Learner:
     the kernels release the interpreter lock.
     """
 
-    def __init__(self, spec: Reduction | Skip, seed: int = 0, *, strict: bool = False) -> None:
+    def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
         self._program = compile_spec(spec)
         self._f, self._n = self._program.fresh(_checked_seed(seed), bool(strict))
         self._connect()
@@ -79,7 +87,7 @@ class Learner:
         self._wants_function = program.wants_function
 
     @property
-    def spec(self) -> Reduction | Skip:
+    def spec(self) -> Playable:
         """What this learner runs."""
         return self._program.spec
 
@@ -107,9 +115,11 @@ class Learner:
         """Return the next ticket and play. The play is the caller's own copy."""
         x = np.empty(self._width)
         ticket = self._predict(self._f, self._n, x)
-        if ticket < 0:
+        if ticket == at.FULL:
             self._reserve(2 * capacity_of(self._n))
             ticket = self._predict(self._f, self._n, x)
+        if ticket < 0:
+            raise self._busy()
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
@@ -196,11 +206,28 @@ class Learner:
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
         known = self.open + int(self._n[at.GHOSTS]) + int(balance.max(initial=0))
         self._reserve(max(_ROOMY, 2 * known + 2))
-        for start in range(0, events.size, _CHUNK):
-            part = events[start : start + _CHUNK]
-            done = run(self._f, self._n, part, answers, plays, first, begin)
-            if done < part.size:
-                raise self._refused_event(int(part[done]), start + done, answers, first)
+        done = 0
+        while done < events.size:
+            part = events[done : done + _CHUNK]
+            count = run(self._f, self._n, part, answers, plays, first, begin)
+            done += count
+            if count < part.size:
+                self._make_room_or_raise(int(events[done]), done, answers, first)
+
+    def _make_room_or_raise(self, event: int, position: int, answers: Floats, first: int) -> None:
+        """Let the table grow if it was full, as for methods that hold answers back; else raise."""
+        if event != self.rounds:
+            raise self._refused_event(event, position, answers, first)
+        if self._predict(self._f, self._n, np.empty(self._width)) != at.FULL:
+            raise self._busy(f"run: event {position}: ")
+        self._reserve(2 * capacity_of(self._n))
+
+    def _busy(self, where: str = "predict: ") -> BadFeedback:
+        """Return the error of a method that cannot predict before an answer is in."""
+        return BadFeedback(
+            f"{where}{self.spec.kind} was told that answers take no longer, and cannot predict "
+            "before the oldest one is in; observe or cancel it, or tell a longer delay"
+        )
 
     def _run_outside(
         self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
@@ -235,7 +262,8 @@ class Learner:
         """Return one row per answer."""
         if self._wants_function:
             raise BadFeedback(
-                "run: FullInformation takes a gradient function per answer; call observe in a loop"
+                f"run: {self.spec.kind} takes a gradient function per answer; call observe in a "
+                "loop"
             )
         answers = _numbers(feedback, "run: feedback must be numbers")
         if answers.size == 0:
@@ -259,7 +287,7 @@ class Learner:
         return pack(Content(text, self._program.code, self._f, self._n, saved))
 
     @classmethod
-    def restore(cls, blob: bytes, spec: Reduction | Skip | None = None) -> Self:
+    def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
         """Return the learner that a snapshot holds; it goes on as if nothing had happened.
 
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
@@ -273,7 +301,7 @@ class Learner:
         stored = spec if content.spec is None else _stored_spec(content.spec)
         if spec is not None and spec != stored:
             raise SnapshotError("restore: the snapshot is of another spec")
-        assert isinstance(stored, Reduction | Skip)
+        assert isinstance(stored, Reduction | Skip | Method)
         learner._program = compile_spec(stored)
         if learner._program.code != content.code or learner._program.dim != content.n[at.DIM]:
             raise SnapshotError("restore: the snapshot is of another composition than spec")
@@ -295,13 +323,13 @@ class Learner:
         """Make the table of tickets at least this large."""
         if capacity > capacity_of(self._n):
             rounded = 1 << (capacity - 1).bit_length()
-            self._f, self._n = resized(self._program.code, self._f, self._n, rounded)
+            self._f, self._n = resized(self._f, self._n, rounded)
 
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
         """Return the gradient of a late loss at the current point; a skipped one is not asked."""
         if not callable(gradient):
             raise BadFeedback(
-                "observe: FullInformation takes a function that gives the gradient at a point, "
+                f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
         status = entries.find(self._program.code)(self._f, self._n, ticket)
@@ -339,6 +367,17 @@ class Learner:
             return BadFeedback(
                 f"{where}the answer to ticket {ticket} exceeds the assumed bound; raise lipschitz "
                 "or magnitude, or use strict=False to count such answers instead"
+            )
+        if status == at.OUT_OF_ORDER:
+            return BadFeedback(
+                f"{where}{self.spec.kind} takes answers only in the order, and with the delay, "
+                f"that it was told; ticket {ticket} is not the one that it waits for; nothing has "
+                "changed"
+            )
+        if status == at.NO_LOSS:
+            return BadFeedback(
+                f"{where}{self.spec.kind} cannot go on without the answer to ticket {ticket}; "
+                "nothing has changed"
             )
         if answer is not None and answer.shape != self._program.answer:
             return BadFeedback(

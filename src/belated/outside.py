@@ -15,7 +15,7 @@ import numpy as np
 from belated.domains import ConvexSet
 from belated.kernels import entries
 from belated.kernels import layout as at
-from belated.learners import UserBase
+from belated.learners import Base, UserBase
 from belated.program import Floats, Ints, Program, checked_point, entries_of
 from belated.reductions import domain_of
 
@@ -111,6 +111,7 @@ class Outside:
             given: Any = base.update(self._out.copy(), int(n[at.LAG]), int(n[at.OPEN_LAGS]))
             who = f"{type(base).__name__}.update"
         else:
-            given = cast(ConvexSet, domain_of(self._program.base)).project(self._out.copy())
+            domain = cast(ConvexSet, domain_of(cast(Base, self._program.base)))
+            given = domain.project(self._out.copy())
             who = "ConvexSet: project"
         self._steps.from_user(f, n, checked_point(given, self._program.dim, who))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from belated.reductions import (
     domain_of,
     rate_of,
 )
+from belated.spec import Spec
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -38,37 +39,37 @@ class Program:
     """A composition ready to run.
 
     ``code`` selects the kernels; ``shape`` is that of a play, ``answer`` that of an answer. A
-    user's base is a private copy of the one in the spec, already started.
+    user's base is a private copy of the one in the spec, already started. ``own`` is where a
+    method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
+    open ticket, ``copy`` a fresh learner of which it makes copies.
     """
 
-    spec: Reduction | Skip
+    spec: Playable
     code: tuple[int, ...]
     dim: int
     shape: tuple[int, ...]
     answer: tuple[int, ...]
-    base: Base | UserBase
     first: Floats
     numbers: dict[int, float]
     chart: Floats
-    steps: Floats
-    horizon: int
+    own: Floats
+    base: Base | UserBase | None = None
+    horizon: int = 0
+    keep: int = 0
+    copy: tuple[Floats, Ints] | None = None
+    fewest: int = FEWEST
+    wants_function: bool = False
 
     @property
     def is_outside(self) -> bool:
         """Whether a user's Python object takes part in every step."""
         return self.code[at.BASE] == at.OUTSIDE or self.code[at.DOMAIN] == at.USER_SET
 
-    @property
-    def wants_function(self) -> bool:
-        """Whether an answer is a function that gives the gradient."""
-        return isinstance(_inner(self.spec), FullInformation)
-
-    def fresh(self, seed: int, strict: bool) -> tuple[Floats, Ints]:
-        """Return the arrays of a learner that has seen nothing."""
+    def fresh(self, seed: int, strict: bool, more: int = 0) -> tuple[Floats, Ints]:
+        """Return the arrays of a learner that has seen nothing; ``more`` is kept per ticket too."""
         k = self.dim
         blank = np.zeros(3 * at.padded(k) - k)
-        f = np.concatenate([np.zeros(at.F_HEADER), self.first, blank, self.chart, self.steps])
-        f = aligned(f)
+        f = np.concatenate([np.zeros(at.F_HEADER), self.first, blank, self.chart, self.own])
         for slot, value in self.numbers.items():
             f[slot] = value
         n = np.zeros(at.N_HEADER, dtype=np.int64)
@@ -76,10 +77,22 @@ class Program:
         n[at.SEED_LOW], n[at.SEED_HIGH] = seed & 0xFFFFFFFF, seed >> 32
         n[at.STRICT] = strict
         n[at.HORIZON] = self.horizon
-        n[at.STEPS] = self.steps.size
-        n[at.RATES_AT] = f.size - self.steps.size
-        n[at.MEANS_AT] = f.size
-        return resized(self.code, f, n, FEWEST)
+        n[at.OWN] = self.own.size
+        n[at.OWN_AT] = f.size - self.own.size
+        n[at.KEPT_AT] = f.size
+        n[at.KEEP] = self.keep + more
+        if self.copy is not None:
+            f, n = _with_template(f, n, *self.copy)
+        return resized(f, n, self.fewest)
+
+
+def _with_template(f: Floats, n: Ints, copy_f: Floats, copy_n: Ints) -> tuple[Floats, Ints]:
+    """Put a fresh copy where all others will be made from."""
+    n[at.COPY_F], n[at.COPY_N] = copy_f.size, copy_n.size
+    copy_n = copy_n.copy()
+    copy_n[at.SEED_LOW], copy_n[at.SEED_HIGH] = n[at.SEED_LOW], n[at.SEED_HIGH]
+    copy_n[at.STRICT] = n[at.STRICT]
+    return np.concatenate([f, copy_f]), np.concatenate([n, copy_n])
 
 
 def aligned(values: Floats) -> Floats:
@@ -93,7 +106,7 @@ def aligned(values: Floats) -> Floats:
 
 def capacity_of(n: Ints) -> int:
     """Return how many tickets the table has room for."""
-    return (n.size - at.N_HEADER) // 2
+    return int(n[at.CAPACITY])
 
 
 def entries_of(n: Ints) -> Ints:
@@ -102,26 +115,64 @@ def entries_of(n: Ints) -> Ints:
     return n[at.N_HEADER : at.N_HEADER + 2 * tail].reshape(-1, 2)
 
 
-def resized(code: tuple[int, ...], f: Floats, n: Ints, capacity: int) -> tuple[Floats, Ints]:
-    """Return the arrays with room for ``capacity`` tickets; entries in use are kept."""
-    tail = len(entries_of(n))
-    grown = np.zeros(at.N_HEADER + 2 * capacity, dtype=np.int64)
-    used = at.N_HEADER + 2 * tail
-    grown[:used] = n[:used]
-    if not code[at.BASELINE]:
-        return f, grown
-    means = int(n[at.MEANS_AT])
-    wide = np.zeros(means + capacity)
-    wide[: means + tail] = f[: means + tail]
-    return aligned(wide), grown
+def records_of(f: Floats, n: Ints) -> Floats:
+    """Return a view of what is kept per ticket: one row per entry in use."""
+    tail, keep, start = int(n[at.ROUNDS] + n[at.OFFSET]), int(n[at.KEEP]), int(n[at.KEPT_AT])
+    return f[start : start + tail * keep].reshape(tail, keep)
 
 
-def compile_spec(spec: Reduction | Skip) -> Program:
+def copies_of(f: Floats, n: Ints) -> tuple[Floats, Ints]:
+    """Return views of the copies, one row each; row 0 is the one that others are made from."""
+    capacity, made = capacity_of(n), int(n[at.MADE])
+    floats, ints = int(n[at.COPY_F]), int(n[at.COPY_N])
+    f_at = int(n[at.KEPT_AT] + capacity * n[at.KEEP])
+    n_at = at.N_HEADER + 2 * capacity
+    rows = made + 1 if floats else 0
+    return (
+        f[f_at : f_at + rows * floats].reshape(rows, floats),
+        n[n_at : n_at + rows * ints].reshape(rows, ints),
+    )
+
+
+def resized(f: Floats, n: Ints, capacity: int) -> tuple[Floats, Ints]:
+    """Return the arrays with room for ``capacity`` tickets and copies; what is in use is kept."""
+    table, records = entries_of(n), records_of(f, n)
+    copies = copies_of(f, n)
+    rows = capacity + 1 if n[at.COPY_F] else 0
+    keep, kept_at = int(n[at.KEEP]), int(n[at.KEPT_AT])
+    wide = np.zeros(kept_at + capacity * keep + rows * int(n[at.COPY_F]))
+    long = np.zeros(at.N_HEADER + 2 * capacity + rows * int(n[at.COPY_N]), dtype=np.int64)
+    wide[:kept_at] = f[:kept_at]
+    long[: at.N_HEADER] = n[: at.N_HEADER]
+    long[at.CAPACITY] = capacity
+    wide = aligned(wide)
+    entries_of(long)[:] = table
+    records_of(wide, long)[:] = records
+    for new, old in zip(copies_of(wide, long), copies, strict=True):
+        new[:] = old
+    return wide, long
+
+
+class Method(Spec):
+    """A published method with kernels of its own; see ``belated.rivals``."""
+
+    def program(self) -> Program:
+        """Return what the kernels run, or say what the method must be told first."""
+        raise NotImplementedError
+
+
+Playable: TypeAlias = Reduction | Skip | Method
+"""What a learner can run."""
+
+
+def compile_spec(spec: Playable) -> Program:
     """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
+    if isinstance(spec, Method):
+        return spec.program()
     if not isinstance(spec, Reduction | Skip):
         raise SpecError(
-            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint or Skip, got "
-            f"{getattr(spec, 'kind', spec)!r}"
+            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip or one of "
+            f"belated.rivals, got {getattr(spec, 'kind', spec)!r}"
         )
     reduction = _inner(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
@@ -140,6 +191,7 @@ def compile_spec(spec: Reduction | Skip) -> Program:
         schedule,
         int(isinstance(reduction, OnePoint) and reduction.baseline == "mean"),
         int(isinstance(spec, Skip)),
+        at.OURS,
     )
     two = isinstance(reduction, TwoPoint)
     return Program(
@@ -149,11 +201,13 @@ def compile_spec(spec: Reduction | Skip) -> Program:
         shape=(2, dim) if two else (dim,),
         answer=(2,) if two else (1,) if isinstance(reduction, OnePoint) else (dim,),
         base=base,
-        first=_into_chart(first, chart, chart_numbers),
+        first=into_chart(first, chart, chart_numbers),
         numbers=numbers,
         chart=chart_numbers,
-        steps=steps,
+        own=steps,
         horizon=horizon,
+        keep=code[at.BASELINE],
+        wants_function=isinstance(reduction, FullInformation),
     )
 
 
@@ -210,6 +264,11 @@ def _place(reduction: Reduction, base: Base | UserBase) -> tuple[int, int, Float
     domain = domain_of(base)
     if domain is None or (not isinstance(base, Base) and not isinstance(reduction, _EXPLORING)):
         return at.BALL, at.PLAIN, np.zeros(0)  # the set is unused: points go out as they come in
+    return place(domain)
+
+
+def place(domain: Domain) -> tuple[int, int, Floats]:
+    """Return the codes of a set and of its chart, and the chart's numbers."""
     code = _DOMAINS[type(domain)]
     if isinstance(domain, Box):
         low, high = domain.bounds
@@ -222,7 +281,7 @@ def _place(reduction: Reduction, base: Base | UserBase) -> tuple[int, int, Float
 _EXPLORING = (OnePoint, TwoPoint)
 
 
-def _into_chart(x: Floats, chart: int, numbers: Floats) -> Floats:
+def into_chart(x: Floats, chart: int, numbers: Floats) -> Floats:
     """Return a starting point in the chart."""
     k = x.size
     if chart == at.PLAIN:
@@ -237,7 +296,7 @@ def _bounds(reduction: Reduction, base: Base | UserBase, dim: int) -> dict[int, 
     magnitude = reduction.magnitude if isinstance(reduction, OnePoint) else 0.0
     lipschitz = (rate.lipschitz or 0.0) if rate is not None else 0.0
     return {
-        at.SIZE: _size(domain),
+        at.SIZE: size_of_set(domain),
         at.INNER: (domain.inner_radius or 0.0) if domain is not None else 0.0,
         at.DIAMETER: _diameter(base),
         at.WIDTH: _width(base),
@@ -247,7 +306,8 @@ def _bounds(reduction: Reduction, base: Base | UserBase, dim: int) -> dict[int, 
     }
 
 
-def _size(domain: Domain | None) -> float:
+def size_of_set(domain: Domain | None) -> float:
+    """Return the one number that a projection needs: radius, floor, or 1."""
     if isinstance(domain, Ball | L1Ball):
         return domain.radius
     return domain.floor if isinstance(domain, Simplex) else 1.0
@@ -345,7 +405,7 @@ def schedule_of(spec: Reduction | Skip, events: Ints) -> Schedule:
     rounds = events.size // 2
     balance = np.cumsum(np.where(events >= 0, 1, -1))
     capacity = 1 << (2 * int(balance.max(initial=0)) + 2).bit_length()
-    f, n = resized(program.code, f, n, max(FEWEST, capacity))
+    f, n = resized(f, n, max(FEWEST, capacity))
     schedule = Schedule(np.empty(rounds), np.empty(rounds), np.empty(rounds))
     entries.schedule(_schedule_code(program.code))(f, n, np.array(events), *schedule)
     return schedule

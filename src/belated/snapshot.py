@@ -18,9 +18,9 @@ import numpy as np
 from belated._version import __version__
 from belated.errors import SnapshotError
 from belated.kernels import layout as at
-from belated.program import FEWEST, Floats, Ints, aligned, entries_of, resized
+from belated.program import FEWEST, Floats, Ints, copies_of, entries_of, records_of, resized
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. It changes with the layout of the arrays, and only then."""
 
 _MAGIC = b"belated\x00"
@@ -42,12 +42,12 @@ class Content(NamedTuple):
 
 def pack(content: Content) -> bytes:
     """Return the blob."""
-    f, n, tickets, means = _without_gaps(content)
+    f, n, tickets = _without_gaps(content)
     header = {
         "belated": __version__,
         "spec": content.spec,
         "code": content.code,
-        "lengths": [f.size, len(tickets), means.size],
+        "lengths": [f.size, n.size, len(tickets)],
         "base": None if content.base is None else content.base.hex(),
     }
     text = json.dumps(header).encode()
@@ -55,7 +55,6 @@ def pack(content: Content) -> bytes:
         f.astype("<f8").tobytes(),
         n.astype("<i8").tobytes(),
         tickets.astype("<i8").tobytes(),
-        means.astype("<f8").tobytes(),
     )
     body = b"".join((_PREFIX.pack(_MAGIC, FORMAT, len(text)), text, *arrays))
     return body + _digest(body)
@@ -66,40 +65,48 @@ def unpack(blob: bytes) -> Content:
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
     header, rest = _checked(bytes(blob))
-    floats, tickets, means = header["lengths"]
-    sizes = [8 * floats, 8 * at.N_HEADER, 16 * tickets, 8 * means]
-    if sum(sizes) != len(rest):
+    floats, ints, tickets = header["lengths"]
+    sizes = [8 * floats, 8 * ints, 16 * tickets]
+    if sum(sizes) != len(rest) or ints < at.N_HEADER:
         raise SnapshotError("restore: the arrays do not have the sizes that the header gives")
     cuts = np.cumsum([0, *sizes])
-    parts = [rest[a:b] for a, b in pairwise(cuts)]
-    code = tuple(header["code"])
-    f = np.concatenate([np.frombuffer(parts[0], "<f8"), np.frombuffer(parts[3], "<f8")])
-    n = np.frombuffer(parts[1] + parts[2], "<i8")
-    capacity = max(FEWEST, 1 << (2 * tickets).bit_length())
-    f, n = resized(code, f.astype(np.float64), n.astype(np.int64), capacity)
+    f, n, table = (
+        np.frombuffer(rest[a:b], kind)
+        for (a, b), kind in zip(pairwise(cuts), ("<f8", "<i8", "<i8"), strict=True)
+    )
     base = None if header["base"] is None else bytes.fromhex(header["base"])
-    return Content(header["spec"], code, aligned(f), n, base)
+    return Content(header["spec"], tuple(header["code"]), *_with_room(f, n, table), base)
 
 
-def _without_gaps(content: Content) -> tuple[Floats, Ints, Ints, Floats]:
-    """Return vectors, counters, tickets and baselines, free of accidents.
+def _with_room(f: Floats, n: Ints, table: Ints) -> tuple[Floats, Ints]:
+    """Undo ``_without_gaps``: put the table back between counters and copies, and let it grow."""
+    tickets = table.size // 2
+    n = np.concatenate([n[: at.N_HEADER], table, n[at.N_HEADER :]]).astype(np.int64)
+    capacity = max(FEWEST, 1 << int(max(2 * tickets, n[at.MADE])).bit_length())
+    return resized(f.astype(np.float64), n, capacity)
+
+
+def _without_gaps(content: Content) -> tuple[Floats, Ints, Ints]:
+    """Return floats, counters with copies, and tickets, free of accidents.
 
     What depends on how the table happened to be filled (dead entries, capacity, head) and the
     scratch vector are normalised away.
     """
-    room, means_at = at.padded(int(content.n[at.DIM])), int(content.n[at.MEANS_AT])
+    room, kept_at = at.padded(int(content.n[at.DIM])), int(content.n[at.KEPT_AT])
     table = entries_of(content.n)
     kept = table[:, 1] != at.DEAD
-    f = content.f[:means_at].copy()
+    copy_f, copy_n = copies_of(content.f, content.n)
+    f = np.concatenate(
+        [content.f[:kept_at], records_of(content.f, content.n)[kept].ravel(), copy_f.ravel()]
+    )
     f[at.F_HEADER + 2 * room : at.F_HEADER + 3 * room] = 0.0
-    n = content.n[: at.N_HEADER].copy()
+    n = np.concatenate([content.n[: at.N_HEADER], copy_n.ravel()])
     count = int(kept.sum())
-    n[at.SPARSE] = count
+    n[at.SPARSE] = n[at.CAPACITY] = count
     n[at.OFFSET] = count - n[at.ROUNDS]
-    n[at.HEAD] = n[at.GHOSTS]
+    n[at.HEAD] = int(np.argmax(np.append(table[kept, 1], 0) >= 0))  # first open entry, or the end
     n[at.CALM] = 0
-    means = content.f[means_at:][: len(table)][kept] if content.code[at.BASELINE] else f[:0]
-    return f, n, table[kept], means
+    return f, n, table[kept]
 
 
 def _checked(blob: bytes) -> tuple[dict[str, Any], bytes]:
@@ -123,7 +130,7 @@ def _header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text)
         spec, base = header["spec"], header["base"]
-        whole = len(header["code"]) == at.SKIP + 1 and len(header["lengths"]) == 3
+        whole = len(header["code"]) == at.METHOD + 1 and len(header["lengths"]) == 3
         counts = all(isinstance(count, int) for count in [*header["code"], *header["lengths"]])
         if not (whole and counts and (spec is None or isinstance(spec, str))):
             raise ValueError("a field is of the wrong kind")

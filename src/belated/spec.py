@@ -5,6 +5,7 @@ A spec says *what* to run; it holds numbers and other specs and does no arithmet
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from dataclasses import Field, fields, is_dataclass
@@ -126,6 +127,7 @@ def _decode(value: Any) -> Any:
         return value
     arguments = dict(value)
     kind = arguments.pop("type", None)
+    _load(kind)
     known = sorted(name for name, spec in _REGISTRY.items() if is_dataclass(spec))
     if kind not in known:
         raise SpecError(f"from_json: unknown type {kind!r}; known: {', '.join(known)}")
@@ -133,6 +135,13 @@ def _decode(value: Any) -> Any:
         return _REGISTRY[kind](**{name: _decode(item) for name, item in arguments.items()})
     except TypeError as error:
         raise SpecError(f"from_json: {kind}: {error}") from error
+
+
+def _load(kind: Any) -> None:
+    """Import the module that registers a kind, where ``import belated`` does not do it."""
+    module = kind.partition(".")[0] if isinstance(kind, str) else ""
+    if module in ("losses", "rivals"):
+        importlib.import_module(f"belated.{module}")
 
 
 def number(owner: str, name: str, value: Any) -> float:

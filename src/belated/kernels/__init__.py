@@ -4,20 +4,25 @@ A learner is two arrays: ``f`` (float64: parameters, then state) and ``n`` (int6
 the table of open tickets). Plain scalar-loop functions, the *leaves*, work on them; ``entries``
 builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one composition.
 
-==============  ===================================================================
-``layout``      codes of the parts, and where everything sits in ``f`` and ``n``
-``state``       the same, with names, as the leaves take it
-``jit``         how leaves and entries are compiled and cached
-``exact``       ln, exp and cube root with the same bits on every machine
-``tickets``     the table of open tickets, and all counting of delays
-``directions``  exploration directions from a counter-based generator
-``schedules``   exploration radii and step sizes
-``sets``        projections
-``bases``       one step of P-FTRL and of mirror descent
-``feedback``    plays out of points, costs out of answers
-``events``      one prediction, one observation, one cancellation
-``entries``     compiled entries for a composition
-==============  ===================================================================
+================  ===================================================================
+``layout``        codes of the parts, and where everything sits in ``f`` and ``n``
+``state``         the same, with names, as the leaves take it
+``jit``           how leaves and entries are compiled and cached
+``exact``         ln, exp and cube root with the same bits on every machine
+``tickets``       the table of open tickets, and all counting of delays
+``directions``    exploration directions from a counter-based generator
+``schedules``     exploration radii and step sizes
+``sets``          projections
+``bases``         one step of P-FTRL and of mirror descent
+``feedback``      plays out of points, costs out of answers
+``events``        one prediction, one observation, one cancellation
+``methods``       the same events for published methods
+``entries``       compiled entries for a composition
+``losses``        rounds, values and gradients of losses
+``loss_entries``  compiled entries for a family of losses and a source
+``games``         whole games: a learner and losses in one loop
+``game_entries``  compiled entries for a composition and losses
+================  ===================================================================
 
 Rules: no fastmath, fixed order of summation, only + - * / and square roots (and ``exact``). So live
 calls, whole runs and the interpreted source agree bit for bit.

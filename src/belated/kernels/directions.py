@@ -1,9 +1,9 @@
 """Exploration directions: a pure function of (seed, ticket), so an open ticket stores none.
 
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011)
-maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, 0,
+maps a counter and a key to four 32-bit words. The key is the seed, the counter is (block, stream,
 ticket), and the words go through Marsaglia's polar method into normals, whose normalised vector is
-uniform on the sphere.
+uniform on the sphere. Exploration has stream 0; generated losses have streams of their own.
 """
 
 from __future__ import annotations
@@ -55,19 +55,23 @@ def _place(u: Floats, filled: int, first: int, second: int) -> int:
 
 
 @leaf
-def direction(s: State, ticket: int) -> None:
-    """Write the unit vector of a ticket to the scratch vector."""
-    u = s.work
-    low, high = int(s.n[at.SEED_LOW]), int(s.n[at.SEED_HIGH])
-    t = int(ticket)
-    zero = t - t  # as a literal it would be compiled for once more
-    block = zero
-    filled = zero
+def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
+    """Fill u with the unit vector number t of a stream, under the seed (low, high)."""
+    block = stream - stream  # as a literal 0 it would be compiled for once more
+    filled = block
     while filled < u.size:
-        w0, w1, w2, w3 = philox(block, zero, t & _MASK, (t >> 32) & _MASK, low, high)
+        w0, w1, w2, w3 = philox(block, stream, t & _MASK, (t >> 32) & _MASK, low, high)
         filled = _place(u, filled, w0, w1)
         filled = _place(u, filled, w2, w3)
         block += 1
     inverse = 1.0 / math.sqrt(sum_of_squares(u))
     for i in range(u.size):
         u[i] *= inverse
+
+
+@leaf
+def direction(s: State, ticket: int) -> None:
+    """Write the unit vector of a ticket to the scratch vector."""
+    low, high = int(s.n[at.SEED_LOW]), int(s.n[at.SEED_HIGH])
+    t = int(ticket)
+    unit_vector(s.work, t - t, t, low, high)

@@ -167,7 +167,7 @@ def schedule(code: Code, stamp: int = STAMP) -> Schedule:
         for i in range(timeline.size):
             event = timeline[i]
             if event >= 0:
-                tickets.has_room(code, s)
+                tickets.has_room(s)
                 tickets.open_ticket(s)
                 radii[event] = schedules.radius(code, s, event + 1)
             else:
@@ -188,7 +188,7 @@ def steps(code: Code, stamp: int = STAMP) -> Steps:
     code = (*code, stamp)
 
     def make_room(f: Floats, n: Ints) -> bool:
-        return tickets.has_room(code, view(f, n))
+        return tickets.has_room(view(f, n))
 
     def start_round(f: Floats, n: Ints) -> None:
         events.start_round(view(f, n))
@@ -218,7 +218,7 @@ def steps(code: Code, stamp: int = STAMP) -> Steps:
 @functools.cache
 def project(domain: int, stamp: int = STAMP) -> Project:
     """Return the entry (x, size, origin, low, high) that moves x, in user terms, into a set."""
-    code = (0, 0, domain, 0, 0, 0, 0, 0, stamp)
+    code = (0, 0, domain, 0, 0, 0, 0, 0, 0, stamp)
 
     def project(x: Floats, size: float, origin: Floats, low: Floats, high: Floats) -> None:
         if domain == at.BOX:
@@ -238,11 +238,11 @@ def project(domain: int, stamp: int = STAMP) -> Project:
 @functools.cache
 def counting(stamp: int = STAMP) -> tuple[Callable[[Floats, Ints], int], Cancel]:
     """Return the entries that only count: one for a prediction, one for the arrival of a ticket."""
-    code = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0, stamp)
+    code = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0, 0, stamp)
 
     def count_prediction(f: Floats, n: Ints) -> int:
         s = view(f, n)
-        if not tickets.has_room(code, s):
+        if not tickets.has_room(s):
             return at.FULL
         tickets.open_ticket(s)
         return n[at.ROUNDS] - 1

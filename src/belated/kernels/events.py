@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from belated.kernels import layout as at
 from belated.kernels.bases import size_of, step
 from belated.kernels.feedback import answer_size, is_cost, is_excessive, play, write_cost
@@ -34,7 +36,7 @@ def issue(code: Code, s: State, x: Floats) -> int:
     entry = open_ticket(s)
     if code[at.BASELINE]:
         used = s.n[at.ARRIVED] - s.n[at.SKIPPED] - s.n[at.CANCELLED]
-        s.means[entry] = s.f[at.VALUES] / used if used > 0 else 0.0
+        s.kept[entry * s.n[at.KEEP]] = s.f[at.VALUES] / used if used > 0 else 0.0
     play(code, s, ticket, x)
     return ticket
 
@@ -49,7 +51,7 @@ def find(code: Code, s: State, ticket: int) -> int:
 
 
 @leaf
-def observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
+def observe_ours(code: Code, s: State, ticket: int, answer: Floats) -> int:
     """Use an answer. Every check comes before the first change."""
     entry = locate(s, ticket)
     if entry < 0:
@@ -87,7 +89,7 @@ def forget_skipped(s: State, entry: int) -> None:
 
 
 @leaf
-def cancel(code: Code, s: State, ticket: int) -> int:
+def cancel_ours(code: Code, s: State, ticket: int) -> int:
     """Close a ticket whose answer will never come."""
     entry = locate(s, ticket)
     if entry < 0:
@@ -177,7 +179,7 @@ feed_nothing = switch(
 
 @leaf
 def _predict(code: Code, s: State, x: Floats) -> int:
-    if not has_room(code, s):
+    if not has_room(s):
         return at.FULL
     return issue(code, s, x)
 
@@ -185,7 +187,7 @@ def _predict(code: Code, s: State, x: Floats) -> int:
 @leaf
 def _skip_and_predict(code: Code, s: State, x: Floats) -> int:
     """Skip what is overdue, then predict (Algorithm 3)."""
-    if not has_room(code, s):
+    if not has_room(s):
         return at.FULL
     start_round(s)
     if s.n[at.ROUNDS] >= s.n[at.CALM]:
@@ -196,5 +198,27 @@ def _skip_and_predict(code: Code, s: State, x: Floats) -> int:
     return issue(code, s, x)
 
 
+_predict_by_skip = switch(at.SKIP, {0: _predict, 1: _skip_and_predict})
+
+
+@leaf
+def predict_ours(code: Code, s: State, x: Floats) -> int:
+    """Issue the next ticket and write its play to x."""
+    return _predict_by_skip(code, s, x)
+
+
+Predict = Callable[[Code, State, Floats], int]
+Observe = Callable[[Code, State, int, Floats], int]
+Cancel = Callable[[Code, State, int], int]
+
+# Other methods are entered in ``methods``.
+PREDICT: dict[int, Predict] = {at.OURS: predict_ours}
+OBSERVE: dict[int, Observe] = {at.OURS: observe_ours}
+CANCEL: dict[int, Cancel] = {at.OURS: cancel_ours}
+
 # Issue the next ticket and write its play to x; FULL: the table must grow first.
-predict = switch(at.SKIP, {0: _predict, 1: _skip_and_predict})
+predict = switch(at.METHOD, PREDICT)
+# Use an answer.
+observe = switch(at.METHOD, OBSERVE)
+# Close a ticket whose answer will never come.
+cancel = switch(at.METHOD, CANCEL)

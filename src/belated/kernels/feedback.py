@@ -88,7 +88,7 @@ play = switch(
 
 
 @leaf
-def _from_gradient(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+def write_gradient(code: Code, s: State, answer: Floats) -> None:
     """The gradient itself; it is copied only where the chart scales it."""
     if code[at.CHART] == at.SCALED:
         for i in range(s.z.size):
@@ -96,9 +96,14 @@ def _from_gradient(code: Code, s: State, entry: int, ticket: int, answer: Floats
 
 
 @leaf
+def _from_gradient(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    write_gradient(code, s, answer)
+
+
+@leaf
 def _from_value(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
     """(k / delta_s) (value - baseline) u_s."""
-    baseline = s.means[entry] if code[at.BASELINE] else 0.0
+    baseline = s.kept[entry * s.n[at.KEEP]] if code[at.BASELINE] else 0.0
     _along_direction(code, s, ticket, answer[0] - baseline)
 
 
@@ -129,7 +134,9 @@ def answer_size(code: Code, s: State) -> int:
     """Return how many numbers an answer has."""
     if code[at.REDUCTION] == at.FIRST_ORDER:
         return s.z.size
-    return 1 if code[at.REDUCTION] == at.ONE_POINT else 2
+    if code[at.REDUCTION] == at.ONE_POINT:
+        return 1
+    return 2 if code[at.REDUCTION] == at.TWO_POINT else s.z.size + 1
 
 
 @leaf

@@ -1,8 +1,8 @@
 """How leaves and entries are compiled and kept on disk.
 
 Leaves are inlined and never cached. Entries are cached; numba notices an edit only in an entry's
-own file, so entries carry ``STAMP``, a digest of all kernel sources, in their closure, which is
-part of the cache key: any edited kernel, or another release, compiles anew.
+own file, so entries carry ``STAMP``, a digest of all sources with leaves in them, in their closure,
+which is part of the cache key: any edited kernel, or another release, compiles anew.
 
 Nothing here allocates, so reference counting is off (``_nrt``): with it, passing views around cost
 more than the arithmetic (58 against 20 ns per event at dimension 10).
@@ -14,7 +14,7 @@ import functools
 import hashlib
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -33,11 +33,12 @@ def leaf(function: _Function) -> _Function:
     return cast(_Function, numba.njit(**_LEAF)(function))
 
 
-def switch(slot: int, choices: dict[int, _Function]) -> _Function:
+def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     """Return a leaf that calls ``choices[code[slot]]``, ``code`` being its first argument.
 
     The codes of a composition are constants in the type of ``code``, so the choice is made while
-    compiling, and what a composition does not use is never compiled for it.
+    compiling, and what a composition does not use is never compiled for it. Choices may be added
+    to the mapping until then.
     """
 
     def chosen(code: tuple[int, ...], *arguments: Any) -> Any:
@@ -54,7 +55,8 @@ def switch(slot: int, choices: dict[int, _Function]) -> _Function:
 
 def _stamp() -> int:
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    kernels = Path(__file__).parent
+    for source in sorted([*kernels.glob("*.py"), *kernels.parent.glob("rivals/*.py")]):
         digest.update(source.read_bytes())
     return int.from_bytes(digest.digest()[:7], "big")
 

@@ -7,10 +7,10 @@ constants. Everything else (dimension, radii, counters) is data.
 from __future__ import annotations
 
 # Slots of ``code``.
-REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, SKIP = range(8)
+REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, SKIP, METHOD = range(9)
 
-# code[REDUCTION]
-FIRST_ORDER, ONE_POINT, TWO_POINT = range(3)
+# code[REDUCTION]: what an answer is; MANY_POINTS and COEFFICIENTS have dim + 1 numbers.
+FIRST_ORDER, ONE_POINT, TWO_POINT, MANY_POINTS, COEFFICIENTS = range(5)
 # code[BASE]; with OUTSIDE a Python object takes the step.
 PFTRL, OMD, ENTROPY, OUTSIDE = range(4)
 # code[DOMAIN]; with USER_SET a Python function projects.
@@ -19,6 +19,8 @@ BALL, BOX, SIMPLEX, L1, USER_SET = range(5)
 PLAIN, SHIFTED, SCALED = range(3)
 # code[RATE]
 DELAY_ADAPTIVE, TIGHT, GRADIENT_ADAPTIVE, CURVED, CONSTANT_RATE, TABLE, NO_RATE = range(7)
+# code[METHOD]: 0 for the paper's own, else the number of a method in ``methods``.
+OURS = 0
 # code[SMOOTHING]
 NO_SMOOTHING, QUARTER_ROOT, CUBE_ROOT, INVERSE_ROOT, INVERSE, FIXED = range(6)
 
@@ -39,7 +41,9 @@ DRIFTED = 12  # sum of eta s* |c|
 LARGEST = 13  # largest |c| so far
 VALUES = 14  # sum of the values used so far, for the baseline
 WIDTH = 15  # largest distance between two plays, in the norm that goes with LIPSCHITZ
-F_HEADER = 16  # then z, p, scratch; then shift, scale, low, high as far as the chart has them
+F_HEADER = 16  # then z, p, scratch; then shift, scale, low, high as far as the chart has them;
+# then a region of the method's own (for a table of rates: the table), KEEP numbers per entry of the
+# table of tickets, and the float blocks of the copies.
 
 
 def padded(dim: int) -> int:
@@ -53,9 +57,9 @@ SEED_LOW = 1
 SEED_HIGH = 2
 STRICT = 3
 HORIZON = 4  # of the smoothing; 0 for none
-STEPS = 5  # length of the table of rates ...
-RATES_AT = 6  # ... which begins here in ``f``
-MEANS_AT = 7  # where the baselines of tickets begin in ``f``
+OWN = 5  # length of the method's own region ...
+OWN_AT = 6  # ... which begins here in ``f``
+KEPT_AT = 7  # where the numbers kept per ticket begin in ``f``
 ROUNDS = 8  # predictions issued
 ARRIVED = 9  # tickets closed, by an answer or without
 SKIPPED = 10
@@ -75,14 +79,24 @@ CALM = 23  # before this many rounds nothing can be overdue
 WAITING = 24  # 1 while a step waits for a user's base or projection
 LAG = 25  # what such a base is told: dual delay of the newest arrival ...
 OPEN_LAGS = 26  # ... and its dual backlog
-N_HEADER = 27
+CAPACITY = 27  # entries that the table has room for
+KEEP = 28  # floats kept per entry
+COPY_F = 29  # floats of one copy, for methods that keep copies; block 0 is a fresh one
+COPY_N = 30  # ints of one copy
+MADE = 31  # copies made so far
+FREE = 32  # copy to be used next, or 0
+LINK = 33  # in a copy: the next free one
+HOLDING = 34  # answered tickets whose record is still needed
+N_HEADER = 35  # then the table of tickets, then the int blocks of the copies
 
 # Second word of a ticket's entry: arrivals before it was issued, or one of these.
 DEAD = -1
 GIVEN_UP = -2
+HELD = -3  # closed for the user, while its method still needs the record
 
 # What an event returns besides a ticket: 1 used, 0 dropped, below 0 refused with nothing changed.
 USED, DROPPED, UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL = 1, 0, -1, -2, -3, -4, -5
+OUT_OF_ORDER, NO_LOSS = -6, -7  # the method needs answers in order; or cannot do without one
 
 # Costs beyond this could overflow the running sums of squares.
 HUGE = 1e100

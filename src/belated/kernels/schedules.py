@@ -118,7 +118,7 @@ def _constant(code: Code, s: State, open_lags: int, norm: float) -> float:
 
 @leaf
 def _table(code: Code, s: State, open_lags: int, norm: float) -> float:
-    return s.f[s.n[at.RATES_AT] + min(s.n[at.ARRIVED], s.n[at.STEPS]) - 1]
+    return s.own[min(s.n[at.ARRIVED], s.own.size) - 1]
 
 
 @leaf

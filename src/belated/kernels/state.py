@@ -30,8 +30,10 @@ class State(NamedTuple):
     """Shift, then scale, low and high, as far as the chart has them."""
     table: Ints
     """Two words per ticket: its number, and how many answers had arrived when it was issued."""
-    means: Floats
-    """Baseline of every ticket in the table, where one is used."""
+    own: Floats
+    """The method's own numbers and vectors, or the table of rates."""
+    kept: Floats
+    """KEEP numbers per entry of the table: the baseline, or what the method wants to remember."""
 
 
 _padded = leaf(at.padded)
@@ -49,7 +51,8 @@ def view(f: Floats, n: Ints) -> State:
         f[z : z + k],
         f[z + room : z + room + k],
         f[z + 2 * room : z + 2 * room + k],
-        f[z + 3 * room : n[at.RATES_AT]],
-        n[at.N_HEADER :],
-        f[n[at.MEANS_AT] :],
+        f[z + 3 * room : n[at.OWN_AT]],
+        n[at.N_HEADER : at.N_HEADER + 2 * n[at.CAPACITY]],
+        f[n[at.OWN_AT] : n[at.KEPT_AT]],
+        f[n[at.KEPT_AT] :],
     )

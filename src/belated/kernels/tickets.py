@@ -1,7 +1,7 @@
 """The table of open tickets, and all counting of delays.
 
 Entries stand in ticket order: id and, beside it, how many answers had arrived when it was issued
-(or DEAD, or GIVEN_UP), so that one cache line serves both.
+(or DEAD, GIVEN_UP, HELD), so that one cache line serves both.
 Closing marks an entry dead; when the table is full, dead entries are squeezed out. After a squeeze
 new entries are consecutive again, so a recent ticket is found by subtraction and an old one by
 bisection. Appending and closing cost O(1) amortised; memory is O(open), whatever the dimension, and
@@ -25,19 +25,19 @@ def tail(s: State) -> int:
 
 
 @leaf
-def has_room(code: Code, s: State) -> bool:
+def has_room(s: State) -> bool:
     """Make room for one more ticket; False when the table must grow first."""
     if 2 * tail(s) < s.table.size:
         return True
-    known = s.n[at.ROUNDS] - s.n[at.ARRIVED] + s.n[at.GHOSTS]
+    known = s.n[at.ROUNDS] - s.n[at.ARRIVED] + s.n[at.GHOSTS] + s.n[at.HOLDING]
     if 4 * known > s.table.size:
         return False
-    squeeze(code, s)
+    squeeze(s)
     return True
 
 
 @leaf
-def squeeze(code: Code, s: State) -> None:
+def squeeze(s: State) -> None:
     """Drop dead entries, keeping the order."""
     kept = 0
     head = 0
@@ -45,8 +45,8 @@ def squeeze(code: Code, s: State) -> None:
         if s.table[2 * entry + 1] != at.DEAD:
             s.table[2 * kept] = s.table[2 * entry]
             s.table[2 * kept + 1] = s.table[2 * entry + 1]
-            if code[at.BASELINE]:
-                s.means[kept] = s.means[entry]
+            for i in range(s.n[at.KEEP]):
+                s.kept[kept * s.n[at.KEEP] + i] = s.kept[entry * s.n[at.KEEP] + i]
             kept += 1
             if entry < s.n[at.HEAD]:
                 head = kept
@@ -71,12 +71,34 @@ def locate(s: State, ticket: int) -> int:
     """Return the entry of a ticket that is open or skipped, else UNKNOWN or CLOSED."""
     if ticket < 0 or ticket >= s.n[at.ROUNDS]:
         return at.UNKNOWN
+    entry = entry_of(s, ticket)
+    if entry < 0:
+        return at.CLOSED
+    state = s.table[2 * entry + 1]
+    return at.CLOSED if state == at.DEAD or state == at.HELD else entry
+
+
+@leaf
+def entry_of(s: State, ticket: int) -> int:
+    """Return the entry of a ticket that was handed out, or -1 if a squeeze has dropped it."""
     entry = ticket + s.n[at.OFFSET]
     if entry < s.n[at.SPARSE]:
         entry = _bisect(s, ticket)
-    if entry < 0 or s.table[2 * entry + 1] == at.DEAD:
-        return at.CLOSED
     return entry
+
+
+@leaf
+def hold(s: State, entry: int) -> None:
+    """Close an entry for the user, but keep its record until ``release``."""
+    s.table[2 * entry + 1] = at.HELD
+    s.n[at.HOLDING] += 1
+
+
+@leaf
+def release(s: State, entry: int) -> None:
+    """Let a held entry go."""
+    s.table[2 * entry + 1] = at.DEAD
+    s.n[at.HOLDING] -= 1
 
 
 @leaf
@@ -90,6 +112,13 @@ def _bisect(s: State, ticket: int) -> int:
         else:
             high = middle
     return low if low < s.n[at.SPARSE] and s.table[2 * low] == ticket else -1
+
+
+@leaf
+def _tells_lags(code: Code) -> bool:
+    """Tell whether somebody looks at LAG and OPEN_LAGS."""
+    outside = code[at.BASE] == at.OUTSIDE or code[at.DOMAIN] == at.USER_SET
+    return outside or code[at.METHOD] != at.OURS
 
 
 @leaf
@@ -113,7 +142,7 @@ def count_arrival(code: Code, s: State, entry: int) -> int:
         n[at.MAX_DELAY] = delay
     if lag > n[at.MAX_DUAL_DELAY]:
         n[at.MAX_DUAL_DELAY] = lag
-    if code[at.BASE] == at.OUTSIDE or code[at.DOMAIN] == at.USER_SET:
+    if _tells_lags(code):
         n[at.LAG] = lag
         n[at.OPEN_LAGS] = open_lags
     return open_lags
