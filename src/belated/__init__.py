@@ -27,22 +27,32 @@ from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoP
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, delays
+    from belated import bounds, delays, losses, rivals
     from belated.counters import Counters
+    from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.live import Certificate, Decision, Learner, Report
     from belated.problem import Problem
     from belated.timeline import Timeline
 
 _LAZY = {
+    "Best": "game",
     "Certificate": "live",
     "Counters": "counters",
     "Decision": "live",
+    "Game": "game",
     "Learner": "live",
     "Problem": "problem",
     "Report": "live",
+    "Run": "game",
+    "Runs": "game",
     "Timeline": "timeline",
+    "best_action": "game",
     "bounds": "",
     "delays": "",
+    "losses": "",
+    "play": "game",
+    "play_many": "game",
+    "rivals": "",
 }
 
 __all__ = [
@@ -52,6 +62,7 @@ __all__ = [
     "BadFeedback",
     "Ball",
     "BelatedError",
+    "Best",
     "Box",
     "Certificate",
     "ConvexSet",
@@ -59,12 +70,15 @@ __all__ = [
     "Decision",
     "FirstOrder",
     "FullInformation",
+    "Game",
     "L1Ball",
     "Learner",
     "MissingExtra",
     "OnePoint",
     "Problem",
     "Report",
+    "Run",
+    "Runs",
     "Simplex",
     "Skip",
     "SnapshotError",
@@ -74,11 +88,16 @@ __all__ = [
     "TwoPoint",
     "UnknownTicket",
     "__version__",
+    "best_action",
     "bounds",
     "delays",
     "errors",
     "from_json",
+    "losses",
+    "play",
+    "play_many",
     "rates",
+    "rivals",
     "smoothing",
 ]
 

@@ -19,7 +19,8 @@ them, as in ``lost(pareto(1000, seed=1), 0.1, seed=1)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heapreplace
 from math import isqrt
 from types import MappingProxyType
@@ -29,12 +30,14 @@ import numpy as np
 import numpy.typing as npt
 
 from belated.errors import TimelineError
-from belated.spec import number, positive, whole
+from belated.spec import number, positive, vector, whole
 from belated.timeline import Timeline
 from belated.times import IntArray
 
 __all__ = [
     "PATTERNS",
+    "ByPlay",
+    "ByRule",
     "Pattern",
     "Service",
     "batches",
@@ -373,6 +376,54 @@ def _work(generator: np.random.Generator, service: Service, count: int) -> npt.N
 
 
 # ---- arguments ---------------------------------------------------------------------------------
+
+
+# ---- delays that depend on the plays -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ByPlay:
+    """An environment that answers later for some actions: outside every theorem here.
+
+    The delay grows from ``low`` to ``high`` with <direction, x_t>, evenly over the values that it
+    takes on the learner's set. The paper leaves such delays open: its delays are fixed before the
+    game, and a learner whose plays choose the delays may learn mostly from the quick ones.
+
+    >>> ByPlay((1.0, 0.0), low=0, high=50, rounds=1000).high
+    50
+    """
+
+    direction: Sequence[float]
+    low: int
+    high: int
+    rounds: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "direction", vector("ByPlay", "direction", self.direction))
+        if not any(self.direction):
+            raise TimelineError("ByPlay: direction must not be zero")
+        object.__setattr__(self, "rounds", _horizon("ByPlay", self.rounds))
+        object.__setattr__(self, "low", _span("ByPlay", "low", self.low, self.rounds))
+        object.__setattr__(self, "high", _span("ByPlay", "high", self.high, self.rounds, self.low))
+
+
+@dataclass(frozen=True)
+class ByRule:
+    """The same with a rule of your own: ``rule(t, x)`` is the delay of round t, None for ever.
+
+    >>> ByRule(lambda t, x: 3 if x[0] > 0 else 0, rounds=100).rounds
+    100
+    """
+
+    rule: Callable[[int, npt.NDArray[np.float64]], int | None]
+    rounds: int
+
+    def __post_init__(self) -> None:
+        """Check that the rule can be called."""
+        if not callable(self.rule):
+            raise TimelineError(f"ByRule: rule must be a function of t and x, got {self.rule!r}")
+        object.__setattr__(self, "rounds", _horizon("ByRule", self.rounds))
 
 
 def _horizon(pattern: str, rounds: int) -> int:

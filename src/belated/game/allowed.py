@@ -1,0 +1,82 @@
+"""What the theorems allow a learner to lose on given delays."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from belated import rates
+from belated.bounds import Bound
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.learners import OMD, Base
+from belated.problem import Feedback, Problem, RateName
+from belated.program import Method, Playable
+from belated.reductions import (
+    FirstOrder,
+    FullInformation,
+    OnePoint,
+    Reduction,
+    Skip,
+    TwoPoint,
+    domain_of,
+)
+from belated.timeline import Timeline
+
+_FEEDBACK: dict[type[Reduction], Feedback] = {
+    FirstOrder: "gradient",
+    FullInformation: "function",
+    OnePoint: "value",
+    TwoPoint: "two-values",
+}
+_RATES: dict[type[rates.Rate], RateName] = {
+    rates.Tight: "tight",
+    rates.GradientAdaptive: "gradient",
+}
+
+
+def set_of(spec: Playable) -> Domain | None:
+    """Return the set that a learner plays in; None for a user's base that does not say."""
+    if isinstance(spec, Skip):
+        return set_of(spec.learner)
+    if isinstance(spec, Reduction):
+        return domain_of(spec.base)
+    return cast(Domain, cast(Any, spec).domain)
+
+
+def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
+    """Return the guarantee of exactly this spec on these delays, or None where there is none.
+
+    One of ours has the guarantee of the corollary whose learner it is.
+    """
+    if isinstance(spec, Method):
+        return cast("Bound | None", cast(Any, spec).bound(timeline))
+    inner = spec.learner if isinstance(spec, Skip) else spec
+    if not isinstance(inner.base, Base) or type(inner) not in _FEEDBACK:
+        return None
+    rate = inner.base.rate
+    if rate.lipschitz is None:
+        return None
+    choice: dict[str, Any] = {
+        "feedback": _FEEDBACK[type(inner)],
+        "base": "omd" if isinstance(inner.base, OMD) else "pftrl",
+        "skip": isinstance(spec, Skip),
+        "rate": _RATES.get(type(rate), "paper"),
+    }
+    try:
+        problem = _problem(inner, inner.base, rate)
+        return problem.bound(timeline, **choice) if problem.learner(**choice) == spec else None
+    except SpecError:
+        return None  # no corollary covers this composition
+
+
+def _problem(inner: Reduction, base: Base, rate: rates.Rate) -> Problem:
+    """Return the assumptions under which a corollary would choose such a learner."""
+    assert rate.lipschitz is not None
+    smoothing = inner.smoothing if isinstance(inner, OnePoint | TwoPoint) else None
+    return Problem(
+        base.domain,
+        lipschitz=rate.lipschitz,
+        curvature=rate.curvature if isinstance(rate, rates.StronglyConvex) else 0.0,
+        magnitude=inner.magnitude if isinstance(inner, OnePoint) else None,
+        horizon=smoothing.horizon if smoothing is not None else None,
+    )

@@ -1,0 +1,135 @@
+"""The best fixed action in hindsight: what regret is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from belated.domains import ConvexSet, Domain
+from belated.errors import SpecError
+from belated.game.solver import Floats, Oracle, minimise, nearest, support
+from belated.losses import Linear, Loss, Quadratic, Squared
+from belated.spec import whole
+
+PRECISION = 1e-9
+"""Default gap as a part of lipschitz * diameter * rounds, which bounds what an action can gain."""
+
+CHUNK = 1 << 16
+"""Rounds of a squared loss that are held in memory together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best fixed action: no action has a total loss below loss - gap."""
+
+    x: Floats
+    """The action; read-only."""
+    loss: float
+    """Its total loss."""
+    gap: float
+    """Proven bound on how much less the least loss can be; 0 for a closed form."""
+    how: Literal["closed form", "solver"]
+    """Where it comes from."""
+
+    def __post_init__(self) -> None:
+        """Protect the action, which several runs may share."""
+        self.x.setflags(write=False)
+
+
+def best_action(losses: Loss, domain: Domain, rounds: int, *, gap: float | None = None) -> Best:
+    """Return the action x of the domain with the least sum of f_t(x) over t < ``rounds``.
+
+    ``Linear`` and ``Quadratic`` losses have closed forms. For all others a solver passes over the
+    rounds until it has proved that the loss is within ``gap`` of the least one (see
+    :func:`belated.game.solver.minimise`), by default 1e-9 * lipschitz * diameter * rounds;
+    ``Squared`` losses take two passes, since a matrix says all about them. The solver is in the
+    extra ``solver``. The gap of the result is larger than asked only where rounding hides the rest
+    or a very long search was given up.
+
+    >>> from belated import Ball, losses
+    >>> best = best_action(losses.Linear([[3.0, 4.0], [0.0, 0.0]]), Ball(2), 2)
+    >>> best.x, best.loss, best.how
+    (array([-0.6, -0.8]), -5.0, 'closed form')
+    """
+    rounds = whole("best_action", "rounds", rounds)
+    _check(losses, domain)
+    if isinstance(losses, Linear):
+        x, loss = support(domain, losses.total(domain.center, rounds)[1])
+        return Best(x, loss, 0.0, "closed form")
+    if isinstance(losses, Quadratic):
+        x = nearest(domain, _mean(losses, domain, rounds))
+        return Best(x, losses.total(x, rounds)[0], 0.0, "closed form")
+    wanted = _default_gap(losses, domain, rounds) if gap is None else gap
+    found = minimise(_oracle(losses, domain, rounds), domain, gap=wanted)
+    loss = losses.total(found.x, rounds)[0] if isinstance(losses, Squared) else found.value
+    return Best(found.x, loss, found.gap, "solver")
+
+
+def _check(losses: Loss, domain: Domain) -> None:
+    """Refuse what has no best action, or none that can be proved."""
+    if not isinstance(losses, Loss) or not isinstance(domain, Domain):
+        raise SpecError(f"best_action: takes losses and a domain, got {losses!r} and {domain!r}")
+    if losses.is_adaptive:
+        raise SpecError(
+            "best_action: these losses depend on the plays, so they have a best action only after "
+            f"a game: see Run.best; got {losses!r}"
+        )
+    if losses.dim != domain.dim:
+        raise SpecError(
+            "best_action: losses and domain must have the same dimension, got "
+            f"{losses.dim} and {domain.dim}"
+        )
+    if isinstance(domain, ConvexSet) and not isinstance(losses, Quadratic):
+        raise SpecError(
+            "best_action: of a ConvexSet only the projection is known, from which no action can be "
+            "proved best; compare with an action of your own (Run.regret_against)"
+        )
+
+
+def _mean(losses: Quadratic, domain: Domain, rounds: int) -> Floats:
+    """Return the mean of the a_t: the sum of gradients at x is lambda * rounds * (x - mean)."""
+    gradient = losses.total(domain.center, rounds)[1]
+    return np.array(domain.center) - gradient / (losses.curvature * rounds)
+
+
+def _default_gap(losses: Loss, domain: Domain, rounds: int) -> float:
+    lipschitz = losses.constants(domain).lipschitz
+    if lipschitz is None:
+        raise SpecError("best_action: losses do not tell their lipschitz, so gap must be given")
+    return PRECISION * lipschitz * domain.diameter * rounds
+
+
+def _oracle(losses: Loss, domain: Domain, rounds: int) -> Oracle:
+    """Return a function from x to the total loss and its gradient."""
+    if isinstance(losses, Squared):
+        return _squared_oracle(losses, np.array(domain.center), rounds)
+
+    def total(x: Floats) -> tuple[float, npt.ArrayLike]:
+        return losses.total(x, rounds)
+
+    return total
+
+
+def _squared_oracle(losses: Squared, center: Floats, rounds: int) -> Oracle:
+    """Return the total of squared losses from three sums over the rounds.
+
+    With d = x - center and the rest r_t = b_t - <a_t, center>,
+    sum_t (r_t - <a_t, d>)^2 / 2 = (sum r_t^2 - 2 <sum r_t a_t, d> + d' (sum a_t a_t') d) / 2.
+    """
+    gram, cross, power = np.zeros((losses.dim, losses.dim)), np.zeros(losses.dim), 0.0
+    for start in range(0, rounds, CHUNK):
+        vectors, targets = losses.rows(start, min(start + CHUNK, rounds))
+        rests = targets - vectors @ center
+        gram += vectors.T @ vectors
+        cross += rests @ vectors
+        power += float(rests @ rests)
+
+    def total(x: Floats) -> tuple[float, npt.ArrayLike]:
+        d = x - center
+        pull = gram @ d
+        return power / 2.0 - float(cross @ d) + float(d @ pull) / 2.0, pull - cross
+
+    return total

@@ -1,0 +1,311 @@
+"""``play``: one learner in one game, in compiled code where both are built in."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.certificate import report_of
+from belated.delays import ByPlay, ByRule
+from belated.domains import ConvexSet, Domain
+from belated.errors import BadFeedback, SpecError
+from belated.game.allowed import set_of
+from belated.game.game import Game
+from belated.game.run import Floats, Ints, LinearSums, Run
+from belated.game.slow import play_in_python
+from belated.game.solver import support
+from belated.kernels import game_entries, games
+from belated.kernels import layout as at
+from belated.kernels import losses as kernel
+from belated.losses import Custom, Linear, Quadratic
+from belated.program import Playable, Program, capacity_of, compile_spec, resized
+from belated.timeline import Timeline
+
+Record = Literal["totals", "detail", "plays"]
+
+_CHUNK = 1_000_000  # events between two chances to interrupt
+_ROOMY = 1024  # squeezing a smaller table costs time
+_POINTS = 200  # checkpoints unless given
+
+
+def play(
+    spec: Playable,
+    game: Game,
+    seed: int = 0,
+    *,
+    record: Record = "detail",
+    checkpoints: int | ArrayLike = _POINTS,
+) -> Run:
+    """Play a game and return what came out.
+
+    ``record="totals"`` keeps losses and regret; ``"detail"`` also linear regret, drift and the
+    decomposition into regret without delay and drift; ``"plays"`` also the loss and the play of
+    every round. The first two need memory for the open tickets only. ``checkpoints`` is how many
+    points the curves have (evenly spread over the rounds), or the rounds themselves.
+
+    Losses and learners that are built in run compiled; a user's Python loss, base or set runs too,
+    slower, with the same results.
+
+    >>> import belated as bl
+    >>> losses = bl.losses.Quadratic(bl.losses.Random(2, seed=1))
+    >>> game = bl.Game(losses, bl.delays.constant(500, 3))
+    >>> run = play(game.problem(bl.Ball(2)).learner("gradient"), game)
+    >>> 0 < run.regret < run.linear_regret
+    True
+    """
+    if not isinstance(game, Game):
+        raise SpecError(f"play: game must be a Game, got {game!r}")
+    program = compile_spec(spec)
+    _check(spec, program, game)
+    if record not in get_args(Record):
+        words = ", ".join(map(repr, get_args(Record)))
+        raise SpecError(f"play: record is one of {words}, got {record!r}")
+    marks = _marks(checkpoints, game.rounds)
+    if _runs_in_python(program, game):
+        return play_in_python(spec, game, _seed(seed), record, marks)
+    return _play_compiled(program, game, _seed(seed), record, marks)
+
+
+def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
+    """Compile what a game needs, or load it from the cache."""
+    program = compile_spec(spec)
+    if not _runs_in_python(program, game):
+        how = (*game.losses.compiled().how, int(record != "totals"), int(_reveals(program)))
+        if isinstance(game.timeline, ByPlay):
+            game_entries.wander(program.code, how)
+        else:
+            game_entries.play(program.code, how)
+
+
+def _runs_in_python(program: Program, game: Game) -> bool:
+    """Tell whether something of a user's takes part in every round."""
+    own_losses, own_delays = isinstance(game.losses, Custom), isinstance(game.timeline, ByRule)
+    return program.is_outside or own_losses or own_delays
+
+
+def _check(spec: Playable, program: Program, game: Game) -> None:
+    """Refuse a learner that cannot play this game."""
+    if program.dim != game.losses.dim:
+        raise SpecError(
+            f"play: {spec.kind} plays {program.dim} coordinates, the losses have {game.losses.dim}"
+        )
+    if program.code[at.REDUCTION] == at.COEFFICIENTS and not isinstance(
+        game.losses, Linear | Quadratic
+    ):
+        raise SpecError(
+            f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
+            f"{game.losses.kind}"
+        )
+    if game.losses.is_adaptive and _reveals(program):
+        raise SpecError(f"play: {spec.kind} is shown whole losses, which {game.losses!r} has not")
+
+
+def _reveals(program: Program) -> bool:
+    """Tell whether an answer is the loss itself."""
+    return program.wants_function or program.code[at.REDUCTION] == at.COEFFICIENTS
+
+
+def _seed(seed: Any) -> int:
+    try:
+        value = operator.index(seed)
+    except TypeError as error:
+        raise SpecError(f"play: seed must be a whole number, got {seed!r}") from error
+    if not 0 <= value < 1 << 64:
+        raise SpecError(f"play: seed must be from 0 to 2^64 - 1, got {seed!r}")
+    return value
+
+
+def _marks(checkpoints: int | ArrayLike, rounds: int) -> Ints:
+    """Return the rounds after which checkpoints are taken, ascending and without repeats."""
+    given = np.asarray(checkpoints)
+    if given.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if given.dtype.kind not in "iu" or given.ndim > 1:
+        raise SpecError(
+            f"play: checkpoints are a whole number or a list of them, got {checkpoints!r}"
+        )
+    if given.ndim == 0:
+        count = min(int(given), rounds)
+        if count < 0:
+            raise SpecError(f"play: checkpoints must not be negative, got {checkpoints!r}")
+        given = np.arange(1, count + 1) * rounds // max(count, 1)
+    marks = np.unique(given).astype(np.int64)
+    if marks.size and not 1 <= marks[0] <= marks[-1] <= rounds:
+        raise SpecError(f"play: checkpoints lie from 1 to the number of rounds, {rounds}")
+    return marks
+
+
+@dataclass
+class _Table:
+    """Everything that the compiled loop reads and writes."""
+
+    program: Program
+    how: tuple[int, ...]
+    f: Floats
+    n: Ints
+    q: Floats
+    rows: Floats
+    totals: Floats
+    marks: Ints
+    curve: Floats
+    losses: Floats
+    plays: Floats
+
+    @property
+    def arguments(self) -> tuple[Floats | Ints, ...]:
+        """What every entry takes first."""
+        return (
+            self.f,
+            self.n,
+            self.q,
+            self.rows,
+            self.totals,
+            self.marks,
+            self.curve,
+            self.losses,
+            self.plays,
+        )
+
+    def grow(self) -> None:
+        """Make room for twice as many tickets."""
+        self.f, self.n = resized(self.f, self.n, 2 * capacity_of(self.n))
+
+
+def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Ints) -> _Table:
+    k, rounds = program.dim, game.rounds
+    detail = record != "totals"
+    reveals = _reveals(program)
+    (family, source), q, rows = game.losses.compiled()
+    more = (0 if reveals else program.answer[0]) + (k if detail else 0)
+    f, n = program.fresh(seed, False, more)
+    if isinstance(game.timeline, Timeline):
+        open_at_most = game.timeline.max_backlog + 1
+        f, n = resized(f, n, max(_ROOMY, 2 * open_at_most + 2, program.fewest))
+    adaptive = source == kernel.ADAPTIVE
+    keeps = record == "plays"
+    return _Table(
+        program,
+        (family, source, int(detail), int(reveals)),
+        f,
+        n,
+        q,
+        rows,
+        np.zeros(games.size(k)),
+        marks,
+        np.zeros((marks.size, 1 + k if adaptive else 1)),
+        np.empty(rounds if keeps else 0),
+        np.empty((rounds if keeps else 1, int(np.prod(program.shape)))),
+    )
+
+
+def _play_compiled(program: Program, game: Game, seed: int, record: Record, marks: Ints) -> Run:
+    table = _lay_out(program, game, seed, record, marks)
+    if isinstance(game.timeline, ByPlay):
+        timeline, seconds = _wander(table, game.timeline, set_of(program.spec))
+    else:
+        timeline = cast(Timeline, game.timeline)
+        seconds = _follow(table, timeline)
+    return _run_of(table, game, seed, timeline, seconds)
+
+
+def _follow(table: _Table, timeline: Timeline) -> float:
+    """Play along a timeline and return the seconds spent in the loop."""
+    play_events = game_entries.play(table.program.code, table.how)
+    seconds = 0.0
+    events, observed = timeline.events, timeline.observed
+    for start in range(0, events.size, _CHUNK):
+        part = events[start : start + _CHUNK]
+        part = part[(part >= 0) | observed[np.where(part >= 0, 0, ~part)]]
+        done = 0
+        while done < part.size:
+            began = perf_counter()
+            done += play_events(*table.arguments, part[done:])
+            seconds += perf_counter() - began
+            if done < part.size:
+                _recover(table, ~int(part[done]))
+    return seconds
+
+
+def _recover(table: _Table, ticket: int) -> None:
+    """Make room if that was the trouble, else raise what a learner would have raised."""
+    status = int(table.totals[games.REFUSAL])
+    if status == at.FULL:
+        table.grow()
+        return
+    raise _refusal(table.program.spec, status, ticket)
+
+
+def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
+    if status == at.OUT_OF_ORDER:
+        return BadFeedback(
+            f"play: {spec.kind} takes answers only in the order, and with the delay, that it was "
+            f"told; the answer to ticket {ticket} is not the one it waits for"
+        )
+    return BadFeedback(
+        f"play: {spec.kind} refused the answer to ticket {ticket}: it is not finite, or beyond "
+        "1e100"
+    )
+
+
+def _wander(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
+    """Play with delays that depend on the plays; return the timeline that came about."""
+    wander = game_entries.wander(table.program.code, table.how)
+    rounds = rule.rounds
+    delays = np.zeros(rounds, dtype=np.int64)
+    due, last, after = (np.full(rounds, -1, dtype=np.int64) for _ in range(3))
+    lean = _lean(rule, domain)
+    seconds, done = 0.0, 0
+    while done < rounds:
+        stop = min(done + _CHUNK, rounds)
+        began = perf_counter()
+        done = wander(*table.arguments, delays, due, last, after, lean, done, stop)
+        seconds += perf_counter() - began
+        if done < stop:
+            _recover(table, int(table.totals[games.TICKET]))
+    return Timeline.from_delays(delays), seconds
+
+
+def _lean(rule: ByPlay, domain: Domain | None) -> Floats:
+    """Return direction, low, high, and the least value and the range of <direction, x>."""
+    if domain is None or isinstance(domain, ConvexSet):
+        raise SpecError("play: delays.ByPlay needs a learner on Ball, Box, Simplex or L1Ball")
+    direction = np.array(rule.direction)
+    least = support(domain, direction)[1]
+    most = -support(domain, -direction)[1]
+    return np.concatenate([direction, [rule.low, rule.high, least, most - least or 1.0]])
+
+
+def _run_of(table: _Table, game: Game, seed: int, timeline: Timeline, seconds: float) -> Run:
+    program, totals = table.program, table.totals
+    k = program.dim
+    detail = bool(table.how[games.DETAIL])
+    sums = totals[games.TOTALS :]
+    ours = program.code[at.METHOD] == at.OURS and not table.how[games.REVEALS]
+    adaptive = table.how[kernel.SOURCE] == kernel.ADAPTIVE
+    single = len(program.shape) == 1
+    return Run(
+        spec=program.spec,
+        game=game,
+        seed=seed,
+        timeline=timeline,
+        loss=float(totals[games.LOSS]),
+        report=report_of(program, table.f, table.n),
+        checkpoints=table.marks,
+        loss_curve=table.curve[:, 0].copy(),
+        seconds=seconds,
+        losses=table.losses if table.losses.size else None,
+        plays=table.plays.reshape(-1, *program.shape) if table.losses.size else None,
+        linear=LinearSums(float(totals[games.LINEAR]), sums[:k].copy())
+        if detail and single
+        else None,
+        base=LinearSums(float(totals[games.STALE]), sums[k : 2 * k].copy())
+        if detail and ours
+        else None,
+        undelayed_loss=float(totals[games.PROMPT]) if detail and ours else None,
+        vectors=np.vstack([table.curve[:, 1:], sums[2 * k : 3 * k]]) if adaptive else None,
+    )

@@ -1,0 +1,55 @@
+"""A progress bar on the terminal, where there is one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from belated.errors import MissingExtra
+
+
+class Progress(Protocol):
+    """What long work reports to."""
+
+    def advance(self) -> None:
+        """Count one more piece as done."""
+
+
+class _Silent:
+    def advance(self) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def progress_bar(what: str, total: int, wanted: bool | None = None) -> Iterator[Progress]:
+    """Show a bar with the time left on the standard error stream.
+
+    ``wanted`` None: only on a terminal, when ``rich`` is installed.
+    """
+    is_there = importlib.util.find_spec("rich") is not None
+    if wanted and not is_there:
+        raise MissingExtra("rich", extra="progress", where="a progress bar")
+    if not (sys.stderr.isatty() and is_there if wanted is None else wanted):
+        yield _Silent()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Without a thread that redraws: with a second thread, worker processes could not be forked.
+    with Bar(*columns, console=Console(stderr=True), auto_refresh=False) as bar:
+        yield _Rich(bar, bar.add_task(what, total=total))
+
+
+class _Rich:
+    def __init__(self, bar: object, task: object) -> None:
+        self._bar, self._task = bar, task
+
+    def advance(self) -> None:
+        """Count one more piece as done."""
+        self._bar.advance(self._task)  # type: ignore[attr-defined]
+        self._bar.refresh()  # type: ignore[attr-defined]

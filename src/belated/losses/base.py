@@ -1,0 +1,133 @@
+"""What all losses share, and what they tell about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.spec import Spec, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from belated.kernels.typing import Floats, Ints
+
+
+class Constants(NamedTuple):
+    """What holds for every round and every x of a domain, measured in its chart (``domains``)."""
+
+    lipschitz: float | None
+    """G: the norm of a gradient is at most this; None where a user did not say."""
+    curvature: float
+    """lambda: every f_t is this strongly convex; 0 where nothing is claimed."""
+    magnitude: float | None
+    """M: |f_t(x)| is at most this; None where a user did not say."""
+
+
+class Compiled(NamedTuple):
+    """What the kernels take."""
+
+    how: tuple[int, int]
+    """Codes of the family and of the source."""
+    q: Floats
+    """Parameters and work space; every call makes a new one."""
+    rows: Floats
+    """Given vectors, each followed by its target; no rows for generated ones."""
+
+
+class Loss(Spec):
+    """A sequence of convex functions f_t, t = 0, 1, ..., of ``dim`` numbers in the user's terms."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """Number of coordinates."""
+
+        @property
+        def value(self) -> Callable[[int, ArrayLike], float]:
+            """The function (t, x) -> f_t(x)."""
+
+        @property
+        def gradient(self) -> Callable[[int, ArrayLike], Floats]:
+            """The function (t, x) -> a (sub)gradient of f_t at x."""
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None for no end."""
+        return None
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether f_t is chosen after seeing the play x_t."""
+        return False
+
+    def constants(self, domain: Domain) -> Constants:
+        """Return G, lambda and M for all rounds on a domain, measured in its chart."""
+        raise NotImplementedError
+
+    def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Return the vectors a_t, one per row, and the targets b_t for start <= t < stop."""
+        raise NotImplementedError
+
+    def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
+        """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
+        raise NotImplementedError
+
+    def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
+        """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
+        raise NotImplementedError
+
+    def compiled(self) -> Compiled:
+        """Return what the kernels take: codes, parameters with work space, rows."""
+        raise NotImplementedError
+
+    def _known_rounds(self, name: str, value: Any, *, excess: int = 0) -> int:
+        """Return a whole number which, with ``excess``, is no more than there are rounds."""
+        result = whole(self.kind, name, value, least=0)
+        if self.rounds is not None and result + excess > self.rounds:
+            raise SpecError(f"{self.kind}: has {self.rounds} rounds, got {name}={result}")
+        return result
+
+    def _point(self, x: ArrayLike) -> Floats:
+        """Return x as a float64 vector of its own, or say what is wrong with it."""
+        return finite_numbers(f"{self.kind}: x must be", x, self.dim)
+
+    def _marks(self, marks: ArrayLike) -> Ints:
+        """Return marks as ascending int64, or say what is wrong with them."""
+        import numpy as np
+
+        result = np.asarray(marks)
+        if result.size == 0 and result.ndim == 1:
+            return np.zeros(0, dtype=np.int64)
+        if result.ndim != 1 or result.dtype.kind not in "iu" or (result[1:] < result[:-1]).any():
+            raise SpecError(f"{self.kind}: marks must be ascending whole numbers, got {marks!r}")
+        self._known_rounds("marks", result[0])
+        self._known_rounds("marks", result[-1])
+        return result.astype(np.int64)
+
+    def _check_domain(self, domain: Domain) -> None:
+        if not isinstance(domain, Domain):
+            raise SpecError(f"{self.kind}: domain must be a belated domain, got {domain!r}")
+        if domain.dim != self.dim:
+            raise SpecError(
+                f"{self.kind}: domain must have the dimension of the losses, {self.dim}, got "
+                f"{domain.dim}"
+            )
+
+
+def finite_numbers(wanted: str, given: Any, dim: int) -> Floats:
+    """Return ``dim`` finite numbers as a float64 array of its own, or say what they are not."""
+    import numpy as np
+
+    try:
+        array = np.array(given)
+    except ValueError as error:
+        raise SpecError(f"{wanted} {dim} finite numbers, got {given!r}") from error
+    if array.shape != (dim,):
+        raise SpecError(f"{wanted} {dim} finite numbers, got shape {array.shape}")
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        raise SpecError(f"{wanted} {dim} finite numbers, got {given!r}")
+    return array.astype(np.float64)

@@ -1,0 +1,206 @@
+"""What the families with a kernel share.
+
+The underscores keep these classes out of the registry of specs: only whole families have a kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from belated.errors import SpecError
+from belated.losses.base import Compiled, Constants, Loss
+from belated.losses.given import Given
+from belated.losses.source import Source
+from belated.spec import Spec, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from belated.domains import Domain
+    from belated.kernels.typing import Floats
+    from belated.losses.geometry import Spread
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class _Family(Loss):
+    """Losses with a kernel: a function of a_t, b_t and x, and a source of a_t and b_t."""
+
+    sequence: Source
+    _code: ClassVar[str]
+    _targets: ClassVar[Literal["none", "numbers", "labels"]] = "none"
+
+    def __init__(self, sequence: Source | ArrayLike) -> None:
+        """Take a source, or an array whose rows are the a_t."""
+        self._take(sequence, None)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.sequence.dim
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None for no end."""
+        return self.sequence.rounds
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether f_t is chosen after seeing the play x_t."""
+        return self.sequence.is_adaptive
+
+    def value(self, t: int, x: ArrayLike) -> float:
+        """Return f_t(x)."""
+        return self._single(t, x)[0]
+
+    def gradient(self, t: int, x: ArrayLike) -> Floats:
+        """Return a (sub)gradient of f_t at x."""
+        return self._single(t, x)[1]
+
+    def _single(self, t: int, x: ArrayLike) -> tuple[float, Floats]:
+        import numpy as np
+
+        from belated.kernels import loss_entries
+
+        how, q, rows = self.compiled()
+        point, out = self._point(x), np.empty(self.dim)
+        t = self._known_rounds("t", t, excess=1)
+        value = loss_entries.single(how)(q, rows, t, point, out)
+        return float(value), out
+
+    def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
+        """Return the vectors a_t, one per row, and the targets b_t for start <= t < stop.
+
+        Targets are 0 where the family has none.
+        """
+        import numpy as np
+
+        from belated.kernels import loss_entries
+
+        self._refuse_adaptive("rows")
+        stop = self._known_rounds("stop", stop)
+        start = whole(self.kind, "start", start, least=0)
+        count = max(0, stop - start)
+        how, q, rows = self.compiled()
+        vectors, targets = np.empty((count, self.dim)), np.empty(count)
+        loss_entries.fill(how)(q, rows, start, np.zeros(self.dim), vectors, targets)
+        return vectors, targets
+
+    def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
+        """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
+        import numpy as np
+
+        from belated.kernels import loss_entries
+
+        self._refuse_adaptive("total")
+        point, out, work = self._point(x), np.empty(self.dim), np.empty(2 * self.dim)
+        rounds = self._known_rounds("rounds", rounds)
+        how, q, rows = self.compiled()
+        value = loss_entries.total(how)(q, rows, rounds, point, out, work)
+        return float(value), out
+
+    def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
+        """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
+        import numpy as np
+
+        from belated.kernels import loss_entries
+
+        self._refuse_adaptive("curve")
+        point, places = self._point(x), self._marks(marks)
+        out = np.empty(places.size)
+        how, q, rows = self.compiled()
+        loss_entries.curve(how)(q, rows, point, places, out)
+        return out
+
+    def compiled(self) -> Compiled:
+        """Return what the kernels take: codes, parameters with work space, rows."""
+        import numpy as np
+
+        from belated.kernels import losses as kernel
+
+        source = self.sequence
+        q = np.zeros(kernel.size(self.dim))
+        for name, parameter in {**source._numbers(), **self._numbers()}.items():
+            q[getattr(kernel, name)] = parameter
+        q[kernel.PHASE] = -1.0
+        rows = source._given_rows()
+        return Compiled(
+            how=(getattr(kernel, self._code), getattr(kernel, source._code)),
+            q=q,
+            rows=np.empty((0, self.dim + 1)) if rows is None else rows,
+        )
+
+    def constants(self, domain: Domain) -> Constants:
+        """Return G, lambda and M for all rounds on a domain, measured in its chart.
+
+        They are maxima for given rounds (on a ``ConvexSet``, of the ball around it) and bounds
+        that some rounds could attain, or nearly so, for generated ones.
+        """
+        self._check_domain(domain)
+        lipschitz = magnitude = 0.0
+        for spread in self.sequence._spreads(domain):
+            slopes, sizes = self._bounds(spread)
+            lipschitz = max(lipschitz, float(slopes.max()))
+            magnitude = max(magnitude, float(sizes.max()))
+        return Constants(lipschitz, 0.0, magnitude)
+
+    def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
+        """Return the largest gradient norm and the largest |f_t| for every round of a spread."""
+        raise NotImplementedError
+
+    def _numbers(self) -> dict[str, float]:
+        """Return the family's own parameters by the name of their place in ``q``."""
+        return {}
+
+    def _refuse_adaptive(self, what: str) -> None:
+        if self.is_adaptive:
+            raise SpecError(
+                f"{self.kind}: {what} does not exist for adaptive losses: they depend on the "
+                "plays, so ask the game"
+            )
+
+    def _take(self, sequence: Source | ArrayLike, targets: ArrayLike | None) -> None:
+        """Turn arrays into a source, and check that the family can use it."""
+        if isinstance(sequence, Source):
+            source = sequence
+            if targets is not None:
+                raise SpecError(f"{self.kind}: targets go with an array, got {sequence!r} for it")
+        elif isinstance(sequence, Spec):
+            raise SpecError(
+                f"{self.kind}: sequence must be an array or a source of belated.losses, got "
+                f"{sequence!r}"
+            )
+        else:
+            source = Given(sequence, targets)
+        if source.is_adaptive and self._code != "LINEAR":
+            raise SpecError(f"{self.kind}: only losses.Linear can be adaptive, got {source!r}")
+        if isinstance(source, Given):
+            self._check_targets(source.targets)
+        object.__setattr__(self, "sequence", source)
+
+    def _check_targets(self, targets: ArrayLike | None) -> None:
+        """Check that given rounds have the targets that the family needs."""
+        import numpy as np
+
+        if targets is None:
+            if self._targets != "none":
+                raise SpecError(f"{self.kind}: needs targets, one for every row of the array")
+            return
+        if self._targets == "none":
+            raise SpecError(f"{self.kind}: has no targets, only vectors")
+        values = np.asarray(targets)
+        wrong = np.flatnonzero(np.abs(values) != 1.0)
+        if self._targets == "labels" and wrong.size:
+            raise SpecError(
+                f"{self.kind}: labels must be 1 or -1, got {float(values[wrong[0]])!r} at index "
+                f"{wrong[0]}"
+            )
+
+
+@dataclass(frozen=True, repr=False, init=False)
+class _Supervised(_Family):
+    """A family with targets."""
+
+    def __init__(self, sequence: Source | ArrayLike, targets: ArrayLike | None = None) -> None:
+        """Take a source, or an array whose rows are the a_t with an array of the b_t."""
+        self._take(sequence, targets)

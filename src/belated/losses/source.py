@@ -1,0 +1,51 @@
+"""What all sources of rounds share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from belated.spec import Spec
+
+if TYPE_CHECKING:
+    from belated.domains import Domain
+    from belated.kernels.typing import Floats
+    from belated.losses.geometry import Spread
+
+
+class Source(Spec):
+    """Where the vectors a_t and the targets b_t of the rounds come from."""
+
+    _code: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def dim(self) -> int:
+            """Number of coordinates."""
+
+    @property
+    def rounds(self) -> int | None:
+        """How many rounds there are; None for no end."""
+        return None
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether a_t is chosen after seeing the play x_t."""
+        return False
+
+    def _numbers(self) -> dict[str, float]:
+        """Return the parameters by the name of their place in ``q``."""
+        raise NotImplementedError
+
+    def _given_rows(self) -> Floats | None:
+        """Return rows of vectors and targets where they are given."""
+        return None
+
+    def _spreads(self, domain: Domain) -> Iterator[Spread]:
+        """Yield what together covers all rounds."""
+        raise NotImplementedError
+
+    def _distance(self, domain: Domain, weights: Floats) -> float:
+        """Bound |weights * (x - a_t)| over all rounds and the domain."""
+        raise NotImplementedError

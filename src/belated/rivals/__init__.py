@@ -1,0 +1,82 @@
+"""Published methods for late feedback, each behind the same two events; see ``docs/rivals.md``."""
+
+from __future__ import annotations
+
+from belated.rivals.ada_delay import AdaDelay
+from belated.rivals.ada_grad import AdaGrad
+from belated.rivals.ada_hedge_d import AdaHedgeD
+from belated.rivals.adaptive_revision import AdaptiveRevision
+from belated.rivals.agarwal_dekel_xiao import AgarwalDekelXiao
+from belated.rivals.base import Rival
+from belated.rivals.bistritz import Bistritz, BistritzDoubling
+from belated.rivals.bold import BOLD
+from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
+from belated.rivals.delayed_exp3 import DelayedExp3
+from belated.rivals.delayed_ogd import DelayedOGD
+from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
+from belated.rivals.dmd import DMD
+from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
+from belated.rivals.doomd import DOOMD
+from belated.rivals.dorm import DORM
+from belated.rivals.dorm_plus import DORMPlus
+from belated.rivals.dual_averaging import DelayedDualAveraging
+from belated.rivals.dub import DUB
+from belated.rivals.flaxman import Flaxman
+from belated.rivals.ftdrl import FTDRL
+from belated.rivals.gold import GOLD
+from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
+from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
+from belated.rivals.mild_ogd import MildOGD
+from belated.rivals.odftrl import ODFTRL
+from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
+from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
+from belated.rivals.sdmd import SDMD
+from belated.rivals.shamir import Shamir
+from belated.rivals.skipping_exp3 import SkippingExp3
+from belated.rivals.solid import SOLID
+from belated.rivals.weinberger_ordentlich import WeinbergerOrdentlich
+from belated.rivals.zimmert_seldin import ZimmertSeldin
+from belated.rivals.zinkevich import Zinkevich
+
+__all__ = [
+    "BOLD",
+    "DFTBL",
+    "DMD",
+    "DOGDSC",
+    "DOOMD",
+    "DORM",
+    "DUB",
+    "FTDRL",
+    "GOLD",
+    "ODFTRL",
+    "SDMD",
+    "SOLID",
+    "AdaDelay",
+    "AdaGrad",
+    "AdaHedgeD",
+    "AdaptiveRevision",
+    "AgarwalDekelXiao",
+    "Bistritz",
+    "BistritzDoubling",
+    "DFTBLStronglyConvex",
+    "DOGDSCManyPoint",
+    "DOGDSCTwoPoint",
+    "DORMPlus",
+    "DelayAdaptiveSGD",
+    "DelayedDualAveraging",
+    "DelayedExp3",
+    "DelayedOGD",
+    "Flaxman",
+    "HazanAgarwalKale",
+    "LangfordSmolaZinkevich",
+    "MildOGD",
+    "QiuEspositoZhang",
+    "QuanrudKhashabi",
+    "QuanrudKhashabiDoubling",
+    "Rival",
+    "Shamir",
+    "SkippingExp3",
+    "WeinbergerOrdentlich",
+    "ZimmertSeldin",
+    "Zinkevich",
+]

@@ -1,0 +1,63 @@
+"""AdaDelay: steps that shrink with the number of updates and with the age of the gradient."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from belated.domains import Domain
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import method
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Rival
+from belated.rivals.shared import check_numbers, descend
+
+_SMOOTHNESS = at.BREADTH
+
+
+@leaf
+def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """Step with 1 / (L + c sqrt(n + tau))."""
+    late = float(s.n[at.ARRIVED] + s.n[at.LAG])
+    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[at.GAIN] * math.sqrt(late)))
+
+
+_METHOD = method("AdaDelay", learn=_learn)
+
+
+@dataclass(frozen=True, repr=False)
+class AdaDelay(Rival, module="rivals"):
+    """x = Pi_K(x - g_n / (L + c sqrt(n + tau_n))), steps that look at the age of each gradient.
+
+    n counts the updates, this one included; tau_n = d*_n counts those since the point was handed
+    out at which g_n was computed. L is ``smoothness``, c is ``scale``. The steps need not fall.
+    Guarantee: convergence of the average for smooth stochastic convex losses; none on regret.
+    Reference: Sra, Yu, Li and Smola, "AdaDelay: delay adaptive distributed stochastic
+    optimization", AISTATS 2016.
+
+    >>> from belated import Ball, Learner
+    >>> learner = Learner(AdaDelay(Ball(2), smoothness=3.0, scale=1.0))
+    >>> _ = learner.predict(), learner.observe(0, [2.0, 0.0])
+    >>> learner.predict().x
+    array([-0.5,  0. ])
+    """
+
+    title: ClassVar[str] = "AdaDelay"
+    reference: ClassVar[str] = "Sra, Yu, Li and Smola 2016"
+    guarantee: ClassVar[str] = "convergence, for smooth stochastic convex losses"
+
+    domain: Domain
+    smoothness: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "smoothness", "scale")
+
+    def program(self) -> Program:
+        """Return what the kernels run."""
+        return self.compiled(_METHOD, numbers={at.GAIN: self.scale, _SMOOTHNESS: self.smoothness})

@@ -1,0 +1,117 @@
+"""AdaptiveRevision: AdaGrad per coordinate that takes back steps made too large by delay."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from belated.domains import Domain
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import method, play_point
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Rival
+from belated.rivals.dual_averaging import into_set
+from belated.rivals.shared import check_numbers
+
+# The own region is four vectors.
+_W, _SUM, _SQUARES, _LARGEST, _VECTORS = range(5)
+_OFFSET = at.BREADTH  # where beta is kept; alpha is GAIN
+
+
+@leaf
+def _project(code: Code, s: State) -> None:
+    """x = Pi(w); w itself stays where it is."""
+    k = s.z.size
+    for i in range(k):
+        s.z[i] = s.own[_W * k + i]
+    into_set(code, s, s.z)
+
+
+@leaf
+def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Hand out x, and keep the sum of the gradients applied until now."""
+    k = s.z.size
+    for i in range(k):
+        s.kept[entry * s.n[at.KEEP] + i] = s.own[_SUM * k + i]
+    play_point(code, s, entry, ticket, x)
+
+
+@leaf
+def _rate(s: State, largest: float) -> float:
+    return float(s.f[at.GAIN] / (s.f[_OFFSET] + math.sqrt(largest)))
+
+
+@leaf
+def _revise(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """w += -eta g + (eta_old - eta) b, b being what was applied since the prediction."""
+    k = s.z.size
+    for i in range(k):
+        g = cost[i]
+        b = s.own[_SUM * k + i] - s.kept[entry * s.n[at.KEEP] + i]
+        old = _rate(s, s.own[_LARGEST * k + i])
+        s.own[_SQUARES * k + i] += g * g + 2.0 * g * b
+        s.own[_LARGEST * k + i] = max(s.own[_LARGEST * k + i], s.own[_SQUARES * k + i])
+        eta = _rate(s, s.own[_LARGEST * k + i])
+        s.own[_W * k + i] += (old - eta) * b - eta * g
+        s.own[_SUM * k + i] += g
+
+
+_METHOD = method("AdaptiveRevision", prepare=_project, play=_play_and_remember, learn=_revise)
+
+
+@dataclass(frozen=True, repr=False)
+class AdaptiveRevision(Rival, module="rivals"):
+    """AdaGrad that revises its steps, coordinate by coordinate.
+
+    A prediction remembers the sum of all gradients applied so far. When its own gradient g comes
+    and b is the sum of those applied in between, then per coordinate
+
+    * z += g^2 + 2 g b, and zmax is the largest z so far (z falls where g b < 0);
+    * eta = alpha / (beta + sqrt(zmax)), before and after, alpha = ``scale``, beta = ``offset``;
+    * w += -eta g + (eta_old - eta) b: the step, and the steps in between at the smaller rate.
+
+    The play is Pi_K(w). Without delay this is diagonal AdaGrad.
+
+    Guarantee: per coordinate about 2 sqrt(2) R_i sqrt(max_t sum of g^2 + 2 g b) with alpha about
+    sqrt(2) R_i, for answers in order and no constraints.
+    Reference: McMahan and Streeter, "Delay-tolerant algorithms for asynchronous distributed online
+    learning", NeurIPS 2014.
+    Differs from the paper: z starts at 0 with beta > 0, as in published code, not at 1 with
+    beta = 0; projecting the play is outside their theory.
+
+    >>> from belated import Box
+    >>> AdaptiveRevision(Box(0.0, 1.0, dim=4), scale=2.0)
+    rivals.AdaptiveRevision(domain=Box(low=0.0, high=1.0, dim=4), scale=2.0)
+    """
+
+    title: ClassVar[str] = "AdaptiveRevision"
+    reference: ClassVar[str] = "McMahan and Streeter 2014"
+    memory: ClassVar[str] = "one vector per open ticket"
+    guarantee: ClassVar[str] = "of order R_i sqrt(max_t sum (g^2 + 2 g b)) per coordinate i"
+    order: ClassVar[str] = "any order, in theory in order; a lost answer counts as zero"
+
+    domain: Domain
+    scale: float = 1.0
+    offset: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "scale", "offset")
+
+    def program(self) -> Program:
+        """Return what the kernels run; w starts where the learner does, all else at 0."""
+        k = self.domain.dim
+        program = self.compiled(
+            _METHOD,
+            own=np.zeros(_VECTORS * k),
+            keep=k,
+            numbers={at.GAIN: self.scale, _OFFSET: self.offset},
+        )
+        program.own[_W * k : (_W + 1) * k] = program.first
+        return program

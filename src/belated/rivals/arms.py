@@ -1,0 +1,94 @@
+"""What the bandits share: drawing an arm, estimating its loss, exponential weights.
+
+The play is the unit vector of the arm drawn, and an answer is the loss of that arm, in [0, 1]. A
+record holds the arm and its probability; ``own`` begins with Lhat, the sums of the estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from belated.kernels import layout as at
+from belated.kernels.directions import philox
+from belated.kernels.exact import exp
+from belated.kernels.jit import leaf
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.rivals.base import Feedback
+from belated.rivals.experts import OnArms, least, normalise
+
+if TYPE_CHECKING:
+    from belated.timeline import Timeline
+
+KEEP = 2
+"""Numbers in a record."""
+
+UNIT = {at.MAGNITUDE: 1.0}
+"""Losses above 1 are larger than assumed."""
+
+_STREAM = 1  # of the generator; exploration directions have stream 0
+_MASK = 0xFFFFFFFF
+
+
+@leaf
+def _draw(s: State, ticket: int) -> int:
+    """Return the first arm i with z_0 + .. + z_i > U, U = (w + 1/2) 2^-32 for a random word w."""
+    low, high = int(s.n[at.SEED_LOW]), int(s.n[at.SEED_HIGH])
+    t = int(ticket)
+    word = philox(t - t, t - t + _STREAM, t & _MASK, (t >> 32) & _MASK, low, high)[0]
+    mark = (word + 0.5) * 2.3283064365386963e-10
+    total = 0.0
+    for i in range(s.z.size):
+        total += s.z[i]
+        if total > mark:
+            return i
+    return s.z.size - 1
+
+
+@leaf
+def play_arm(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Draw an arm from the probabilities z, play it, and keep which it was and how likely."""
+    arm = _draw(s, ticket)
+    for i in range(s.z.size):
+        x[i] = 1.0 if i == arm else 0.0
+    s.kept[entry * s.n[at.KEEP]] = arm
+    s.kept[entry * s.n[at.KEEP] + 1] = s.z[arm]
+
+
+@leaf
+def estimate(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """Lhat[a_s] += loss / p_s[a_s]."""
+    arm = int(s.kept[entry * s.n[at.KEEP]])
+    s.own[arm] += answer[0] / s.kept[entry * s.n[at.KEEP] + 1]
+
+
+@leaf
+def weigh(code: Code, s: State) -> None:
+    """z in proportion to exp(-eta Lhat)."""
+    lowest = least(s.own)
+    for i in range(s.z.size):
+        s.z[i] = exp(-s.f[at.ETA] * (s.own[i] - lowest))
+    normalise(s.z)
+
+
+EXPECTED = "losses in [0, 1], in expectation over the draws"
+"""What to know about a bound."""
+
+
+class Bandit(OnArms):
+    """A rival that draws one of ``arms`` arms and hears its loss."""
+
+    answers: ClassVar[Feedback] = "value"
+    memory: ClassVar[str] = "arm and probability of every open ticket"
+    order: ClassVar[str] = "any order; a lost answer is dropped"
+
+    def _informed(self, timeline: Timeline) -> Self:
+        """Return the same method, told what it still has to know of these delays."""
+        missing = any(getattr(self, name) is None for name in self.facts())
+        return self.told(timeline) if missing else self
+
+
+def exp3_rate(arms: int, rounds: int, total_delay: int) -> float:
+    """sqrt(ln K / (e K T / 2 + D))."""
+    return math.sqrt(math.log(arms) / (math.e * arms * rounds / 2.0 + total_delay))

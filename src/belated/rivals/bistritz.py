@@ -1,0 +1,201 @@
+"""Bistritz, Zhou, Chen, Bambos and Blanchet: gradient descent from late values, and doubling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from belated.domains import Domain
+from belated.kernels import layout as at
+from belated.kernels.exact import cube_root
+from belated.kernels.jit import leaf
+from belated.kernels.methods import give_up, method
+from belated.kernels.state import State
+from belated.kernels.tickets import tail
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Feedback, Rival
+from belated.rivals.shared import (
+    FORGOTTEN,
+    arrived,
+    check_numbers,
+    collect,
+    descend,
+    emptied,
+    estimate,
+    no_arrivals,
+    play_shrunk,
+)
+
+# The own region after the sum of the arrivals and their number: what the method is tuned for ...
+_TOLD_ROUNDS, _TOLD_DELAY = 1, 2
+# ... and, under doubling, how much of it is spent in this epoch.
+_ROUNDS, _WAITING = 3, 4
+
+
+@leaf
+def _tune(s: State) -> None:
+    """Set delta and eta for the rounds T and the total delay d in the own region.
+
+    delta / r = min{1, max(sqrt(A) T^(-1/4), (A d)^(1/3) T^(-2/3))} with A = k M / (G r), and
+    eta = D / sqrt(T (k M / delta)^2 + 2 G (k M / delta) d).
+    """
+    k = s.z.size
+    rounds, delay = s.own[k + _TOLD_ROUNDS], s.own[k + _TOLD_DELAY]
+    inner, lipschitz = s.f[at.INNER], s.f[at.LIPSCHITZ]
+    noise = k * s.f[at.MAGNITUDE]
+    ratio = noise / (lipschitz * inner)
+    root = math.sqrt(rounds)
+    share = math.sqrt(ratio / root)
+    if delay > 0.0:
+        share = max(share, cube_root(ratio * delay / rounds / rounds))
+    delta = inner * min(1.0, share)
+    size = noise / delta
+    s.f[at.BREADTH] = delta
+    s.f[at.GAIN] = s.f[at.DIAMETER] / math.sqrt(
+        rounds * size * size + 2.0 * lipschitz * size * delay
+    )
+
+
+@leaf
+def _step_once(code: Code, s: State) -> None:
+    """y_{t+1} = Pi(y_t - eta sum of the arrivals)."""
+    if s.n[at.ROUNDS] == 0:
+        _tune(s)
+    if arrived(s):
+        descend(code, s, s.own[: s.z.size], s.f[at.GAIN])
+        emptied(s)
+
+
+@leaf
+def _step_or_restart(code: Code, s: State) -> None:
+    """Take the step, count the round that begins, and restart once the epoch is spent."""
+    _step_once(code, s)
+    k = s.z.size
+    s.own[k + _ROUNDS] += 1.0
+    s.own[k + _WAITING] += float(s.n[at.ROUNDS] - s.n[at.ARRIVED])
+    if (
+        s.own[k + _ROUNDS] <= s.own[k + _TOLD_ROUNDS]
+        and s.own[k + _WAITING] <= s.own[k + _TOLD_DELAY]
+    ):
+        return
+    while s.own[k + _ROUNDS] > s.own[k + _TOLD_ROUNDS]:
+        s.own[k + _TOLD_ROUNDS] *= 2.0
+    while s.own[k + _WAITING] > s.own[k + _TOLD_DELAY]:
+        s.own[k + _TOLD_DELAY] *= 2.0
+    s.own[k + _ROUNDS] = 1.0
+    s.own[k + _WAITING] = 0.0
+    for i in range(k):
+        s.z[i] = 0.0
+    for entry in range(tail(s)):
+        if s.table[2 * entry + 1] >= 0:
+            give_up(code, s, entry)
+    _tune(s)
+
+
+@leaf
+def _play(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Play (1 - delta / r) y + delta u."""
+    play_shrunk(code, s, ticket, s.f[at.BREADTH], x)
+
+
+@leaf
+def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
+    """Collect the estimate (k / delta) f u."""
+    estimate(s, ticket, values[0], s.f[at.BREADTH])
+    collect(s, s.work)
+
+
+_METHOD = method("Bistritz", prepare=_step_once, play=_play, learn=_learn)
+_DOUBLING = method("BistritzDoubling", prepare=_step_or_restart, play=_play, learn=_learn)
+
+
+@dataclass(frozen=True, repr=False)
+class Bistritz(Rival, module="rivals"):
+    """Gradient descent from late values: one step per round with arrivals.
+
+    It plays (1 - delta / r) y_t + delta u_t, and
+    y_{t+1} = Pi_K(y_t - eta sum_{s in F_t} (k / delta) f_s u_s), where F_t are the rounds whose
+    value f_s arrived in round t and u_t is uniform on the unit sphere. With A = k M / (G r),
+    delta / r = min{1, max(sqrt(A) T^(-1/4), (A d_tot)^(1/3) T^(-2/3))} and
+    eta = D / sqrt(T (k M / delta)^2 + 2 G (k M / delta) d_tot). M (``magnitude``) bounds the
+    values, G (``lipschitz``) the gradients; r and D are the inner radius and the diameter.
+    Guarantee: expected regret O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)).
+    Reference: Bistritz, Zhou, Chen, Bambos and Blanchet, "No weighted-regret learning in
+    adversarial bandits with delays", JMLR 2022.
+
+    Differs from the paper: delta and eta minimise the bound
+    D^2 / (2 eta) + (eta / 2) T (k M / delta)^2 + eta G (k M / delta) d_tot + O(G delta T).
+
+    >>> from belated import Ball, Learner
+    >>> spec = Bistritz(Ball(2), magnitude=1.0, lipschitz=1.0, rounds=64, total_delay=0)
+    >>> x = Learner(spec).predict().x  # around the centre, at distance delta = 1 / 2
+    >>> round(float(x @ x), 6)
+    0.25
+    """
+
+    title: ClassVar[str] = "Bistritz et al."
+    reference: ClassVar[str] = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
+    answers: ClassVar[Feedback] = "value"
+    guarantee: ClassVar[str] = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
+    order: ClassVar[str] = FORGOTTEN
+
+    domain: Domain
+    magnitude: float
+    lipschitz: float
+    rounds: int | None = None
+    total_delay: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "magnitude", "lipschitz", interior=True)
+
+    def program(self) -> Program:
+        """Return what the kernels run; they tune themselves before the first round."""
+        self._demand_facts()
+        assert self.rounds is not None and self.total_delay is not None
+        own = no_arrivals(self.domain.dim, self.rounds, self.total_delay)
+        return self.compiled(_METHOD, own=own)
+
+
+@dataclass(frozen=True, repr=False)
+class BistritzDoubling(Rival, module="rivals"):
+    """``Bistritz`` without knowing T and d_tot: it guesses powers of two and restarts.
+
+    An epoch is tuned for T = 2^h and d_tot = 2^v, starting with h = v = 0. It is over when a round
+    would be its (2^h + 1)-st, or when the tickets of the epoch that were open at its predictions
+    sum to more than 2^v; then that exponent grows until the count fits, y starts again at the
+    centre, and answers to tickets of earlier epochs are dropped.
+    Guarantee: expected regret O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)).
+    Reference: Bistritz, Zhou, Chen, Bambos and Blanchet, "No weighted-regret learning in
+    adversarial bandits with delays", JMLR 2022.
+
+    Differs from the paper: the tuning of an epoch is that of ``Bistritz``.
+
+    >>> from belated import Ball, Learner
+    >>> learner = Learner(BistritzDoubling(Ball(2), magnitude=1.0, lipschitz=1.0))
+    >>> _ = learner.predict(), learner.predict()
+    >>> learner.observe(0, 0.5), learner.observe(1, 0.5)
+    (False, True)
+    """
+
+    title: ClassVar[str] = "Bistritz et al., doubling"
+    reference: ClassVar[str] = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
+    answers: ClassVar[Feedback] = "value"
+    guarantee: ClassVar[str] = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
+    order: ClassVar[str] = (
+        "any order; a lost answer is forgotten, and one from before a restart is dropped"
+    )
+
+    domain: Domain
+    magnitude: float
+    lipschitz: float
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "magnitude", "lipschitz", interior=True)
+
+    def program(self) -> Program:
+        """Return what the kernels run."""
+        return self.compiled(_DOUBLING, own=no_arrivals(self.domain.dim, 1.0, 1.0, 0.0, 0.0))

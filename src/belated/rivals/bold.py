@@ -1,0 +1,127 @@
+"""BOLD: any copy that waits for nothing plays; if all wait, one more is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from belated.kernels import events
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import events_of, number_of
+from belated.kernels.state import State
+from belated.kernels.tickets import has_room, locate, open_ticket
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.reductions import Reduction
+from belated.rivals.copies import (
+    CopyingRival,
+    answer_copy,
+    cancel_copy,
+    copy_of,
+    has_room_for_copy,
+    make_copy,
+)
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+
+@leaf
+def _take(s: State) -> int:
+    """Return the copy that was freed last, or a new one."""
+    number = int(s.n[at.FREE])
+    if number == 0:
+        return make_copy(s)
+    s.n[at.FREE] = copy_of(s, number).n[at.LINK]
+    return number
+
+
+@leaf
+def _free(s: State, number: int) -> None:
+    """Let a copy be the next one to play."""
+    copy_of(s, number).n[at.LINK] = s.n[at.FREE]
+    s.n[at.FREE] = number
+
+
+@leaf
+def _predict(code: Code, s: State, x: Floats) -> int:
+    """Let a free copy play, and remember which."""
+    if not has_room(s) or (s.n[at.FREE] == 0 and not has_room_for_copy(s)):
+        return at.FULL
+    number = _take(s)
+    ticket = int(s.n[at.ROUNDS])
+    s.kept[open_ticket(s) * s.n[at.KEEP]] = number
+    events.predict_ours(code, copy_of(s, number), x)
+    return ticket
+
+
+@leaf
+def _observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
+    """Pass an answer on to the copy that played, and free it."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    number = int(s.kept[entry * s.n[at.KEEP]])
+    status = answer_copy(code, s, entry, number, answer)
+    if status >= 0:
+        _free(s, number)
+    return status
+
+
+@leaf
+def _cancel(code: Code, s: State, ticket: int) -> int:
+    """Free the copy that played, without an answer."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    number = int(s.kept[entry * s.n[at.KEEP]])
+    status = cancel_copy(code, s, entry, number)
+    _free(s, number)
+    return status
+
+
+_METHOD = events_of(number_of("BOLD"), _predict, _observe, _cancel)
+
+
+@dataclass(frozen=True, repr=False)
+class BOLD(CopyingRival, module="rivals"):
+    """Black-box online learning under delayed feedback.
+
+    A copy of ``base`` plays a round and waits for its answer; meanwhile other copies play. A new
+    copy is made only when all wait, so there are sigma_max + 1 of them in the end. Among those
+    that are free, the one freed last plays, which concentrates the answers in few copies.
+
+    ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD; it should not need a horizon,
+    as nobody knows how many rounds a copy will get. Copies explore independently; without delay the
+    first one plays alone, as the base would.
+
+    Guarantee: (sigma_max + 1) Reg(T / (sigma_max + 1)) for a base with concave regret Reg; over
+    gradient steps with rates.DelayAdaptive 1.5 G D sqrt((sigma_max + 1) T).
+    Reference: Joulani, Gyorgy and Szepesvari, "Online learning under delayed feedback", ICML 2013.
+
+    >>> from belated import OMD, Ball, FirstOrder, rates
+    >>> BOLD(FirstOrder(OMD(Ball(3), rates.DelayAdaptive(1.0)))).feedback
+    'gradient'
+    """
+
+    title: ClassVar[str] = "BOLD"
+    reference: ClassVar[str] = "Joulani, Gyorgy and Szepesvari 2013"
+    memory: ClassVar[str] = "sigma_max + 1 copies of the base"
+    guarantee: ClassVar[str] = "(sigma_max + 1) Reg(T / (sigma_max + 1))"
+    order: ClassVar[str] = "any order; a lost answer is lost to its copy only"
+
+    base: Reduction
+
+    def __post_init__(self) -> None:
+        """Check the base."""
+        self._check_base()
+
+    def program(self) -> Program:
+        """Return what the kernels run; a ticket keeps the number of its copy."""
+        return self.copying(_METHOD, keep=1)
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """(sigma_max + 1) Reg(T / (sigma_max + 1)), where Reg is known."""
+        return self.shared_bound(timeline, timeline.max_backlog + 1)

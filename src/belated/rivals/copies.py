@@ -1,0 +1,195 @@
+"""Methods that run copies of a learner, each of which never meets a delay.
+
+The copies live behind the table of tickets (see ``program.copies_of``): row 0 is a fresh one that
+the others are made from, and those in use are numbered from 1. A copy that waits for an answer has
+exactly one open ticket, its newest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from belated import rates
+from belated.domains import ConvexSet, Domain
+from belated.errors import SpecError
+from belated.kernels import events
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.state import State, view
+from belated.kernels.tickets import count_arrival
+from belated.kernels.typing import Code, Floats
+from belated.learners import Base
+from belated.program import FEWEST, Program, compile_spec, resized
+from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
+from belated.rivals.base import Feedback, Rival
+from belated.spec import Spec
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+_WEYL = 0x9E3779B9  # odd, so that the seeds of 2^32 copies are all different
+_MASK = 0xFFFFFFFF
+
+
+@leaf
+def copy_of(s: State, number: int) -> State:
+    """Name the parts of a copy; its passing work is done in the scratch vector of the whole."""
+    n = s.n
+    f_at = n[at.KEPT_AT] + n[at.CAPACITY] * n[at.KEEP] + number * n[at.COPY_F]
+    n_at = at.N_HEADER + 2 * n[at.CAPACITY] + number * n[at.COPY_N]
+    c = view(s.f[f_at : f_at + n[at.COPY_F]], n[n_at : n_at + n[at.COPY_N]])
+    return State(c.f, c.n, c.z, c.p, s.work, c.chart, c.table, c.own, c.kept)
+
+
+@leaf
+def make_copy(s: State) -> int:
+    """Make one more copy, with a seed of its own, and return its number; room is there."""
+    number = int(s.n[at.MADE]) + 1
+    s.n[at.MADE] = number
+    fresh = copy_of(s, 0)
+    made = copy_of(s, number)
+    for i in range(s.n[at.COPY_F]):
+        made.f[i] = fresh.f[i]
+    for i in range(s.n[at.COPY_N]):
+        made.n[i] = fresh.n[i]
+    made.n[at.SEED_HIGH] = (fresh.n[at.SEED_HIGH] + (number - 1) * _WEYL) & _MASK
+    return number
+
+
+@leaf
+def has_room_for_copy(s: State) -> bool:
+    """Tell whether one more copy fits behind the table; False when the table must grow first."""
+    return bool(s.n[at.MADE] < s.n[at.CAPACITY])
+
+
+@leaf
+def is_busy(s: State, number: int) -> bool:
+    """Tell whether a copy waits for an answer."""
+    copy = copy_of(s, number)
+    return bool(copy.n[at.ROUNDS] > copy.n[at.ARRIVED])
+
+
+@leaf
+def answer_copy(code: Code, s: State, entry: int, number: int, answer: Floats) -> int:
+    """Give an answer to a copy and, unless it is refused, close the ticket."""
+    copy = copy_of(s, number)
+    excess = copy.n[at.EXCESS]
+    status = events.observe_ours(code, copy, copy.n[at.ROUNDS] - 1, answer)
+    if status >= 0:
+        s.n[at.EXCESS] += copy.n[at.EXCESS] - excess
+        _close(code, s, entry, copy)
+    return status
+
+
+@leaf
+def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
+    """Let a copy do without its answer, and close the ticket."""
+    copy = copy_of(s, number)
+    status = events.cancel_ours(code, copy, copy.n[at.ROUNDS] - 1)
+    s.n[at.CANCELLED] += 1
+    _close(code, s, entry, copy)
+    return status
+
+
+@leaf
+def _close(code: Code, s: State, entry: int, copy: State) -> None:
+    count_arrival(code, s, entry)
+    s.table[2 * entry + 1] = at.DEAD
+    s.f[at.ETA] = copy.f[at.ETA]
+
+
+_FEEDBACK: dict[type[Reduction], Feedback] = {
+    FirstOrder: "gradient",
+    OnePoint: "value",
+    TwoPoint: "two values",
+}
+
+
+class CopyingRival(Rival):
+    """A rival that runs copies of ``base``, one of our own learners on a built-in set."""
+
+    memory: ClassVar[str] = "copies of the base"
+
+    if TYPE_CHECKING:
+
+        @property
+        def base(self) -> Reduction:
+            """What the copies are of."""
+
+    @property
+    def domain(self) -> Domain:
+        """The set of the base."""
+        return self._inside.domain
+
+    @property
+    def feedback(self) -> Feedback:
+        """What an answer is: what the base takes."""
+        return _FEEDBACK[type(self.base)]
+
+    @property
+    def _inside(self) -> Base:
+        inside = self.base.base
+        assert isinstance(inside, Base)  # checked at construction
+        return inside
+
+    def _check_base(self) -> None:
+        """Refuse what the kernels cannot copy."""
+        base: Any = self.base
+        if type(base) not in _FEEDBACK:
+            name = base.kind if isinstance(base, Spec) else repr(base)
+            raise SpecError(
+                f"{self.kind}: base must be FirstOrder, OnePoint or TwoPoint, got {name}"
+            )
+        if not isinstance(base.base, Base):
+            raise SpecError(f"{self.kind}: copies are made of PFTRL and OMD, not of a user's base")
+        if isinstance(base.base.domain, ConvexSet):
+            raise SpecError(f"{self.kind}: runs on Ball, Box, Simplex and L1Ball, got a ConvexSet")
+
+    def copying(
+        self, number: int, *, own: tuple[float, ...] = (), keep: int = 0, copies: int = 0
+    ) -> Program:
+        """Return the program of a method with this number, and room for so many copies at once."""
+        self._demand_facts()
+        inside = compile_spec(self.base)
+        return dataclasses.replace(
+            inside,
+            spec=self,
+            code=(*inside.code[:-1], number),
+            own=np.array(own),
+            keep=keep,
+            copy=resized(*inside.fresh(0, False), 2),  # of two entries one is always free
+            fewest=max(FEWEST, 1 << copies.bit_length()),
+        )
+
+    def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
+        """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
+
+        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``, sqrt(2) G D sqrt(T)
+        under ``rates.Tight``, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        """
+        from belated.bounds import Bound
+
+        rate, rounds = self._inside.rate, timeline.rounds
+        if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
+            return None
+        numbers = compile_spec(self.base).numbers
+        scale = rate.lipschitz * numbers[at.DIAMETER]
+        copies = min(copies, rounds)
+        match rate:
+            case rates.DelayAdaptive():
+                total, alone = (1.5 * scale * math.sqrt(m * rounds) for m in (copies, 1))
+            case rates.Tight():
+                total, alone = (scale * math.sqrt(2.0 * m * rounds) for m in (copies, 1))
+            case rates.StronglyConvex(curvature):
+                half = rate.lipschitz**2 / (2.0 * curvature)
+                total, alone = (half * m * (1.0 + math.log(rounds / m)) for m in (copies, 1))
+            case _:
+                return None
+        trivial = rate.lipschitz * numbers[at.WIDTH] * rounds
+        name = f"{self.title} ({self.reference})"
+        return Bound(name, alone, total - alone, trivial=trivial)

@@ -1,0 +1,346 @@
+"""What the methods of Flaspohler et al. (2021) share: hints, regrets, weights, answers in turn.
+
+A *hint* guesses the sum of all missing vectors and the coming one: h = (open + 1) * last, where
+last is the vector received last and open the number of tickets still open. So the hint in use is a
+number, ``WEIGHT``, times one vector, and a change of the hint is known from the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from belated.domains import Domain, Simplex
+from belated.errors import SpecError
+from belated.kernels import layout as at
+from belated.kernels.exact import exp
+from belated.kernels.jit import leaf, switch
+from belated.kernels.methods import method
+from belated.kernels.state import State
+from belated.kernels.tickets import entry_of, hold, release
+from belated.kernels.typing import Code, Floats
+from belated.rivals.base import Rival, check_set
+from belated.spec import number, positive, whole
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+Hint = Literal["none", "recent"]
+Mirror = Literal["euclidean", "entropy"]
+
+# Slots of ``f`` that the methods with hints use; ``own`` begins with the vector received last.
+HINTED = at.NOISE  # 1 if there are hints, else 0
+WEIGHT = at.SPREAD  # the hint in use is this many times the vector received last
+
+# Slots of ``own`` in the methods that use answers in turn; theta, the sum of those used, is s.p.
+TURN = 0  # the ticket whose answer is to be used next
+STRENGTH = 1  # lambda
+PAID = 2  # sum of the a_s
+WIDEST = 3  # largest sum of a_s over a pending set
+SQUARES = 4  # sum of a_s^2 + 2 alpha b_s
+IN_TURN = 5  # how many they are
+
+
+# ---- hints -------------------------------------------------------------------------------------
+
+
+@leaf
+def hint_weight(s: State, closing: int) -> float:
+    """Return open + 1 for the hint of this moment, ``closing`` tickets being as good as closed."""
+    return float(s.f[HINTED] * (s.n[at.ROUNDS] - s.n[at.ARRIVED] - closing + 1))
+
+
+# ---- regrets -----------------------------------------------------------------------------------
+
+
+@leaf
+def dot(v: Floats, w: Floats) -> float:
+    """Return <v, w>."""
+    total = 0.0
+    for i in range(v.size):
+        total += v[i] * w[i]
+    return total
+
+
+@leaf
+def play_and_keep(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Play the current point, and keep it until the ticket is closed."""
+    record = s.kept[entry * s.n[at.KEEP] :]
+    for i in range(s.z.size):
+        x[i] = s.z[i]
+        record[i] = s.z[i]
+
+
+@leaf
+def normalise(w: Floats) -> None:
+    """Divide by the sum; where all are 0, the uniform distribution."""
+    total = 0.0
+    for i in range(w.size):
+        total += w[i]
+    for i in range(w.size):
+        w[i] = w[i] / total if total > 0.0 else 1.0 / w.size
+
+
+# ---- exponential weights -----------------------------------------------------------------------
+
+
+@leaf
+def least(v: Floats) -> float:
+    """Return the smallest entry."""
+    smallest: float = v[0]
+    for i in range(v.size):
+        smallest = min(smallest, v[i])
+    return smallest
+
+
+@leaf
+def softmin(v: Floats, strength: float, w: Floats) -> None:
+    """w_i in proportion to exp(-v_i / lambda); at lambda = 0 uniform over the smallest v_i.
+
+    w may be v itself.
+    """
+    lowest = least(v)
+    for i in range(v.size):
+        if strength > 0.0:
+            w[i] = exp(-(v[i] - lowest) / strength)
+        else:
+            w[i] = 1.0 if v[i] == lowest else 0.0
+    normalise(w)
+
+
+# ---- answers in turn ---------------------------------------------------------------------------
+# A record: theta at the play, the answer (zero until it is there), lambda and PAID at the play.
+
+Use = Callable[[Code, State, int], None]
+
+_USE: dict[int, Use] = {}
+_use = switch(at.METHOD, _USE)
+
+
+@leaf
+def _weigh(code: Code, s: State) -> None:
+    """w = softmin(theta, lambda)."""
+    softmin(s.p, s.own[STRENGTH], s.z)
+    if s.own[STRENGTH] > 0.0:
+        s.f[at.ETA] = 1.0 / s.own[STRENGTH]
+
+
+@leaf
+def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Play the weights, and keep what they were made of."""
+    k = s.z.size
+    record = s.kept[entry * s.n[at.KEEP] :]
+    for i in range(k):
+        x[i] = s.z[i]
+        record[i] = s.p[i]
+        record[k + i] = 0.0
+    record[2 * k] = s.own[STRENGTH]
+    record[2 * k + 1] = s.own[PAID]
+
+
+@leaf
+def _use_in_turn(code: Code, s: State) -> None:
+    """Use answers in ticket order, as far as they are there."""
+    while s.own[TURN] < s.n[at.ROUNDS]:
+        entry = entry_of(s, int(s.own[TURN]))
+        if s.table[2 * entry + 1] != at.HELD:
+            return
+        _use(code, s, entry)
+        release(s, entry)
+        s.own[TURN] += 1.0
+
+
+@leaf
+def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """Hold an answer until its turn comes."""
+    answer = s.kept[entry * s.n[at.KEEP] + s.z.size :]
+    for i in range(s.z.size):
+        answer[i] = cost[i]
+    hold(s, entry)
+    _use_in_turn(code, s)
+
+
+@leaf
+def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
+    """Hold a zero answer until its turn comes."""
+    hold(s, entry)
+    _use_in_turn(code, s)
+    return at.USED
+
+
+def hedging(name: str, use: Use) -> int:
+    """Enter a method that plays softmin(theta, lambda), given how it uses an answer."""
+    number = method(name, prepare=_weigh, play=_play_weights, learn=_take, lose=_lose)
+    _USE[number] = use
+    return number
+
+
+@leaf
+def errors(theta: Floats, seen: Floats, cost: Floats) -> tuple[float, float]:
+    """Return |theta - seen| and |cost|, the largest entries: what was pending, and the answer."""
+    pending = size = 0.0
+    for i in range(cost.size):
+        pending = max(pending, abs(theta[i] - seen[i]))
+        size = max(size, abs(cost[i]))
+    return pending, size
+
+
+# ---- specs -------------------------------------------------------------------------------------
+
+
+def check_choice(who: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is not one of a few words."""
+    if value not in choices:
+        words = " or ".join(repr(choice) for choice in choices)
+        raise SpecError(f"{who}: {name} is {words}, got {value!r}")
+
+
+def hint_numbers(hint: Hint) -> dict[int, float]:
+    """Return what goes to the header: the hint before any answer is zero, with weight 1."""
+    hinted = float(hint == "recent")
+    return {HINTED: hinted, WEIGHT: hinted}
+
+
+class Regularised(Rival):
+    """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def strength(self) -> float:
+            """lambda."""
+
+        @property
+        def mirror(self) -> Mirror:
+            """Which regulariser."""
+
+        @property
+        def hint(self) -> Hint:
+            """Which hint."""
+
+        @property
+        def lipschitz(self) -> float:
+            """G, or 0 where it is unknown."""
+
+    def _check(self) -> None:
+        """Check the fields."""
+        check_set(self.kind, self.domain)
+        object.__setattr__(self, "strength", positive(self.kind, "strength", self.strength))
+        check_choice(self.kind, "mirror", self.mirror, ("euclidean", "entropy"))
+        check_choice(self.kind, "hint", self.hint, ("none", "recent"))
+        if self.mirror == "entropy" and not isinstance(self.domain, Simplex):
+            raise SpecError(
+                f"{self.kind}: the entropy mirror works on a Simplex, got a {self.domain.kind}; "
+                "use mirror='euclidean' there"
+            )
+        lipschitz = number(self.kind, "lipschitz", self.lipschitz)
+        if lipschitz != 0.0:
+            lipschitz = positive(self.kind, "lipschitz", lipschitz)
+        object.__setattr__(self, "lipschitz", lipschitz)
+
+    @property
+    def _base(self) -> int:
+        """The step that goes with the mirror."""
+        return at.ENTROPY if self.mirror == "entropy" else at.OMD
+
+    @property
+    def _range(self) -> float:
+        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
+        if self.mirror == "entropy":
+            return math.log(self.domain.dim)
+        assert self.domain.outer_radius is not None  # a built-in set has one
+        return 0.5 * self.domain.outer_radius**2
+
+    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
+        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
+        from belated.bounds import Bound
+
+        if self.lipschitz == 0.0:
+            return None
+        price = self.lipschitz**2 / self.strength
+        learning = self.strength * self._range + price * first * timeline.rounds
+        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
+        return Bound(
+            f"{self.title} ({self.reference})",
+            learning,
+            price * late * timeline.total_delay,
+            trivial=self.lipschitz * width * timeline.rounds,
+        )
+
+
+class OnArms(Rival):
+    """A rival that plays probabilities of ``arms`` experts or arms."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def arms(self) -> int:
+            """K, how many there are."""
+
+    @property
+    def domain(self) -> Domain:
+        """The simplex of the probabilities."""
+        return Simplex(self.arms)
+
+    def _check_arms(self) -> None:
+        """Check their number."""
+        object.__setattr__(self, "arms", whole(self.kind, "arms", self.arms, least=2))
+
+    def _of_unit_losses(
+        self,
+        timeline: Timeline,
+        learning: float,
+        delay: float,
+        note: str = "losses in [0, 1]",
+        skipped: float = 0.0,
+    ) -> Bound:
+        """Return a bound for losses in [0, 1]: no play can lose more than one per round."""
+        from belated.bounds import Bound
+
+        return Bound(
+            f"{self.title} ({self.reference})",
+            learning,
+            delay,
+            note,
+            skipped=skipped,
+            trivial=float(timeline.rounds),
+        )
+
+
+def waiting(timeline: Timeline) -> tuple[int, int]:
+    """Return sum and maximum of the backlogs when answers are used in ticket order.
+
+    An answer is used once all earlier ones are there, so what is pending before a prediction is
+    everything from the oldest open ticket on.
+
+    >>> from belated import Timeline
+    >>> waiting(Timeline.from_delays([2, 0, 0]))
+    (3, 2)
+    """
+    events = timeline.events
+    rounds = timeline.rounds
+    place = np.empty((2, rounds), dtype=np.int64)
+    predicted = events >= 0
+    place[0, events[predicted]] = np.flatnonzero(predicted)
+    place[1, ~events[~predicted]] = np.flatnonzero(~predicted)
+    used = np.searchsorted(np.maximum.accumulate(place[1]), place[0])
+    pending = np.arange(rounds) - used
+    return int(pending.sum()), int(pending.max(initial=0))
+
+
+def hedging_bound(rival: OnArms, timeline: Timeline) -> Bound:
+    """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w as ``waiting`` gives them.
+
+    It is 2 (2 max_s sum_{j in P_s, j < s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) with the symbols
+    of ``DUB``; for losses in [0, 1], a_s <= 2 and b_s <= |P_s| - 1/2.
+    """
+    pending, most = waiting(timeline)
+    rounds, logarithm = timeline.rounds, math.log(rival.arms)
+    learning = 2.0 * math.sqrt((4.0 + logarithm) * rounds)
+    total = 8.0 * most + 2.0 * math.sqrt((4.0 + logarithm) * rounds + 2.0 * logarithm * pending)
+    note = "losses in [0, 1]; constants not checked against the paper"
+    return rival._of_unit_losses(timeline, learning, total - learning, note)

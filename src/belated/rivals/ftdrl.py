@@ -1,0 +1,128 @@
+"""FTDRL: follow the regularised leader on whole losses, here quadratic ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.kernels import layout as at
+from belated.kernels import methods
+from belated.kernels.jit import leaf
+from belated.kernels.state import State
+from belated.kernels.tickets import locate
+from belated.kernels.typing import Code, Floats
+from belated.program import Program, place
+from belated.rivals.base import Feedback, Rival
+from belated.rivals.dual_averaging import into_set
+from belated.rivals.quanrud_khashabi import start, tuned_step
+from belated.rivals.shared import check_numbers
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+
+@leaf
+def _add(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """B += b, C += c; the own region is B, then C."""
+    for i in range(s.own.size):
+        s.own[i] += answer[i]
+
+
+@leaf
+def _lead(code: Code, s: State) -> None:
+    """x = Pi((x_1 / eta - B) / (1 / eta + C)), multiplied out by eta."""
+    k = s.z.size
+    eta = s.f[at.GAIN] / (1.0 + s.f[at.GAIN] * s.own[k])
+    for i in range(k):
+        s.z[i] = eta * (start(code, s) / s.f[at.GAIN] - s.own[i])
+    into_set(code, s, s.z)
+    s.f[at.ETA] = eta
+
+
+@leaf
+def _observe_convex(code: Code, s: State, ticket: int, answer: Floats) -> int:
+    """Refuse a loss with negative curvature, else go on as usual."""
+    known = locate(s, ticket)
+    if known < 0:
+        return known
+    if answer.size == s.own.size and answer[s.z.size] < 0.0:
+        return at.BAD
+    return methods.observe(code, s, ticket, answer)
+
+
+_METHOD = methods.events_of(
+    methods.method("FTDRL", prepare=_lead, learn=_add),
+    methods.predict,
+    _observe_convex,
+    methods.cancel,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class FTDRL(Rival, module="rivals"):
+    """Follow the delayed regularised leader: x_{t+1} = argmin_K sum_{received s} f_s + psi.
+
+    Here f_s(x) = <b_s, x> + (c_s / 2) |x|^2 with c_s >= 0, and an answer is (b_s, c_s), dim + 1
+    numbers; psi(x) = |x - x_1|^2 / (2 eta), eta = R / (G sqrt(T + 2 d_tot)). So
+
+    x_{t+1} = Pi_K((x_1 / eta - B) / (1 / eta + C)), B and C the sums of b_s and c_s.
+
+    Runs on sets whose chart changes nothing: a centred Ball, a Simplex, an L1Ball.
+
+    Guarantee: regret <= R^2 / (2 eta) + eta G^2 (T / 2 + d_tot) = G R sqrt(T + 2 d_tot), since the
+    leader that knows all losses is at most eta G sigma_t away.
+    Reference: Wu, Huang and Liu, "Online sequential decision-making with unknown delays", WWW 2024.
+    Differs from the paper: the minimum is exact, so there is no solution error to sum up.
+
+    >>> from belated import Ball
+    >>> FTDRL(Ball(3), lipschitz=1.0, rounds=100, total_delay=22).step
+    0.08333333333333333
+    """
+
+    title: ClassVar[str] = "FTDRL"
+    reference: ClassVar[str] = "Wu, Huang and Liu 2024"
+    answers: ClassVar[Feedback] = "coefficients"
+    guarantee: ClassVar[str] = "G R sqrt(T + 2 d_tot)"
+    order: ClassVar[str] = "any order; a lost answer counts as the zero loss"
+
+    domain: Domain
+    lipschitz: float
+    rounds: int | None = None
+    total_delay: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and that the coefficients need no translation."""
+        check_numbers(self, "lipschitz")
+        if place(self.domain)[1] != at.PLAIN:
+            raise SpecError(
+                f"{self.kind}: runs on a centred Ball, a Simplex or an L1Ball, got {self.domain!r}"
+            )
+
+    @property
+    def _radius(self) -> float:
+        radius = self.domain.outer_radius
+        assert radius is not None  # every built-in set has one
+        return radius
+
+    @property
+    def step(self) -> float:
+        """eta = R / (G sqrt(T + 2 d_tot))."""
+        self._demand_facts()
+        return tuned_step(self._radius, self.lipschitz, self.rounds, self.total_delay)
+
+    def program(self) -> Program:
+        """Return what the kernels run; the method's own region is B, then C."""
+        own = np.zeros(self.domain.dim + 1)
+        return self.compiled(_METHOD, own=own, numbers={at.GAIN: self.step})
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """G R sqrt(T + 2 d_tot)."""
+        scale = self.lipschitz * self._radius
+        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
+        return self._split(timeline, total, scale * math.sqrt(timeline.rounds))

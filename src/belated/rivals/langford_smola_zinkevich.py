@@ -1,0 +1,117 @@
+"""Langford, Smola and Zinkevich: gradient steps with gradients of a fixed age."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from belated.domains import Domain
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import method
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Rival
+from belated.rivals.shared import UNCHECKED, check_curvature, check_numbers, descend, log
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+_DELAY = at.BREADTH  # where tau is kept
+
+
+@leaf
+def _oldest_in_time(code: Code, s: State, entry: int, ticket: int) -> int:
+    """Take the oldest open ticket only, and no later than told."""
+    late = s.n[at.ROUNDS] - 1 - ticket > s.f[_DELAY]
+    return at.OUT_OF_ORDER if late or ticket != s.n[at.ARRIVED] else at.USED
+
+
+@leaf
+def _step_with_old(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """x_{t+1} = Pi(x_t - eta_n g_{t-tau}), n counting the gradients applied."""
+    n = s.n[at.ARRIVED]
+    if s.f[at.CURVATURE] > 0.0:
+        eta = 1.0 / (s.f[at.CURVATURE] * n)
+    else:
+        eta = s.f[at.GAIN] / math.sqrt(float(n))
+    descend(code, s, cost, eta)
+
+
+_METHOD = method("LangfordSmolaZinkevich", accepts=_oldest_in_time, learn=_step_with_old)
+
+
+@dataclass(frozen=True, repr=False)
+class LangfordSmolaZinkevich(Rival, module="rivals"):
+    """Slow learners: x_{t+1} = Pi_K(x_t - eta_n g_{t-tau}) for the fixed delay tau = ``delay``.
+
+    n = t - tau counts the gradients applied, and with F = D / sqrt(2)
+
+    * ``curvature`` = 0: eta_n = sigma / sqrt(n), sigma = F / (G sqrt(2 max(tau, 1)));
+    * ``curvature`` = lambda > 0: eta_n = 1 / (lambda n).
+
+    Answers must come in ticket order and no later than told; earlier ones are taken, since the end
+    of a game may bring them.
+
+    Guarantee: sigma G^2 sqrt(T) + F^2 sqrt(T) / sigma + G^2 sigma tau^2 / 2 +
+    2 G^2 sigma tau sqrt(T); with curvature lambda tau F^2 +
+    (1/2 + tau) (G^2 / lambda) (1 + tau + ln T).
+    Reference: Langford, Smola and Zinkevich, "Slow learners are fast", NeurIPS 2009.
+    Differs from the paper: max(tau, 1), as tau = 0 would divide by zero.
+
+    >>> from belated import Ball
+    >>> LangfordSmolaZinkevich(Ball(3), lipschitz=1.0, delay=4).sigma
+    0.5
+    """
+
+    title: ClassVar[str] = "Langford-Smola-Zinkevich"
+    reference: ClassVar[str] = "Langford, Smola and Zinkevich 2009"
+    guarantee: ClassVar[str] = (
+        "2 sqrt(2) G D sqrt(d T) for T >= d^2; with curvature "
+        "lambda d D^2/2 + (1/2 + d) (G^2/lambda) (1 + d + ln T)"
+    )
+    order: ClassVar[str] = "in order, at most as late as told, else refused; a lost answer is zero"
+
+    domain: Domain
+    lipschitz: float
+    delay: int | None = None
+    curvature: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "lipschitz")
+        check_curvature(self)
+
+    @property
+    def sigma(self) -> float:
+        """F / (G sqrt(2 max(tau, 1))), F = D / sqrt(2)."""
+        self._demand_facts()
+        assert self.delay is not None
+        return self._sigma(self.delay)
+
+    def _sigma(self, delay: int) -> float:
+        return self.domain.diameter / (2.0 * self.lipschitz * math.sqrt(max(delay, 1)))
+
+    def program(self) -> Program:
+        """Return what the kernels run."""
+        numbers = {at.GAIN: self.sigma, _DELAY: float(self.delay or 0)}
+        return self.compiled(_METHOD, numbers=numbers)
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """See the class; tau is the largest delay."""
+        rounds = timeline.rounds
+        total = self._regret(rounds, timeline.max_delay)
+        return self._split(timeline, total, self._regret(rounds, 0), UNCHECKED)
+
+    def _regret(self, rounds: int, delay: int) -> float:
+        square = self.lipschitz**2
+        f = self.domain.diameter / math.sqrt(2.0)
+        if self.curvature > 0.0:
+            growth = 1.0 + delay + log(max(rounds, 1))
+            return self.curvature * delay * f**2 + (0.5 + delay) * square / self.curvature * growth
+        root, sigma = math.sqrt(rounds), self._sigma(delay)
+        drift = square * sigma * (delay**2 / 2.0 + 2.0 * delay * root)
+        return sigma * square * root + f**2 * root / sigma + drift

@@ -1,0 +1,172 @@
+"""Mild-OGD: experts with different steps under one meta-learner, for a changing comparator."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from belated.domains import Domain
+from belated.errors import SpecError
+from belated.kernels import layout as at
+from belated.kernels.exact import exp
+from belated.kernels.jit import leaf
+from belated.kernels.methods import method, play_point
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Rival
+from belated.rivals.dual_averaging import into_set
+from belated.rivals.shared import check_numbers
+
+# The own region is, per expert, its point (dim floats), the sum of its losses and its weight. A
+# ticket keeps the points of all experts, then the play. GAIN is the first expert's step.
+_LOSS, _WEIGHT, _EXTRA = range(3)
+_ALPHA = at.BREADTH  # where the rate of the weights is kept
+
+
+@leaf
+def _weigh(s: State) -> None:
+    """w_i proportional to exp(-alpha L_i) / (i (i + 1)), i counted from 1."""
+    k = s.z.size
+    width = k + _EXTRA
+    experts = s.own.size // width
+    least = s.own[k + _LOSS]
+    for j in range(experts):
+        least = min(least, s.own[j * width + k + _LOSS])
+    total = 0.0
+    for j in range(experts):
+        excess = s.own[j * width + k + _LOSS] - least
+        weight = exp(-s.f[_ALPHA] * excess) / ((j + 1.0) * (j + 2.0))
+        s.own[j * width + k + _WEIGHT] = weight
+        total += weight
+    for j in range(experts):
+        s.own[j * width + k + _WEIGHT] /= total
+
+
+@leaf
+def _mix(code: Code, s: State) -> None:
+    """x = sum_i w_i x^i."""
+    _weigh(s)
+    k = s.z.size
+    width = k + _EXTRA
+    for i in range(k):
+        s.z[i] = 0.0
+        for j in range(s.own.size // width):
+            s.z[i] += s.own[j * width + k + _WEIGHT] * s.own[j * width + i]
+
+
+@leaf
+def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Hand out x, and keep it and the points of all experts."""
+    k = s.z.size
+    width = k + _EXTRA
+    experts = s.own.size // width
+    record = entry * s.n[at.KEEP]
+    for i in range(k):
+        for j in range(experts):
+            s.kept[record + j * k + i] = s.own[j * width + i]
+        s.kept[record + experts * k + i] = s.z[i]
+    play_point(code, s, entry, ticket, x)
+
+
+@leaf
+def _charge_and_step(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """L_i += <g_s, x_s^i - x_s>, then x^i = Pi(x^i - eta_i g_s) with eta_i = 2^(i-1) eta_1."""
+    k = s.z.size
+    width = k + _EXTRA
+    experts = s.own.size // width
+    record = entry * s.n[at.KEEP]
+    eta = s.f[at.GAIN]
+    for j in range(experts):
+        point = s.own[j * width : j * width + k]
+        for i in range(k):
+            ahead = s.kept[record + j * k + i] - s.kept[record + experts * k + i]
+            s.own[j * width + k + _LOSS] += cost[i] * ahead
+            point[i] -= eta * cost[i]
+        into_set(code, s, point)
+        eta *= 2.0
+
+
+_METHOD = method("MildOGD", prepare=_mix, play=_play_and_remember, learn=_charge_and_step)
+
+
+@dataclass(frozen=True, repr=False)
+class MildOGD(Rival, module="rivals"):
+    """Delayed gradient descent with N steps at once, weighted by how well each has done.
+
+    Expert i = 1..N has x^i <- Pi_K(x^i - eta_i g_s), eta_i = 2^(i-1) D / (G sqrt(beta)), at each
+    arrival. The play is x_t = sum_i w_i x_t^i with w_i proportional to
+    exp(-alpha sum_s <g_s, x_s^i - x_s>) / (i (i + 1)), the sum over what was received,
+    alpha = 1 / (G D sqrt(beta)), N = ceil(log2(T + 1) / 2) + 1. beta = T (d_max + 1), or T + d_tot
+    with ``in_order``, for delays that keep the order (then ``max_delay`` is not needed; else
+    ``total_delay`` is not).
+
+    Guarantee: dynamic regret O(sqrt(d_max T (1 + P_T))), with ``in_order``
+    O(sqrt((T + d_tot) (1 + P_T))), P_T the length of the comparator's path.
+    Reference: Wan, Yao, Song and Zhang, "Non-stationary online convex optimization with arbitrary
+    delays", ICML 2024.
+    Differs from the paper: d_max + 1, as their delays start at 1.
+
+    >>> from belated import Ball
+    >>> MildOGD(Ball(3), lipschitz=1.0, rounds=100, max_delay=3).experts
+    5
+    """
+
+    title: ClassVar[str] = "Mild-OGD"
+    reference: ClassVar[str] = "Wan, Yao, Song and Zhang 2024"
+    memory: ClassVar[str] = "about log2(T) / 2 vectors, and as many per open ticket"
+    guarantee: ClassVar[str] = "of order sqrt(d_max T (1 + P_T)) against a path of length P_T"
+
+    domain: Domain
+    lipschitz: float
+    rounds: int | None = None
+    max_delay: int | None = None
+    total_delay: int | None = None
+    in_order: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "lipschitz")
+        if not isinstance(self.in_order, bool):
+            raise SpecError(f"{self.kind}: in_order must be True or False, got {self.in_order!r}")
+
+    def _demand_facts(self) -> None:
+        """Refuse to run while something is missing; one of the two delays is not needed."""
+        unused: dict[str, Any] = {"max_delay" if self.in_order else "total_delay": 0}
+        Rival._demand_facts(dataclasses.replace(self, **unused))
+
+    @property
+    def experts(self) -> int:
+        """N = 1 + the smallest j with 4^j >= T + 1, which is ceil(log2(T + 1) / 2) + 1."""
+        self._demand_facts()
+        assert self.rounds is not None
+        return 1 + (self.rounds.bit_length() + 1) // 2
+
+    @property
+    def beta(self) -> int:
+        """T (d_max + 1), or T + d_tot with ``in_order``."""
+        self._demand_facts()
+        assert self.rounds is not None
+        if self.in_order:
+            assert self.total_delay is not None
+            return self.rounds + self.total_delay
+        assert self.max_delay is not None
+        return self.rounds * (self.max_delay + 1)
+
+    def program(self) -> Program:
+        """Return what the kernels run; every expert starts where the learner does."""
+        k, experts = self.domain.dim, self.experts
+        root = self.lipschitz * math.sqrt(self.beta)
+        diameter = self.domain.diameter
+        program = self.compiled(
+            _METHOD,
+            own=np.zeros(experts * (k + _EXTRA)),
+            keep=(experts + 1) * k,
+            numbers={at.GAIN: diameter / root, _ALPHA: 1.0 / (diameter * root)},
+        )
+        program.own.reshape(experts, k + _EXTRA)[:, :k] = program.first
+        return program

@@ -1,0 +1,98 @@
+"""Qiu, Esposito and Zhang: follow the leader on quadratics around the points played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from belated.domains import Domain
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import method, play_point
+from belated.kernels.state import State
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.rivals.base import Rival
+from belated.rivals.dual_averaging import into_set
+from belated.rivals.shared import check_numbers
+
+
+@leaf
+def _lead(code: Code, s: State) -> None:
+    """x = Pi(sum of (x_s - g_s / lambda) over what was received / how many); own is that sum."""
+    n = s.n[at.ARRIVED]
+    if n > 0:
+        for i in range(s.z.size):
+            s.z[i] = s.own[i] / n
+        into_set(code, s, s.z)
+        s.f[at.ETA] = 1.0 / (s.f[at.CURVATURE] * n)
+
+
+@leaf
+def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
+    """Hand out x and keep it in the chart."""
+    for i in range(s.z.size):
+        s.kept[entry * s.n[at.KEEP] + i] = s.z[i]
+    play_point(code, s, entry, ticket, x)
+
+
+@leaf
+def _add(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """Add x_s - g_s / lambda."""
+    for i in range(s.z.size):
+        played = s.kept[entry * s.n[at.KEEP] + i]
+        s.own[i] += played - cost[i] / s.f[at.CURVATURE]
+
+
+@leaf
+def _add_played(code: Code, s: State, entry: int, ticket: int) -> int:
+    """Let a lost gradient be zero; the point still pulls."""
+    for i in range(s.z.size):
+        s.own[i] += s.kept[entry * s.n[at.KEEP] + i]
+    return at.USED
+
+
+_METHOD = method(
+    "QiuEspositoZhang", prepare=_lead, play=_play_and_remember, learn=_add, lose=_add_played
+)
+
+
+@dataclass(frozen=True, repr=False)
+class QiuEspositoZhang(Rival, module="rivals"):
+    """Delayed follow-the-leader for strongly convex losses.
+
+    x_{t+1} = argmin_{x in K} sum_{s in o_t} (<g_s, x> + (lambda / 2) |x - x_s|^2)
+    = Pi_K((sum_{s in o_t} x_s - (1 / lambda) sum_{s in o_t} g_s) / |o_t|),
+
+    o_t the rounds received, x_s the points played, lambda = ``curvature``; the first point while
+    nothing was received. P-FTRL under ``rates.StronglyConvex`` has the points of its base in place
+    of x_s and so keeps none; without delay the two are the same.
+
+    Guarantee: O((G^2 / lambda) (min{sigma_max ln T, sqrt(d_tot)} + ln T)).
+    Reference: Qiu, Esposito and Zhang, "Exploiting curvature in online convex optimization with
+    delayed feedback", ICML 2025.
+
+    >>> from belated import Ball
+    >>> QiuEspositoZhang(Ball(3), curvature=0.5)
+    rivals.QiuEspositoZhang(domain=Ball(dim=3), curvature=0.5)
+    """
+
+    title: ClassVar[str] = "Qiu-Esposito-Zhang"
+    reference: ClassVar[str] = "Qiu, Esposito and Zhang 2025"
+    memory: ClassVar[str] = "the played point per open ticket"
+    guarantee: ClassVar[str] = "of order (G^2/lambda) (min{sigma_max ln T, sqrt(d_tot)} + ln T)"
+    order: ClassVar[str] = "any order; a lost answer counts as a zero gradient at its own point"
+
+    domain: Domain
+    curvature: float
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_numbers(self, "curvature")
+
+    def program(self) -> Program:
+        """Return what the kernels run; the method's own region is the sum of x_s - g_s / lambda."""
+        k = self.domain.dim
+        return self.compiled(_METHOD, own=np.zeros(k), keep=k)

@@ -1,0 +1,256 @@
+"""The page ``docs/rivals.md``: ``python -m belated.rivals.table`` prints it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
+
+from belated import rivals
+from belated.rivals.base import FACTS, Rival
+
+_SYMBOLS = {
+    "base": "a learner inside",
+    "curvature": "lambda",
+    "delay": "d",
+    "lipschitz": "G",
+    "magnitude": "M",
+    "max_delay": "d_max",
+    "rounds": "T",
+    "scale": "a scale",
+    "smoothness": "L",
+    "step": "a step size",
+    "strength": "a strength",
+    "total_delay": "d_tot",
+    "workers": "the number of workers",
+}
+_IS_THE_SET = ("domain", "arms")
+_TOLD_ONE_OF_TWO = {"MildOGD": "T, and d_max (d_tot where answers keep their order)"}
+_GROUPS = (
+    "that of the learner inside",
+    "gradient",
+    "gradient, or function",
+    "function",
+    "coefficients",
+    "two values",
+    "k + 1 values",
+    "value",
+    "value of the arm drawn",
+)
+"""What an answer can be, in the order of the table."""
+
+
+class Row(NamedTuple):
+    """One row of the table, as it is printed."""
+
+    method: str
+    answers: str
+    assumes: str
+    told: str
+    memory: str
+    order: str
+    guarantee: str
+    reference: str
+
+
+_HEADINGS = Row(
+    "method",
+    "an answer is",
+    "assumes",
+    "must be told in advance",
+    "memory beyond O(k)",
+    "answers out of order, or lost",
+    "guarantee",
+    "reference",
+)
+_PAPER = "Ryabchenko, Attias and Roy 2026"
+_COUNTED = "any order; an open ticket is counted, a cancelled one is zero feedback"
+
+OURS = (
+    Row(
+        "`FirstOrder`",
+        "gradient",
+        "G, or nothing with `rates.GradientAdaptive`",
+        "nothing",
+        "none",
+        _COUNTED,
+        "3 G D sqrt(T + d_tot); 2 G D sqrt(T/2 + d_tot) with `rates.Tight`; "
+        "(9 G^2/lambda) (min{sigma_max ln(e T), 2 sqrt(d_tot)} + ln(e T)) if strongly convex",
+        f"{_PAPER}, Corollaries 5.3, 5.4",
+    ),
+    Row(
+        "`TwoPoint`",
+        "two values",
+        "G",
+        "nothing",
+        "none",
+        _COUNTED,
+        "of order G D (sqrt(k T) + sqrt(d_tot)), in expectation",
+        f"{_PAPER}, Corollaries G.3, G.4",
+    ),
+    Row(
+        "`OnePoint`",
+        "value",
+        "G, M",
+        "nothing",
+        "none",
+        _COUNTED,
+        "of order T^(3/4) sqrt(k) + sqrt(d_tot), in expectation",
+        f"{_PAPER}, Corollaries 5.7, 5.8",
+    ),
+    Row(
+        "`Skip` of any of these",
+        "that of the learner inside",
+        "as the learner inside",
+        "nothing",
+        "16 bytes per ticket given up on",
+        "any order; gives up on what is older than sqrt(D_t)",
+        "min over sets Q of rounds of #Q + sqrt(delays outside Q) in place of sqrt(d_tot), "
+        "up to a constant",
+        f"{_PAPER}, Theorem 6.1",
+    ),
+)
+"""The learners of the paper that this library implements."""
+
+_INTRO = """\
+# Rivals
+
+Every published method for late feedback that we know of, behind the same two events as our own
+learners: `predict` hands out a ticket and a play, `observe` brings the answer. So they can be run
+on the same delays and losses, and compared.
+
+Each is one file of `src/belated/rivals/`, with a slow second version in the tests that it must
+agree with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
+says what was chosen. Not every paper was at hand in full: a bound whose constants could not be
+checked says so.
+"""
+
+_SYMBOLS_EXPLAINED = """\
+T rounds, k dimensions (or arms), D the diameter of the set, R its outer and r its inner radius, G
+bounds the gradients, M the values, lambda is the strong convexity; d_t is the delay of round t,
+d_tot the sum of all of them, d_max the largest, sigma_max the most answers out at once.
+"""
+
+_RUNNING = """\
+## How to run one
+
+Like any other spec. Many methods must be told facts about the delays before the first round:
+`told` takes them from a timeline, which no real learner could know. That is the method at its
+best.
+
+```python
+import numpy as np
+import belated as bl
+
+timeline = bl.delays.pareto(1000, shape=1.5, scale=5.0, seed=1)
+spec = bl.rivals.QuanrudKhashabi(bl.Ball(3), lipschitz=1.0)
+print(spec.facts())  # what it must be told: ('rounds', 'total_delay')
+
+spec = spec.told(timeline)
+print(spec.bound(timeline))  # its published guarantee on these delays, where constants are known
+
+gradients = np.random.default_rng(0).normal(size=(1000, 3)) / 3.0
+plays = bl.Learner(spec).run(timeline, gradients)  # or predict and observe, one by one
+```
+
+A method that misses a fact refuses to run and names it. Snapshots, JSON, `cancel`, seeds and
+`strict` are as for our own learners. There is no certificate in the report: that is a theorem
+about our own.
+"""
+
+_READING = """\
+## How to read the table
+
+* **assumes** is about the losses. Everything is measured in the chart of the set, as for our own
+  learners: on a `Box`, in half-widths. What has a default is left out here.
+* **must be told in advance** is about the future: facts that a live system does not have. Our own
+  learners, and those with "nothing" here, count what they need while they run.
+* **memory** is what is kept besides a few vectors, and besides a few numbers per open ticket.
+  Directions of exploration are never kept: they are recomputed from (seed, ticket).
+* **answers out of order, or lost**: a few methods need answers in the order of the tickets; they
+  wait, or refuse. A lost answer is one whose ticket you `cancel`; one that just never comes stays
+  open.
+* **guarantee** is on the regret against the best fixed play, as far as we know it. `bound` turns it
+  into a number, except where it is an order of growth only ("of order", "O"), or where it contains
+  numbers that the method is not told. "Without delay" marks methods that were not made for late
+  answers; they take them as they come, as one would without this library.
+"""
+
+
+def methods() -> list[type[Rival]]:
+    """Return all rivals: by what an answer is, then by year, then by name."""
+    for module in pkgutil.iter_modules(rivals.__path__):
+        importlib.import_module(f"{rivals.__name__}.{module.name}")
+    found = {kind for kind in _below(Rival) if hasattr(kind, "title")}
+    return sorted(found, key=_place)
+
+
+def _place(kind: type[Rival]) -> tuple[int, str, str]:
+    return _GROUPS.index(_answers(kind)), kind.reference[-4:], kind.title
+
+
+def _below(kind: type[Rival]) -> Iterable[type[Rival]]:
+    """All subclasses, however deep."""
+    for child in kind.__subclasses__():
+        yield child
+        yield from _below(child)
+
+
+def _row(method: type[Rival]) -> Row:
+    name, facts = method.__name__, ", ".join(_SYMBOLS[fact] for fact in method.facts())
+    return Row(
+        f"`{name}`" if method.title == name else f"{method.title}, `{name}`",
+        _answers(method),
+        _assumes(method),
+        _TOLD_ONE_OF_TWO.get(name, facts or "nothing"),
+        method.memory,
+        method.order,
+        method.guarantee,
+        method.reference,
+    )
+
+
+def _fields(method: type[Rival]) -> dict[str, dataclasses.Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(cast(Any, method))}
+
+
+def _answers(method: type[Rival]) -> str:
+    fields = _fields(method)
+    if "base" in fields:
+        return "that of the learner inside"
+    if "arms" in fields and method.answers == "value":
+        return "value of the arm drawn"
+    return "gradient, or function" if "feedback" in fields else method.answers
+
+
+def _assumes(method: type[Rival]) -> str:
+    if _answers(method) == "value of the arm drawn":
+        return "values in [0, 1]"
+    required = [
+        _SYMBOLS[name]
+        for name, field in _fields(method).items()
+        if field.default is dataclasses.MISSING and name not in (*_IS_THE_SET, *FACTS)
+    ]
+    return ", ".join(required) or "nothing"
+
+
+def table() -> str:
+    """Return the Markdown table of all methods, ours first.
+
+    >>> table().splitlines()[2].split(" | ")[:2]
+    ['| `FirstOrder`', 'gradient']
+    """
+    rows = [_HEADINGS, Row(*["---"] * len(_HEADINGS)), *OURS, *map(_row, methods())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def page() -> str:
+    """Return the page in full."""
+    parts = [_INTRO, "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(page(), end="")

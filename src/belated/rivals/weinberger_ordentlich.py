@@ -1,0 +1,118 @@
+"""Weinberger and Ordentlich: as many copies as a fixed delay needs, taking turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from belated.kernels import events
+from belated.kernels import layout as at
+from belated.kernels.jit import leaf
+from belated.kernels.methods import events_of, number_of
+from belated.kernels.state import State
+from belated.kernels.tickets import has_room, locate, open_ticket
+from belated.kernels.typing import Code, Floats
+from belated.program import Program
+from belated.reductions import Reduction
+from belated.rivals.copies import (
+    CopyingRival,
+    answer_copy,
+    cancel_copy,
+    copy_of,
+    has_room_for_copy,
+    is_busy,
+    make_copy,
+)
+
+if TYPE_CHECKING:
+    from belated.bounds import Bound
+    from belated.timeline import Timeline
+
+
+@leaf
+def _turn(s: State, ticket: int) -> int:
+    """Return the number of the copy that plays a ticket; the own region is the number of copies."""
+    return ticket % int(s.own[0]) + 1
+
+
+@leaf
+def _predict(code: Code, s: State, x: Floats) -> int:
+    """Let the copy play whose turn it is; its last answer must be in."""
+    ticket = int(s.n[at.ROUNDS])
+    number = _turn(s, ticket)
+    is_new = number > s.n[at.MADE]
+    if not is_new and is_busy(s, number):
+        return at.OUT_OF_ORDER
+    if not has_room(s) or (is_new and not has_room_for_copy(s)):
+        return at.FULL
+    if is_new:
+        make_copy(s)
+    open_ticket(s)
+    events.predict_ours(code, copy_of(s, number), x)
+    return ticket
+
+
+@leaf
+def _observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
+    """Pass an answer on to the copy that played."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    return answer_copy(code, s, entry, _turn(s, ticket), answer)
+
+
+@leaf
+def _cancel(code: Code, s: State, ticket: int) -> int:
+    """Let the copy that played do without its answer."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    return cancel_copy(code, s, entry, _turn(s, ticket))
+
+
+_METHOD = events_of(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
+
+
+@dataclass(frozen=True, repr=False)
+class WeinbergerOrdentlich(CopyingRival, module="rivals"):
+    """Round t is played by copy t mod (d + 1) of a learner; no answer takes longer than d rounds.
+
+    A copy plays again d + 1 rounds later, when its answer is in, so it never meets a delay.
+    ``base`` is FirstOrder, OnePoint or TwoPoint over PFTRL or OMD. Copies explore independently;
+    with d = 0 there is one copy, which plays as the base would.
+
+    Answers that come earlier, in any order, do no harm, so any d that no delay exceeds will do; a
+    prediction is refused while the copy whose turn it is still waits.
+
+    Guarantee: (d + 1) Reg(T / (d + 1)) for a base with concave regret Reg; over gradient steps with
+    rates.DelayAdaptive 1.5 G D sqrt((d + 1) T).
+    Reference: Weinberger and Ordentlich, "On delayed prediction of individual sequences", IEEE
+    Transactions on Information Theory 2002.
+
+    >>> from belated import OMD, Ball, FirstOrder, rates
+    >>> WeinbergerOrdentlich(FirstOrder(OMD(Ball(3), rates.Tight(1.0))), delay=4).feedback
+    'gradient'
+    """
+
+    title: ClassVar[str] = "Weinberger-Ordentlich"
+    reference: ClassVar[str] = "Weinberger and Ordentlich 2002"
+    memory: ClassVar[str] = "d + 1 copies of the base"
+    guarantee: ClassVar[str] = "(d + 1) Reg(T / (d + 1))"
+    order: ClassVar[str] = "any order up to the delay told; a lost answer is lost to its copy only"
+
+    base: Reduction
+    delay: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the base and the delay."""
+        self._check_base()
+        self._check_facts()
+
+    def program(self) -> Program:
+        """Return what the kernels run; the own region is the number of copies."""
+        copies = (self.delay or 0) + 1
+        return self.copying(_METHOD, own=(float(copies),), copies=copies)
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """(d + 1) Reg(T / (d + 1)) for the largest delay d, where Reg is known."""
+        return self.shared_bound(timeline, timeline.max_delay + 1)

@@ -1,0 +1,826 @@
+"""Slow, obvious versions of published methods for experts and arms with late answers.
+
+Flaspohler et al. (2021): ODFTRL, DOOMD, DORM, DORM+, AdaHedgeD and DUB. Thune, Cesa-Bianchi and
+Seldin (2019): delayed Exp3 and its skipping version. Zimmert and Seldin (2020): their FTRL with two
+regularisers.
+
+As in ``naive``: nothing here imports the library, complete lists are kept and sums are taken afresh
+whenever they are needed, and all vectors are in chart coordinates (on the simplex the chart is the
+identity). ``predict`` returns a ticket 0, 1, 2, .. and a point; ``observe`` takes the cost vector
+or, for arms, the loss of the arm played; ``cancel`` says that no answer will come, which counts as
+a zero cost. A ticket is open from its prediction to its closing by ``observe`` or ``cancel``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import numpy as np
+
+from naive import (
+    OMD,
+    Array,
+    Base,
+    ChartSet,
+    EntropyOMD,
+    Geometry,
+    dual_norm,
+    philox4x32,
+    project_entropy,
+)
+
+Hint = Literal["none", "recent"]
+Answer = Array | float
+
+_WORD = 0xFFFFFFFF
+
+
+# --- The two events ------------------------------------------------------------------------------
+
+
+class NaiveRival(Protocol):
+    """What every method below can do."""
+
+    def predict(self) -> tuple[int, Array]:
+        """Issue the next ticket and its point."""
+        ...
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Take the answer to a ticket; False if the method has given up on it."""
+        ...
+
+    def cancel(self, ticket: int) -> None:
+        """No answer to this ticket will come."""
+        ...
+
+
+def run_rounds(
+    learner: NaiveRival, delays: Sequence[int], answer: Callable[[int, Array], Answer]
+) -> list[Array]:
+    """Play one round per delay; the answer to round s comes at the end of round s + d_s.
+
+    Answers due in one round come in ticket order, and those due after the last round come at the
+    end, also in the order of s + d_s. Returns the points played.
+    """
+    played: list[Array] = []
+    for t in range(len(delays)):
+        ticket, y = learner.predict()
+        assert ticket == t
+        played.append(y)
+        for s in range(t + 1):
+            if s + delays[s] == t:
+                learner.observe(s, answer(s, played[s]))
+    rounds = len(delays)
+    for s in sorted(range(rounds), key=lambda s: (s + delays[s], s)):
+        if s + delays[s] >= rounds:
+            learner.observe(s, answer(s, played[s]))
+    return played
+
+
+class Tickets:
+    """Which tickets are open, and everything about each ticket that later formulas ask for."""
+
+    def __init__(self, dim: int, seed: int = 0) -> None:
+        self.dim = dim
+        self.seed = seed
+        self.closed: list[bool] = []  # per ticket
+        self.plays: list[Array] = []  # per ticket
+        self.pending: list[list[int]] = []  # per ticket: those open when it was played, and itself
+
+    def open_tickets(self) -> list[int]:
+        """Tickets issued and not closed."""
+        return [ticket for ticket, closed in enumerate(self.closed) if not closed]
+
+    def issue(self, play: Array) -> tuple[int, Array]:
+        """Hand out the next ticket for this play."""
+        ticket = len(self.closed)
+        self.pending.append([*self.open_tickets(), ticket])
+        self.closed.append(False)
+        self.plays.append(play.copy())
+        return ticket, play.copy()
+
+    def close(self, ticket: int) -> None:
+        """Mark a ticket as closed; refuse one that is unknown or closed already."""
+        if not 0 <= ticket < len(self.closed):
+            raise KeyError(ticket)
+        if self.closed[ticket]:
+            raise ValueError(f"ticket {ticket} is closed")
+        self.closed[ticket] = True
+
+
+def vector(answer: Answer, dim: int) -> Array:
+    """The answer as a cost vector of the right length."""
+    cost = np.asarray(answer, dtype=np.float64)
+    if cost.shape != (dim,):
+        raise TypeError("a cost vector is expected")
+    return cost
+
+
+def number(answer: Answer) -> float:
+    """The answer as one loss."""
+    if isinstance(answer, np.ndarray):
+        raise TypeError("one value is expected")
+    return float(answer)
+
+
+def total(vectors: Sequence[Array], dim: int) -> Array:
+    """Plain sum, first to last."""
+    result = np.zeros(dim)
+    for item in vectors:
+        result = result + item
+    return result
+
+
+# --- Delay as optimism: learners with hints (section 8) ------------------------------------------
+
+
+class Hinted(Tickets):
+    """The hint of section 8, a guess of the sum of all missing vectors and the coming one.
+
+    ``recent``: h = (open + 1) * last, where last is the vector received last (zero before any) and
+    open counts the open tickets, without the one that is about to be issued. A cancelled ticket
+    brings no vector: it lowers the count and leaves last as it is.
+    """
+
+    def __init__(self, dim: int, hint: Hint, seed: int) -> None:
+        super().__init__(dim, seed)
+        self.hint = hint
+        self.last = np.zeros(dim)
+        self.hints: list[Array] = []  # per ticket, as used in its play
+
+    def current_hint(self) -> Array:
+        """Return h for a play that would be made now."""
+        if self.hint == "none":
+            return np.zeros(self.dim)
+        return (len(self.open_tickets()) + 1) * self.last
+
+
+class NaiveODFTRL(Hinted):
+    """Section 8, ODFTRL: w = argmin over K of <sum of received costs + h, w> + lambda psi(w).
+
+    psi(w) = |w - start|^2 / 2, or KL(w, uniform) with the entropy.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: ChartSet,
+        strength: float,
+        mirror: Geometry = "euclidean",
+        hint: Hint = "none",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(domain.dim, hint, seed)
+        self.domain = domain
+        self.strength = strength
+        self.mirror = mirror
+        self.received: list[Array] = []  # in order of arrival
+
+    def predict(self) -> tuple[int, Array]:
+        """Solve for the play with the hint of this moment."""
+        h = self.current_hint()
+        self.hints.append(h)
+        v = (total(self.received, self.dim) + h) / self.strength
+        if self.mirror == "euclidean":
+            return self.issue(self.domain.project(self.domain.start - v))
+        return self.issue(project_entropy(np.exp(-(v - v.min())), self.domain.floor))
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Add the cost to the sum."""
+        cost = vector(answer, self.dim)
+        self.close(ticket)
+        self.received.append(cost)
+        self.last = cost
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Close the ticket."""
+        self.close(ticket)
+
+
+class NaiveDOOMD(Hinted):
+    """Section 8, DOOMD: w <- argmin over K of <c_s + h_new - h_old, w> + lambda B(w, w_old).
+
+    One such step for every ticket closed (a cancelled one has c_s = 0), and one with c = 0 in a
+    prediction before which nothing was closed, since the hint has grown with the open tickets.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: ChartSet,
+        strength: float,
+        mirror: Geometry = "euclidean",
+        hint: Hint = "none",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(domain.dim, hint, seed)
+        self.strength = strength
+        self.base: Base
+        self.base = OMD(domain) if mirror == "euclidean" else EntropyOMD(domain.dim, domain.floor)
+        self.w = self.base.start()
+        self.old_hint = np.zeros(domain.dim)
+        self.closed_since = True  # was anything closed since the last prediction?
+
+    def step(self, cost: Array) -> None:
+        """One mirror step with the change of the hint; a zero vector changes nothing."""
+        h = self.current_hint()
+        change = cost + h - self.old_hint
+        if change.any():
+            self.w = self.base.update(change, 1.0 / self.strength)
+        self.old_hint = h
+
+    def predict(self) -> tuple[int, Array]:
+        """Bring the hint up to date and play w."""
+        if not self.closed_since:
+            self.step(np.zeros(self.dim))
+        self.closed_since = False
+        self.hints.append(self.old_hint)
+        return self.issue(self.w)
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """One step with the cost."""
+        cost = vector(answer, self.dim)
+        self.close(ticket)
+        self.last = cost
+        self.step(cost)
+        self.closed_since = True
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """One step with a zero cost."""
+        self.close(ticket)
+        self.step(np.zeros(self.dim))
+        self.closed_since = True
+
+
+def instantaneous_regret(cost: Array, play: Array) -> Array:
+    """r_s = <c_s, w_s> 1 - c_s: what each expert would have saved."""
+    return float(cost @ play) - cost
+
+
+def normalised(weights: Array) -> Array:
+    """weights / sum(weights), and the uniform distribution where all are zero."""
+    mass = float(weights.sum())
+    if mass == 0.0:
+        return np.full(len(weights), 1.0 / len(weights))
+    return weights / mass
+
+
+class NaiveDORM(Hinted):
+    """Section 8, DORM: play in proportion to max(0, sum of received r_s + h)^(q - 1).
+
+    The hint lives in regret space. The largest weight is divided out before taking the power.
+    """
+
+    def __init__(
+        self, *, arms: int, power: float = 2.0, hint: Hint = "none", seed: int = 0
+    ) -> None:
+        super().__init__(arms, hint, seed)
+        self.power = power
+        self.regrets: list[Array] = []  # in order of arrival
+        self.order: list[int] = []  # the tickets they belong to
+        self.seen: list[int] = []  # per ticket: how many regrets its play had seen
+
+    def predict(self) -> tuple[int, Array]:
+        """Match the regrets received so far."""
+        h = self.current_hint()
+        self.hints.append(h)
+        self.seen.append(len(self.regrets))
+        positive = np.maximum(0.0, total(self.regrets, self.dim) + h)
+        largest = float(positive.max())
+        if largest > 0.0:
+            positive = (positive / largest) ** (self.power - 1.0)
+        return self.issue(normalised(positive))
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Add the regret of the ticket's own play to the sum."""
+        cost = vector(answer, self.dim)
+        self.close(ticket)
+        self.last = instantaneous_regret(cost, self.plays[ticket])
+        self.regrets.append(self.last)
+        self.order.append(ticket)
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Close the ticket: a zero cost leaves no regret."""
+        self.close(ticket)
+
+
+class NaiveDORMPlus(Hinted):
+    """Section 8, DORM+: p <- max(0, p + r_s + h_new - h_old), play p / sum(p); p = 0 at the start.
+
+    One step for every ticket closed (r_s = 0 if cancelled), and one with the hint alone in a
+    prediction before which nothing was closed.
+    """
+
+    def __init__(self, *, arms: int, hint: Hint = "none", seed: int = 0) -> None:
+        super().__init__(arms, hint, seed)
+        self.p = np.zeros(arms)
+        self.old_hint = np.zeros(arms)
+        self.closed_since = True
+        self.regrets: list[Array] = []  # in order of arrival
+        self.order: list[int] = []  # the tickets they belong to
+        self.seen: list[int] = []  # per ticket: how many regrets its play had seen
+
+    def step(self, regret: Array) -> None:
+        """One truncated step with the change of the hint."""
+        h = self.current_hint()
+        self.p = np.maximum(0.0, self.p + regret + h - self.old_hint)
+        self.old_hint = h
+
+    def predict(self) -> tuple[int, Array]:
+        """Bring the hint up to date and play in proportion to p."""
+        if not self.closed_since:
+            self.step(np.zeros(self.dim))
+        self.closed_since = False
+        self.hints.append(self.old_hint)
+        self.seen.append(len(self.regrets))
+        return self.issue(normalised(self.p))
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """One step with the regret of the ticket's own play."""
+        cost = vector(answer, self.dim)
+        self.close(ticket)
+        self.last = instantaneous_regret(cost, self.plays[ticket])
+        self.regrets.append(self.last)
+        self.order.append(ticket)
+        self.step(self.last)
+        self.closed_since = True
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """One step without regret."""
+        self.close(ticket)
+        self.step(np.zeros(self.dim))
+        self.closed_since = True
+
+
+# --- Delay as optimism: learners that tune themselves (section 8) --------------------------------
+
+
+def softmin(v: Array, strength: float) -> Array:
+    """w_i in proportion to exp(-v_i / lambda); at lambda = 0 uniform over the smallest v_i."""
+    if strength == 0.0:
+        return normalised(np.where(v == v.min(), 1.0, 0.0))
+    return normalised(np.exp(-(v - v.min()) / strength))
+
+
+def mixability_gap(x: Array, w: Array, strength: float) -> float:
+    """lambda ln(sum w_i exp(x_i / lambda)) - <x, w>, shifted by the largest x_i with w_i > 0.
+
+    For w = softmin(theta + x, lambda) it is F(w) - min F with F(w) = <theta, w> - lambda H(w).
+    """
+    support = w > 0.0
+    shift = float(x[support].max())
+    mass = float((w[support] * np.exp((x[support] - shift) / strength)).sum())
+    return strength * math.log(mass) + shift - float(x @ w)
+
+
+def huber(x: float, y: float) -> float:
+    """x^2 / 2 - max(|x| - |y|, 0)^2 / 2, which is at most min(x^2 / 2, |x| |y|)."""
+    return x**2 / 2.0 - max(abs(x) - abs(y), 0.0) ** 2 / 2.0
+
+
+class SelfTuned(Tickets):
+    """Section 8, the learner of AdaHedgeD and DUB, without hints: w = softmin(theta, lambda).
+
+    theta is the sum of the costs used and lambda starts at 0. Costs are used in ticket order: one
+    that comes early is held back until every earlier ticket is closed. So a play has seen exactly
+    the costs of tickets 0, .., n - 1, and the pending set of ticket s is P_s = {n, .., s}.
+    """
+
+    def __init__(self, *, arms: int, seed: int = 0) -> None:
+        super().__init__(arms, seed)
+        self.alpha = math.log(arms)
+        self.costs: dict[int, Array] = {}  # of closed tickets
+        self.strength = 0.0  # lambda
+        self.used = 0  # tickets 0, .., used - 1 are used
+        self.strengths: list[float] = []  # per ticket: lambda_s
+        self.seen: list[int] = []  # per ticket: n
+
+    def prefix(self, count: int) -> Array:
+        """Return the sum of the first costs."""
+        return total([self.costs[j] for j in range(count)], self.dim)
+
+    def pending_sum(self, ticket: int) -> Array:
+        """Return the sum of the costs in P_s."""
+        return total([self.costs[j] for j in range(self.seen[ticket], ticket + 1)], self.dim)
+
+    def predict(self) -> tuple[int, Array]:
+        """Play softmin(theta, lambda)."""
+        self.strengths.append(self.strength)
+        self.seen.append(self.used)
+        return self.issue(softmin(self.prefix(self.used), self.strength))
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Keep the cost, and use all that are next in line."""
+        cost = vector(answer, self.dim)
+        self.close(ticket)
+        self.costs[ticket] = cost
+        self.use_those_in_line()
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Keep a zero cost, and use all that are next in line."""
+        self.observe(ticket, np.zeros(self.dim))
+
+    def use_those_in_line(self) -> None:
+        """Use closed tickets in order up to the first that is open."""
+        while self.used in self.costs:
+            self.used += 1
+            self.strength = self.new_strength(self.used - 1)
+
+    def new_strength(self, ticket: int) -> float:
+        """Lambda after this ticket, the last one used."""
+        raise NotImplementedError
+
+
+class NaiveAdaHedgeD(SelfTuned):
+    """Section 8, AdaHedgeD: lambda grows by delta_s / ln K.
+
+    delta_s is the smallest of three upper bounds on what playing w_s cost against the leader that
+    knows all costs up to s, and not below zero.
+    """
+
+    def __init__(self, *, arms: int, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        self.deltas: list[float] = []  # in ticket order
+
+    def new_strength(self, ticket: int) -> float:
+        """Lambda = sum of delta_s / alpha."""
+        self.deltas.append(max(0.0, min(self.drift(ticket), self.aux(ticket), self.hat(ticket))))
+        return sum(self.deltas) / self.alpha
+
+    def drift(self, ticket: int) -> float:
+        """<g_s, w_s - wbar>, wbar = softmin(theta, lambda_s)."""
+        leader = softmin(self.prefix(ticket + 1), self.strengths[ticket])
+        return float(self.costs[ticket] @ (self.plays[ticket] - leader))
+
+    def excess(self, ticket: int, error: Array, play: Array) -> float:
+        """F(play) - min F with lambda_s, for play = softmin(theta + error, lambda_s)."""
+        if self.strengths[ticket] > 0.0:
+            return mixability_gap(error, play, self.strengths[ticket])
+        theta = self.prefix(ticket + 1)
+        return float(theta @ play) - float(theta.min())
+
+    def aux(self, ticket: int) -> float:
+        """F(w_s) - min F, where the error of the hint is e = h_s - gP = -gP."""
+        return self.excess(ticket, -self.pending_sum(ticket), self.plays[ticket])
+
+    def hat(self, ticket: int) -> float:
+        """F(what) - min F + <g_s, w_s - what>, with the error shrunk to sigma e.
+
+        sigma = min(1, |g_s| / |e|) in the sup norm, and 1 where e = 0.
+        """
+        missing = self.pending_sum(ticket)
+        size = float(np.abs(missing).max())
+        own = float(np.abs(self.costs[ticket]).max())
+        sigma = 1.0 if size <= own else own / size
+        known = self.prefix(self.seen[ticket])
+        play = softmin(known + (1.0 - sigma) * missing, self.strengths[ticket])
+        return self.excess(ticket, -sigma * missing, play) + float(
+            self.costs[ticket] @ (self.plays[ticket] - play)
+        )
+
+
+class NaiveDUB(SelfTuned):
+    """Section 8, DUB: lambda = (2 max window + sqrt(sum (a_s^2 + 2 alpha b_s))) / alpha.
+
+    a_s = 2 min(|g_s|, |e_s|) and b_s = huber(|e_s|, |g_s|) in the sup norm. The window of ticket s
+    is the sum of the a's of the |P_s| - 1 tickets used just before it: with constant delay D these
+    are D consecutive a's, and fewer at the start.
+    """
+
+    def __init__(self, *, arms: int, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        self.widths: list[float] = []  # a_s, in ticket order
+        self.costs_of_hints: list[float] = []  # b_s, in ticket order
+
+    def window(self, ticket: int) -> float:
+        """Sum of the a's of the |P_s| - 1 tickets before s."""
+        return sum(self.widths[j] for j in range(self.seen[ticket], ticket))
+
+    def new_strength(self, ticket: int) -> float:
+        """Lambda from the complete lists."""
+        own = float(np.abs(self.costs[ticket]).max())
+        error = float(np.abs(self.pending_sum(ticket)).max())
+        self.widths.append(2.0 * min(own, error))
+        self.costs_of_hints.append(huber(error, own))
+        largest = max(self.window(j) for j in range(ticket + 1))
+        squares = sum(
+            a**2 + 2.0 * self.alpha * b
+            for a, b in zip(self.widths, self.costs_of_hints, strict=True)
+        )
+        return (2.0 * largest + math.sqrt(squares)) / self.alpha
+
+
+# --- Arms (section 15) ---------------------------------------------------------------------------
+
+
+def uniform_number(seed: int, ticket: int) -> float:
+    """U_t in (0, 1): the first word of Philox at counter (0, 1, ticket), centred in its cell."""
+    key = (seed & _WORD, seed >> 32)
+    words = philox4x32((0, 1, ticket & _WORD, ticket >> 32), key)
+    return (words[0] + 0.5) * 2.0**-32
+
+
+def draw(probabilities: Array, uniform: float) -> int:
+    """Return the first arm whose cumulative probability exceeds the uniform number, or the last."""
+    cumulative = 0.0
+    for arm, probability in enumerate(probabilities.tolist()):
+        cumulative += probability
+        if cumulative > uniform:
+            return arm
+    return len(probabilities) - 1
+
+
+class Arms(Tickets):
+    """Draws an arm from p_t and estimates losses by Lhat[a_s] += loss_s / p_s[a_s] on arrival."""
+
+    def __init__(self, *, arms: int, seed: int = 0) -> None:
+        super().__init__(arms, seed)
+        self.estimates: list[Array] = []  # in order of arrival
+        self.distributions: list[Array] = []  # per ticket
+        self.drawn: list[int] = []  # per ticket
+
+    def loss_sums(self) -> Array:
+        """Lhat."""
+        return total(self.estimates, self.dim)
+
+    def distribution(self, ticket: int) -> Array:
+        """p_t for the ticket about to be issued."""
+        raise NotImplementedError
+
+    def predict(self) -> tuple[int, Array]:
+        """Draw an arm; the play is its unit vector."""
+        ticket = len(self.closed)
+        p = self.distribution(ticket)
+        arm = draw(p, uniform_number(self.seed, ticket))
+        self.distributions.append(p)
+        self.drawn.append(arm)
+        return self.issue(np.eye(self.dim)[arm])
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Add the estimate of the loss vector of that round."""
+        value = number(answer)
+        self.close(ticket)
+        arm = self.drawn[ticket]
+        estimate = np.zeros(self.dim)
+        estimate[arm] = value / self.distributions[ticket][arm]
+        self.estimates.append(estimate)
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Forget the ticket."""
+        self.close(ticket)
+
+
+def exp3_rate(arms: int, rounds: int, total_delay: float) -> float:
+    """eta = sqrt(ln K / (e K T / 2 + D))."""
+    return math.sqrt(math.log(arms) / (math.e * arms * rounds / 2.0 + total_delay))
+
+
+class NaiveDelayedExp3(Arms):
+    """Section 15.1: p_t in proportion to exp(-eta Lhat), eta at most 1 / (K e (d_max + 1))."""
+
+    def __init__(
+        self, *, arms: int, rounds: int, total_delay: float, max_delay: int, seed: int = 0
+    ) -> None:
+        super().__init__(arms=arms, seed=seed)
+        cap = 1.0 / (arms * math.e * (max_delay + 1))
+        self.rate = min(exp3_rate(arms, rounds, total_delay), cap)
+
+    def distribution(self, ticket: int) -> Array:
+        """Exponential weights on the estimates received."""
+        return softmin(self.loss_sums(), 1.0 / self.rate)
+
+
+class NaiveSkippingExp3(Arms):
+    """Section 15.1, the skipping wrapper: use only rounds with d_t <= beta.
+
+    Known before an answer is that its round is still open at age beta or more: so before ticket t
+    is issued, every open s with t - s > beta is given up on, and a value that comes later is
+    dropped. beta = sqrt((e K T / 2 + D) / (4 ln K)) and eta = 1 / (2 beta), the rate of delayed
+    Exp3. No cap on eta: see ``bound_delayed_exp3``.
+    """
+
+    def __init__(self, *, arms: int, rounds: int, total_delay: float, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        self.rate = exp3_rate(arms, rounds, total_delay)
+        self.threshold = math.sqrt(
+            (math.e * arms * rounds / 2.0 + total_delay) / (4.0 * math.log(arms))
+        )
+        self.given_up: set[int] = set()
+
+    def distribution(self, ticket: int) -> Array:
+        """Give up on old rounds, then exponential weights on the estimates received."""
+        for s in self.open_tickets():
+            if ticket - s > self.threshold:
+                self.given_up.add(s)
+        return softmin(self.loss_sums(), 1.0 / self.rate)
+
+    def observe(self, ticket: int, answer: Answer) -> bool:
+        """Use the value, or drop it if it comes too late."""
+        if ticket not in self.given_up:
+            return super().observe(ticket, answer)
+        self.close(ticket)
+        return False
+
+
+def bisect(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """The zero of an increasing function between low and high, to the last bit."""
+    while True:
+        middle = low + (high - low) / 2.0
+        if not low < middle < high:
+            return high
+        if increasing(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+
+
+def hybrid_ftrl(losses: Array, t: float, inverse: float) -> Array:
+    """Section 15.2: argmin over the simplex of <L, x> - 2 sqrt(t) sum sqrt(x_i) + m sum x_i ln x_i.
+
+    With y = sqrt(x) and the multiplier mu of sum x = 1, each arm solves
+    -sqrt(t) / y + 2 m ln y = mu - L_i - m, whose left side increases in y; and sum x increases in
+    mu. The best arm has x between 1/K and 1, which brackets mu.
+    """
+    root = math.sqrt(t)
+    shifted: list[float] = (losses - losses.min()).tolist()
+
+    def left(y: float) -> float:
+        return -root / y + 2.0 * inverse * math.log(y)
+
+    def arm(mu: float, loss: float) -> float:
+        right = mu - loss - inverse
+        return bisect(lambda y: left(y) - right, 0.0, 1.0) ** 2
+
+    def excess(mu: float) -> float:
+        return math.fsum(arm(mu, loss) for loss in shifted) - 1.0
+
+    mu = bisect(excess, left(1.0 / math.sqrt(len(shifted))) + inverse, left(1.0) + inverse)
+    return normalised(np.array([arm(mu, loss) for loss in shifted]))
+
+
+class NaiveZimmertSeldin(Arms):
+    """Section 15.2: x_t = ``hybrid_ftrl``(Lhat, t, 1 / eta_t) with t = 1, 2, ..
+
+    Simple tuning: 1 / eta_t = sqrt(2 D_t / ln K), D_t the sum over rounds of the open tickets just
+    before. Skipping tuning: 1 / eta_t = sqrt(D_t / ln K), and D_t counts only a set C of open
+    tickets; after the count, those older than 1 / eta_t leave C for good and t joins it. Late
+    values are used all the same.
+    """
+
+    def __init__(self, *, arms: int, skipping: bool = False, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        self.skipping = skipping
+        self.counts: list[int] = []  # per ticket: what it added to D
+        self.dropped: set[int] = set()  # tickets no longer counted
+
+    def distribution(self, ticket: int) -> Array:
+        """Count, tune, and solve."""
+        counted = [s for s in self.open_tickets() if s not in self.dropped]
+        self.counts.append(len(counted))
+        factor = 1.0 if self.skipping else 2.0
+        inverse = math.sqrt(factor * sum(self.counts) / math.log(self.dim))
+        if self.skipping:
+            self.dropped.update(s for s in counted if ticket - s > inverse)
+        return hybrid_ftrl(self.loss_sums(), ticket + 1.0, inverse)
+
+
+# --- Bounds --------------------------------------------------------------------------------------
+# Those with observed quantities hold for every run; those for arms hold for the expectation over
+# the draws, for losses in [0, 1] and delays that do not depend on the draws.
+
+
+def hint_errors(learner: NaiveODFTRL | NaiveDOOMD, costs: Sequence[Array]) -> list[Array]:
+    """h_t - sum of the costs of all tickets pending at play t, itself included."""
+    return [
+        hint - total([costs[s] for s in pending], learner.dim)
+        for hint, pending in zip(learner.hints, learner.pending, strict=True)
+    ]
+
+
+def bound_odftrl(
+    learner: NaiveODFTRL, costs: Sequence[Array], range_: float, geometry: Geometry = "euclidean"
+) -> float:
+    """Section 8: lambda psi(u) + (1 / lambda) sum huber(|h_t - sum_{P_t} c|_*, |c_t|_*).
+
+    ``range_`` is psi(u). Any delays: P_t holds the tickets pending at play t, itself included.
+    """
+    paid = math.fsum(
+        huber(dual_norm(error, geometry), dual_norm(cost, geometry))
+        for error, cost in zip(hint_errors(learner, costs), costs, strict=True)
+    )
+    return learner.strength * range_ + paid / learner.strength
+
+
+def bound_odftrl_plain(
+    strength: float, range_: float, lipschitz: float, rounds: int, delay: float
+) -> float:
+    """Section 8, h = 0 and constant delay D: lambda psi(u) + G^2 T (D + 1/2) / lambda."""
+    return strength * range_ + lipschitz**2 * rounds * (delay + 0.5) / strength
+
+
+def bound_doomd(
+    learner: NaiveDOOMD,
+    costs: Sequence[Array],
+    delay: int,
+    range_: float,
+    geometry: Geometry = "euclidean",
+) -> float:
+    """Section 8, constant delay D, with the vector v_t of the step after round t:
+
+    lambda B(u, w_1) + (1 / lambda) sum huber(|h_t - sum_{s=t-D}^t c_s|_*, |v_t|_*), where
+    v_t = c_{t-D} + h_{t+1} - h_t (no c in the first D rounds). ``range_`` is B(u, w_1).
+    """
+    errors = hint_errors(learner, costs)
+    hints = [*learner.hints, learner.hints[-1]]
+    paid = 0.0
+    for t, error in enumerate(errors):
+        step = hints[t + 1] - hints[t]
+        if t >= delay:
+            step = step + costs[t - delay]
+        size = dual_norm(error, geometry)
+        last = t + 1 == len(errors)  # nothing is played after it: its step may be anything
+        paid += size**2 / 2.0 if last else huber(size, dual_norm(step, geometry))
+    return learner.strength * range_ + paid / learner.strength
+
+
+def bound_dorm(learner: NaiveDORM) -> float:
+    """sqrt((q - 1) sum_n (|r_n|^2 + 2 |r_n| |sum_m r_m - h_n|)) in the q-norm, any delays.
+
+    n runs over arrivals and m over those between the play of n and its arrival; h_n is the hint in
+    that play. Proof: f(R) = |max(0, R)|_q^2 / 2 is (q - 1)-smooth, the play is its gradient at
+    R' + h normalised, where R' is what the play had seen, and <w_n, r_n> = 0. So each arrival adds
+    at most <grad f(R) - grad f(R' + h), r_n> + (q - 1) |r_n|^2 / 2; and every component of the
+    final R, the regret to one expert, is at most sqrt(2 f(R)).
+    """
+    q = learner.power
+
+    def norm(v: Array) -> float:
+        return float(np.linalg.norm(v, ord=q))
+
+    paid = 0.0
+    for n, (ticket, regret) in enumerate(zip(learner.order, learner.regrets, strict=True)):
+        unseen = total(learner.regrets[learner.seen[ticket] : n], learner.dim)
+        paid += norm(regret) ** 2 + 2.0 * norm(regret) * norm(unseen - learner.hints[ticket])
+    return math.sqrt((q - 1.0) * paid)
+
+
+def bound_dorm_plus(learner: NaiveDORMPlus) -> float:
+    """sqrt(sum_n (|r_n|^2 + 2 |r_n| sum_m |r_m|)), any delays, no hints; m as in ``bound_dorm``.
+
+    Proof: |p_n|^2 grows by at most 2 <p_n, r_n> + |r_n|^2, the p of the play is orthogonal to r_n,
+    and p moves by at most |r_m| per step; p is never below the sum of regrets.
+    """
+    paid = 0.0
+    for n, (ticket, regret) in enumerate(zip(learner.order, learner.regrets, strict=True)):
+        size = float(np.linalg.norm(regret))
+        between = learner.regrets[learner.seen[ticket] : n]
+        paid += size**2 + 2.0 * size * math.fsum(float(np.linalg.norm(r)) for r in between)
+    return math.sqrt(paid)
+
+
+def bound_ada_hedge_d(learner: NaiveAdaHedgeD) -> float:
+    """2 alpha lambda, once every cost is used, any delays.
+
+    The regret is at most lambda_T psi(u) + sum delta_s, psi(u) is at most alpha = ln K, and the
+    deltas sum to alpha lambda.
+    """
+    return 2.0 * learner.alpha * learner.strength
+
+
+def bound_dub(learner: NaiveDUB) -> float:
+    """2 (2 max window + sqrt(sum (a_s^2 + 2 alpha b_s))) = 2 alpha lambda, constant delay."""
+    return 2.0 * learner.alpha * learner.strength
+
+
+def bound_delayed_exp3(arms: int, rounds: int, total_delay: float, rate: float) -> float:
+    """ln K / eta + eta (K T + D), for every eta.
+
+    Proof: let q_t be the weights after all estimates of rounds 1 .. t. Playing q_t in round t costs
+    at most ln K / eta more than the best arm. The play p_t lacks the estimates of the rounds open
+    at t and its own, all nonnegative, so q_t(i) >= p_t(i) (1 - eta sum of these estimates of i).
+    Hence <est_t, p_t - q_t> <= eta sum_i p_t(i) est_t(i) (est_t(i) + sum_{s open} est_s(i)). The
+    first product has expectation at most K, and each of the others at most 1, since p_t does not
+    depend on the draw of an open round s. The open rounds add up to D.
+    """
+    return math.log(arms) / rate + rate * (arms * rounds + total_delay)
+
+
+def bound_skipping_exp3(
+    arms: int, rounds: int, delays: Sequence[int], rate: float, threshold: float
+) -> float:
+    """|S| + ln K / eta + eta (K T + D'), S the rounds with d_t > beta and D' the other delays."""
+    kept = [d for d in delays if d <= threshold]
+    return len(delays) - len(kept) + bound_delayed_exp3(arms, rounds, sum(kept), rate)
+
+
+def bound_zimmert_seldin(arms: int, rounds: int, total_delay: float) -> float:
+    """Section 15.2, simple tuning: 4 sqrt(K T) + sqrt(8 D ln K)."""
+    return 4.0 * math.sqrt(arms * rounds) + math.sqrt(8.0 * total_delay * math.log(arms))

@@ -1,0 +1,152 @@
+"""Rivals for experts and arms, and those of Flaspohler et al. in any set, with slow versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import belated as bl
+from belated import rates
+from belated.domains import Domain
+from belated.rivals.ada_hedge_d import AdaHedgeD
+from belated.rivals.delayed_exp3 import DelayedExp3
+from belated.rivals.doomd import DOOMD
+from belated.rivals.dorm import DORM
+from belated.rivals.dorm_plus import DORMPlus
+from belated.rivals.dub import DUB
+from belated.rivals.experts import Hint, Mirror
+from belated.rivals.odftrl import ODFTRL
+from belated.rivals.skipping_exp3 import SkippingExp3
+from belated.rivals.zimmert_seldin import ZimmertSeldin
+from naive import ChartSet
+from naive_simplex_rivals import (
+    NaiveAdaHedgeD,
+    NaiveDelayedExp3,
+    NaiveDOOMD,
+    NaiveDORM,
+    NaiveDORMPlus,
+    NaiveDUB,
+    NaiveODFTRL,
+    NaiveSkippingExp3,
+    NaiveZimmertSeldin,
+)
+from rival_case import RivalCase
+
+HINTS: tuple[Hint, ...] = ("none", "recent")
+LIPSCHITZ = 1.5
+
+# name, mirror, strength, the set, and the same in the chart
+PLACES: list[tuple[str, Mirror, float, Domain, ChartSet]] = [
+    (
+        "ball",
+        "euclidean",
+        6.0,
+        bl.Ball(3, radius=0.8, center=(2.0, -1.0, 0.5)),
+        ChartSet("ball", 3, 0.8),
+    ),
+    ("box", "euclidean", 6.0, bl.Box([0.5, -3.0], [1.5, 5.0]), ChartSet("box", 2)),
+    ("cross-polytope", "euclidean", 6.0, bl.L1Ball(4, radius=1.2), ChartSet("l1", 4, 1.2)),
+    ("simplex", "euclidean", 6.0, bl.Simplex(4), ChartSet("simplex", 4)),
+    ("entropy", "entropy", 1.5, bl.Simplex(4), ChartSet("simplex", 4)),
+    (
+        "entropy with floor",
+        "entropy",
+        1.5,
+        bl.Simplex(4, floor=0.05),
+        ChartSet("simplex", 4, floor=0.05),
+    ),
+]
+
+
+def _slow(kind: Callable[..., Any], **fields: Any) -> Callable[[int], Any]:
+    """Return what makes a slow version out of a seed."""
+    return lambda seed: kind(**fields, seed=seed)
+
+
+def _in_sets() -> list[RivalCase]:
+    """ODFTRL and DOOMD on all sets; without hints and delays the latter is mirror descent."""
+    cases = []
+    for name, mirror, strength, domain, shape in PLACES:
+        descent = bl.FirstOrder(bl.OMD(domain, rates.Constant(1.0 / strength), mirror=mirror))
+        for hint in HINTS:
+            fields = {"domain": shape, "strength": strength, "mirror": mirror, "hint": hint}
+            cases += [
+                RivalCase(
+                    f"ODFTRL {name}, hint {hint}",
+                    ODFTRL(domain, strength, mirror, hint, LIPSCHITZ),
+                    _slow(NaiveODFTRL, **fields),
+                    "gradient",
+                ),
+                RivalCase(
+                    f"DOOMD {name}, hint {hint}",
+                    DOOMD(domain, strength, mirror, hint, LIPSCHITZ),
+                    _slow(NaiveDOOMD, **fields),
+                    "gradient",
+                    ancestor=descent if hint == "none" else None,
+                ),
+            ]
+    return cases
+
+
+def _matchers() -> list[RivalCase]:
+    """Regret matching with several powers, and its plus version."""
+    cases = []
+    for hint in HINTS:
+        for arms, power in ((2, 2.0), (5, 2.0), (5, 2.5), (5, 4.3)):
+            cases.append(
+                RivalCase(
+                    f"DORM {arms} arms, power {power}, hint {hint}",
+                    DORM(arms, power, hint),
+                    _slow(NaiveDORM, arms=arms, power=power, hint=hint),
+                    "gradient",
+                )
+            )
+        for arms in (2, 5):
+            cases.append(
+                RivalCase(
+                    f"DORMPlus {arms} arms, hint {hint}",
+                    DORMPlus(arms, hint),
+                    _slow(NaiveDORMPlus, arms=arms, hint=hint),
+                    "gradient",
+                )
+            )
+    return cases
+
+
+def _hedgers() -> list[RivalCase]:
+    """Exponential weights that tune themselves."""
+    return [
+        RivalCase(f"{fast.__name__} {arms} arms", fast(arms), _slow(slow, arms=arms), "gradient")
+        for fast, slow in ((AdaHedgeD, NaiveAdaHedgeD), (DUB, NaiveDUB))
+        for arms in (2, 5)
+    ]
+
+
+def _bandits() -> list[RivalCase]:
+    """The methods that hear the loss of one arm; one is told too little, so that it gives up."""
+    known = {"rounds": 48, "total_delay": 150, "max_delay": 11}
+    little = {"rounds": 20, "total_delay": 10}
+    return [
+        RivalCase(
+            "DelayedExp3", DelayedExp3(4, **known), _slow(NaiveDelayedExp3, arms=4, **known), "arm"
+        ),
+        RivalCase(
+            "SkippingExp3",
+            SkippingExp3(3, **little),
+            _slow(NaiveSkippingExp3, arms=3, **little),
+            "arm",
+        ),
+        *(
+            RivalCase(
+                f"ZimmertSeldin {arms} arms, skipping {skipping}",
+                ZimmertSeldin(arms, skipping),
+                _slow(NaiveZimmertSeldin, arms=arms, skipping=skipping),
+                "arm",
+            )
+            for arms in (2, 5)
+            for skipping in (False, True)
+        ),
+    ]
+
+
+CASES: list[RivalCase] = [*_in_sets(), *_matchers(), *_hedgers(), *_bandits()]

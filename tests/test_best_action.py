@@ -1,0 +1,689 @@
+"""The best fixed action: closed forms, the solver and its proof, against scipy and mathematics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize
+
+import belated as bl
+from belated import losses
+from belated.domains import Domain
+from belated.game import best, solver
+from belated.game.best import best_action
+from belated.game.solver import Floats, Minimum, Oracle, minimise, nearest, support
+
+DOMAINS: list[Domain] = [
+    bl.Ball(1),
+    bl.Ball(4, 2.0, [1.0, -2.0, 0.5, 30.0]),
+    bl.Box(-1.0, 0.5),
+    bl.Box([10.0, 0.1, -1.0], [200.0, 5.0, 1.0]),
+    bl.Simplex(2),
+    bl.Simplex(5),
+    bl.Simplex(4, floor=0.1),
+    bl.L1Ball(1, 3.0),
+    bl.L1Ball(5, 0.5),
+]
+HALF_SPACE = bl.ConvexSet(2, lambda v: np.minimum(v, 1.0), 10.0)
+
+
+def points(domain: Domain, count: int, seed: int = 0) -> Floats:
+    """Return random points of a built-in set, many of them on its boundary."""
+    rng = np.random.default_rng(seed)
+    width = np.array(domain.half_widths or np.full(domain.dim, domain.diameter))
+    scattered = np.array(domain.center) + 2.0 * width * rng.normal(size=(count, domain.dim))
+    return np.array([nearest(domain, point) for point in scattered])
+
+
+def is_inside(domain: Domain, x: Floats) -> bool:
+    """Say whether x is in the set, but for rounding."""
+    return bool(np.allclose(nearest(domain, x), x, rtol=1e-12, atol=1e-14))
+
+
+def counted(oracle: Oracle) -> tuple[Oracle, list[Floats]]:
+    """Return the oracle and a list that it fills with the points it was asked about."""
+    asked: list[Floats] = []
+
+    def watched(x: Floats) -> tuple[float, npt.ArrayLike]:
+        asked.append(x.copy())
+        return oracle(x)
+
+    return watched, asked
+
+
+# --- Functions to minimise -----------------------------------------------------------------------
+
+
+def rows(dim: int, rounds: int, seed: int = 1) -> tuple[Floats, Floats]:
+    """Return vectors of length 1 and targets that a hidden vector explains in part."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(rounds, dim))
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    hidden = rng.normal(size=dim) / np.sqrt(dim)
+    return vectors, vectors @ hidden / 2.0 + rng.uniform(-0.5, 0.5, size=rounds)
+
+
+def family(name: str, vectors: Floats, targets: Floats) -> Oracle:
+    """Return a sum of losses over rows; labels are the signs of the targets."""
+    labels = np.where(targets >= 0.0, 1.0, -1.0)
+
+    def absolute(x: Floats) -> tuple[float, npt.ArrayLike]:
+        rests = vectors @ x - targets
+        return float(np.abs(rests).sum()), np.sign(rests) @ vectors
+
+    def squared(x: Floats) -> tuple[float, npt.ArrayLike]:
+        rests = vectors @ x - targets
+        return float(rests @ rests) / 2.0, rests @ vectors
+
+    def hinge(x: Floats) -> tuple[float, npt.ArrayLike]:
+        margins = labels * (vectors @ x)
+        return float(np.maximum(0.0, 1.0 - margins).sum()), -(labels * (margins < 1.0)) @ vectors
+
+    def logistic(x: Floats) -> tuple[float, npt.ArrayLike]:
+        margins = labels * (vectors @ x)
+        value = float(np.logaddexp(0.0, -margins).sum())
+        return value, -(labels * np.exp(-np.logaddexp(0.0, margins))) @ vectors
+
+    return {f.__name__: f for f in (absolute, squared, hinge, logistic)}[name]
+
+
+def largest_plane(dim: int, seed: int = 3) -> tuple[Oracle, Floats, Floats]:
+    """Return the largest of some linear functions, and their slopes and offsets."""
+    rng = np.random.default_rng(seed)
+    slopes, offsets = rng.normal(size=(5 * dim, dim)), 0.1 * rng.normal(size=5 * dim)
+
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        heights = slopes @ x + offsets
+        top = int(np.argmax(heights))
+        return float(heights[top]), slopes[top]
+
+    return oracle, slopes, offsets
+
+
+def distance_to(a: Floats) -> Oracle:
+    """Return |x - a|: a single kink at the minimum."""
+
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        far = float(np.linalg.norm(x - a))
+        return far, (x - a) / far if far > 0.0 else np.zeros_like(a)
+
+    return oracle
+
+
+def half_kinked(a: Floats) -> Oracle:
+    """Return a sum of |x_i - a_i| over the first half and squares, ever flatter, over the rest."""
+    dim = len(a)
+    kinked = np.arange(dim) < dim // 2
+    weights = np.logspace(0.0, -2.0, dim)
+
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        d = x - a
+        value = np.abs(d[kinked]).sum() + (weights * d * d)[~kinked].sum() / 2.0
+        return float(value), np.where(kinked, np.sign(d), weights * d)
+
+    return oracle
+
+
+def fourth_powers(a: Floats) -> Oracle:
+    """Return sum (x_i - a_i)^4: no curvature at the minimum."""
+    return lambda x: (float(((x - a) ** 4).sum()), 4.0 * (x - a) ** 3)
+
+
+def by_linear_program(domain: Domain, slopes: Floats, offsets: Floats, group: Floats) -> float:
+    """Minimise sum_j max over the rows i of group j of slopes_i x + offsets_i, over a polytope."""
+    count, dim = int(group.max()) + 1, domain.dim
+    tops = np.eye(count)[group.astype(int)]
+    left, right = [np.hstack([slopes, -tops])], [-offsets]
+    equal: Floats | None = None
+    bounds: list[tuple[float | None, float | None]] = [(None, None)] * dim
+    if isinstance(domain, bl.Box):
+        bounds = list(zip(*domain.bounds, strict=True))
+    elif isinstance(domain, bl.Simplex):
+        equal, bounds = np.append(np.ones(dim), np.zeros(count))[None], [(domain.floor, 1.0)] * dim
+    else:
+        assert isinstance(domain, bl.L1Ball)
+        signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * dim)).reshape(dim, -1).T
+        left.append(np.hstack([signs, np.zeros((len(signs), count))]))
+        right.append(np.full(len(signs), domain.radius))
+    found = optimize.linprog(
+        np.append(np.zeros(dim), np.ones(count)),
+        A_ub=np.vstack(left),
+        b_ub=np.concatenate(right),
+        A_eq=equal,
+        b_eq=None if equal is None else np.ones(1),
+        bounds=bounds + [(None, None)] * count,
+        method="highs",
+    )
+    assert found.fun is not None
+    return float(found.fun)
+
+
+def by_slsqp(oracle: Oracle, domain: Domain) -> float:
+    """Minimise a smooth function by scipy: sequential quadratic programming."""
+    constraints: list[dict[str, Any]] = []
+    bounds = None
+    if isinstance(domain, bl.Ball):
+        center, square = np.array(domain.center), domain.radius**2
+        constraints = [{"type": "ineq", "fun": lambda x: square - ((x - center) ** 2).sum()}]
+    elif isinstance(domain, bl.Box):
+        bounds = list(zip(*domain.bounds, strict=True))
+    else:
+        assert isinstance(domain, bl.Simplex)
+        bounds = [(domain.floor, 1.0)] * domain.dim
+        constraints = [{"type": "eq", "fun": lambda x: x.sum() - 1.0}]
+    found: Any = optimize.minimize(  # type: ignore[call-overload]  # constraints as plain dicts
+        lambda x: (oracle(x)[0], np.asarray(oracle(x)[1])),
+        np.array(domain.center),
+        jac=True,
+        method="SLSQP",
+        bounds=bounds,
+        constraints=constraints,
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    return float(found.fun)
+
+
+# --- Closed forms --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+def test_support_is_the_smallest_value(domain: Domain) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        g = rng.normal(size=domain.dim)
+        x, value = support(domain, g)
+        assert is_inside(domain, x)
+        assert value == pytest.approx(g @ x, rel=1e-12, abs=1e-12)
+        assert (points(domain, 30) @ g >= value - 1e-12 * np.abs(g).max() * 300.0).all()
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+def test_support_of_no_slope(domain: Domain) -> None:
+    x, value = support(domain, np.zeros(domain.dim))
+    assert is_inside(domain, x)
+    assert value == 0.0
+
+
+def test_support_known_values() -> None:
+    assert support(bl.Ball(2, 5.0, [1.0, 1.0]), [3.0, 4.0])[1] == 7.0 - 25.0
+    assert support(bl.Box([0.0, 1.0], [2.0, 5.0]), [-1.0, 2.0])[0].tolist() == [2.0, 1.0]
+    assert support(bl.Simplex(3, floor=0.25), [2.0, 0.0, 1.0])[0].tolist() == [0.25, 0.5, 0.25]
+    assert support(bl.L1Ball(3, 2.0), [1.0, -3.0, 2.0])[0].tolist() == [0.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+def test_nearest_is_the_nearest_point(domain: Domain) -> None:
+    """x is nearest to a exactly if <a - x, z - x> <= 0 for every z of the set."""
+    rng = np.random.default_rng(1)
+    others = points(domain, 40)
+    for a in np.array(domain.center) + 5.0 * rng.normal(size=(20, domain.dim)):
+        x = nearest(domain, a)
+        assert is_inside(domain, x)
+        assert ((others - x) @ (a - x) <= 1e-9 * (1.0 + np.abs(a - x).max() * 300.0)).all()
+
+
+def test_nearest_in_a_users_set() -> None:
+    assert nearest(HALF_SPACE, [3.0, 0.5]).tolist() == [1.0, 0.5]
+
+
+@pytest.mark.parametrize("function", [support, nearest])
+@pytest.mark.parametrize("vector", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
+def test_vectors_are_checked(function: Callable[..., object], vector: list[Any]) -> None:
+    with pytest.raises(bl.SpecError, match=f"{function.__name__}: takes 2 finite numbers, got"):
+        function(bl.Ball(2), vector)
+
+
+# --- The solver against known minima -------------------------------------------------------------
+
+
+def check(found: Minimum, domain: Domain, oracle: Oracle, least: float, accuracy: float) -> None:
+    """Check a minimum: in the set, its own value, and a proof that holds."""
+    assert is_inside(domain, found.x)
+    assert found.value == oracle(found.x)[0]
+    assert found.gap >= 0.0
+    assert found.value >= least - accuracy
+    assert found.value - found.gap <= least + accuracy
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+def test_squares_have_their_minimum_at_the_nearest_point(domain: Domain) -> None:
+    rng = np.random.default_rng(2)
+    a = np.array(domain.center) + rng.normal(size=domain.dim)
+
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        return float((x - a) @ (x - a)) / 2.0, x - a
+
+    least = oracle(nearest(domain, a))[0]
+    found = minimise(oracle, domain, gap=1e-10)
+    check(found, domain, oracle, least, 1e-14 * max(1.0, least))
+    assert found.gap <= 1e-10
+    assert found.calls <= 40
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+def test_linear_functions_need_a_handful_of_calls(domain: Domain) -> None:
+    g = np.random.default_rng(4).normal(size=domain.dim)
+    found = minimise(lambda x: (float(g @ x), g), domain, gap=1e-9)
+    assert found.value - found.gap <= support(domain, g)[1] + 1e-12
+    assert found.gap <= 1e-9
+    assert found.calls <= 6
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        bl.Ball(6, 0.3),
+        bl.Ball(6, 30.0),
+        bl.Box(-0.1, 0.4, dim=6),
+        bl.Simplex(6),
+        bl.Simplex(6, 0.1),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+def test_smooth_sums_against_slsqp(name: str, domain: Domain) -> None:
+    oracle = family(name, *rows(6, 300))
+    found = minimise(oracle, domain, gap=1e-7)
+    check(found, domain, oracle, by_slsqp(oracle, domain), 1e-6)
+    assert found.gap <= 1e-7
+    assert found.calls <= 50
+
+
+POLYTOPES = [
+    bl.Box(-0.1, 0.2, dim=4),
+    bl.Box(-50.0, 60.0, dim=4),
+    bl.Simplex(4),
+    bl.Simplex(4, 0.05),
+    bl.L1Ball(4, 0.4),
+    bl.L1Ball(4, 40.0),
+]
+
+
+@pytest.mark.parametrize("domain", POLYTOPES, ids=repr)
+@pytest.mark.parametrize("name", ["absolute", "hinge"])
+def test_kinked_sums_against_linear_programs(name: str, domain: Domain) -> None:
+    vectors, targets = rows(4, 150)
+    oracle = family(name, vectors, targets)
+    if name == "absolute":
+        pieces = np.vstack([vectors, -vectors]), np.append(-targets, targets)
+    else:
+        labels = np.where(targets >= 0.0, 1.0, -1.0)
+        flat, zeros = np.zeros_like(vectors), np.zeros(len(labels))
+        pieces = np.vstack([-labels[:, None] * vectors, flat]), np.append(zeros + 1.0, zeros)
+    least = by_linear_program(domain, *pieces, np.tile(np.arange(150.0), 2))
+    found = minimise(oracle, domain, gap=1e-8)
+    check(found, domain, oracle, least, 1e-6)
+    assert found.gap <= 1e-8
+    assert found.calls <= 80
+
+
+@pytest.mark.parametrize("domain", POLYTOPES, ids=repr)
+def test_largest_plane_against_linear_programs(domain: Domain) -> None:
+    oracle, slopes, offsets = largest_plane(4)
+    least = by_linear_program(domain, slopes, offsets, np.zeros(len(offsets)))
+    found = minimise(oracle, domain, gap=1e-9)
+    check(found, domain, oracle, least, 1e-7)
+    assert found.gap <= 1e-9
+    assert found.calls <= 60
+
+
+HARD: dict[str, Callable[[Floats], Oracle]] = {
+    "distance": distance_to,
+    "half kinked": half_kinked,
+    "fourth powers": fourth_powers,
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("dim", [1, 2, 10])
+def test_hard_shapes_with_minimum_zero(name: str, dim: int) -> None:
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=dim)
+    a *= 0.5 / np.linalg.norm(a)
+    oracle = HARD[name](a)
+    for domain in (bl.Ball(dim), bl.Box(-1.0, 3.0, dim=dim), bl.L1Ball(dim, 3.0)):
+        found = minimise(oracle, domain, gap=1e-8)
+        check(found, domain, oracle, 0.0, 0.0)
+        assert found.gap <= 1e-8
+        assert found.calls <= 15 * dim + 20
+
+
+@pytest.mark.parametrize("name", ["absolute", "hinge", "logistic", "squared"])
+@pytest.mark.parametrize(("dim", "most"), [(1, 20), (10, 60)])
+def test_calls_on_long_sums(name: str, dim: int, most: int) -> None:
+    """At a gap of 1e-9 of what an action can change, inside the ball and on its boundary."""
+    oracle = family(name, *rows(dim, 10_000))
+    for radius in (0.1, 1.0, 20.0):
+        gap = 1e-9 * 2.0 * radius * 10_000
+        found = minimise(oracle, bl.Ball(dim, radius), gap=gap)
+        assert found.gap <= gap
+        assert found.calls <= most
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared"])
+def test_calls_in_a_hundred_dimensions(name: str) -> None:
+    oracle = family(name, *rows(100, 2_000))
+    found = minimise(oracle, bl.Ball(100, 20.0), gap=1e-9 * 40.0 * 2_000)
+    assert found.gap <= 1e-9 * 40.0 * 2_000
+    assert found.calls <= 60
+
+
+# --- The proof -----------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32), limit=st.integers(1, 12), dim=st.integers(1, 6))
+def test_the_proof_holds_whenever_the_search_is_stopped(seed: int, limit: int, dim: int) -> None:
+    """A function with its minimum in the set and known: the largest of some planes through it."""
+    rng = np.random.default_rng(seed)
+    domain = [bl.Ball(dim), bl.Box(-1.0, 1.0, dim=dim), bl.L1Ball(dim)][seed % 3]
+    low = nearest(domain, rng.normal(size=dim))
+    slopes = rng.normal(size=(2 * dim + 2, dim))
+    slopes[-1] = -slopes[:-1].mean(axis=0)  # 0 is a mean of the slopes: low is a minimum
+
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        heights = slopes @ (x - low)
+        top = int(np.argmax(heights))
+        return float(heights[top]), slopes[top]
+
+    watched, asked = counted(oracle)
+    found = minimise(watched, domain, gap=1e-9, limit=limit)
+    assert found.calls == len(asked) <= limit
+    assert found.value == min(oracle(x)[0] for x in asked)
+    assert all(is_inside(domain, x) for x in asked)
+    assert found.value >= -1e-12
+    assert found.value - found.gap <= 1e-12
+
+
+class _Liar:
+    """A solver that answers with noise, or with nothing at all."""
+
+    def __init__(self, unit: Domain, seed: int) -> None:
+        self.dim, self.rng = unit.dim, np.random.default_rng(seed)
+
+    def lowest(self, c: Floats, reach: float, slopes: Floats, errors: Floats) -> solver._Answer:
+        """Answer with any weights."""
+        weights = self.rng.choice([self.rng.uniform(size=len(errors)), np.zeros(len(errors))])
+        if self.rng.uniform() < 0.2:
+            weights = np.full(len(errors), np.nan)
+        z = self.rng.normal(size=self.dim) * self.rng.choice([1.0, np.nan])
+        return solver._Answer(z, weights, bool(self.rng.integers(2)))
+
+    def step(
+        self, c: Floats, reach: float, slopes: Floats, errors: Floats, metric: Floats
+    ) -> solver._Answer:
+        """Answer with any weights."""
+        return self.lowest(c, reach, slopes, errors)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_proof_does_not_trust_the_solver(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "_Solver", lambda unit: _Liar(unit, seed))
+    a = np.array([0.3, -0.2, 0.1])
+    for make in HARD.values():
+        found = minimise(make(a), bl.Ball(3), gap=1e-6, limit=50)
+        assert found.value - found.gap <= 0.0 <= found.value
+        assert np.linalg.norm(found.x) <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("name", ["absolute", "logistic"])
+def test_scale_changes_the_units_only(name: str) -> None:
+    """Powers of two commute with rounding, so there not even the last bit changes."""
+    oracle = family(name, *rows(5, 500))
+    domain = bl.Ball(5, 20.0)
+    plain = minimise(oracle, domain, gap=1e-6)
+    for factor in (2.0**20, 2.0**-20, 1e6, 1e-6):
+
+        def scaled(x: Floats, factor: float = factor) -> tuple[float, npt.ArrayLike]:
+            value, gradient = oracle(x)
+            return factor * value, factor * np.asarray(gradient)
+
+        other = minimise(scaled, domain, gap=1e-6 * factor)
+        assert other.gap <= 1e-6 * factor
+        assert abs(other.calls - plain.calls) <= (0 if np.log2(factor) % 1.0 == 0.0 else 4)
+
+
+def test_place_and_size_of_the_set_do_not_matter() -> None:
+    oracle = family("absolute", *rows(3, 400))
+    plain = minimise(oracle, bl.Ball(3), gap=1e-6)
+    center = np.array([1000.0, -2000.0, 500.0])
+
+    def moved(x: Floats) -> tuple[float, npt.ArrayLike]:
+        value, gradient = oracle((x - center) / 64.0)
+        return value, np.asarray(gradient) / 64.0
+
+    other = minimise(moved, bl.Ball(3, 64.0, center.tolist()), gap=1e-6)
+    assert abs(other.calls - plain.calls) <= 4
+    assert other.value == pytest.approx(plain.value, abs=2e-6)
+
+
+# --- When the search ends ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["absolute", "hinge", "logistic", "squared"])
+def test_a_gap_of_zero_ends_where_rounding_begins(name: str) -> None:
+    oracle = family(name, *rows(4, 300))
+    found = minimise(oracle, bl.Ball(4, 3.0), gap=0.0)
+    assert found.gap <= 1e-13 * found.value
+    assert found.calls < 150
+
+
+def test_the_limit_is_kept_and_the_gap_told() -> None:
+    oracle, _, _ = largest_plane(8)
+    gaps = [minimise(oracle, bl.Ball(8), gap=1e-9, limit=limit) for limit in (1, 4, 10)]
+    assert [found.calls for found in gaps] == [1, 4, 10]
+    assert gaps[0].gap > gaps[1].gap > gaps[2].gap > 1e-9
+
+
+def test_a_good_start_saves_calls() -> None:
+    oracle = family("logistic", *rows(6, 500))
+    cold = minimise(oracle, bl.Ball(6, 5.0), gap=1e-7)
+    warm = minimise(oracle, bl.Ball(6, 5.0), gap=1e-7, start=cold.x)
+    assert warm.calls < cold.calls
+    watched, asked = counted(oracle)
+    minimise(watched, bl.Ball(6), gap=1e-7, start=[9.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert asked[0].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_start_at_a_flat_minimum_is_the_end() -> None:
+    found = minimise(lambda x: (7.0, np.zeros(3)), bl.Simplex(3), gap=0.0)
+    assert (found.value, found.gap, found.calls) == (7.0, 0.0, 1)
+
+
+def test_a_constant_slope_on_the_simplex_is_flat() -> None:
+    found = minimise(lambda x: (5.0 * float(x.sum()), np.full(3, 5.0)), bl.Simplex(3), gap=0.0)
+    assert (found.gap, found.calls) == (0.0, 1)
+
+
+def test_an_oracle_may_overwrite_its_point() -> None:
+    def oracle(x: Floats) -> tuple[float, npt.ArrayLike]:
+        answer = float(np.abs(x - 0.25).sum()), np.sign(x - 0.25)
+        x[:] = np.nan
+        return answer
+
+    assert minimise(oracle, bl.Box(-1.0, 1.0, dim=3), gap=1e-9).value <= 1e-9
+
+
+# --- What is refused -----------------------------------------------------------------------------
+
+
+def bowl(x: Floats) -> tuple[float, npt.ArrayLike]:
+    """Return |x|^2 / 2 and its gradient."""
+    return float(x @ x) / 2.0, x
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gap": -1.0}, "minimise: gap must not be negative, got -1.0"),
+        ({"gap": float("nan")}, "minimise: gap must be finite"),
+        ({"limit": 0}, "minimise: limit must be at least 1"),
+        ({"start": [1.0]}, "minimise: takes 2 finite numbers"),
+        ({"domain": HALF_SPACE}, "minimise: takes Ball, Box, Simplex or L1Ball, where"),
+        ({"oracle": lambda x: (np.inf, x)}, "oracle must return a finite value and 2 finite"),
+        ({"oracle": lambda x: (1.0, [1.0])}, "oracle must return a finite value and 2 finite"),
+        (
+            {"oracle": lambda x: (1.0, [1.0]), "domain": bl.Box(0.0, 1.0, dim=2)},
+            "oracle must return a finite value and 2 finite",
+        ),
+        ({"oracle": lambda x: (-float(x @ x), 1.0 - 2.0 * x)}, "not convex or its subgradient"),
+        ({"oracle": lambda x: (float(np.abs(x - 0.5).sum()), -np.ones(2))}, "not convex or its"),
+    ],
+)
+def test_refused(arguments: dict[str, Any], message: str) -> None:
+    given = {"oracle": bowl, "domain": bl.Ball(2), "gap": 1e-9, **arguments}
+    with pytest.raises(bl.SpecError, match=message):
+        minimise(**given)
+
+
+def test_support_refuses_a_users_set() -> None:
+    with pytest.raises(bl.SpecError, match="support: takes Ball, Box, Simplex or L1Ball, where"):
+        support(HALF_SPACE, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("package", ["clarabel", "scipy.sparse"])
+def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver says what to install before any pass; closed forms do not need it."""
+    monkeypatch.setitem(sys.modules, package, None)
+    watched, asked = counted(bowl)
+    name = package.partition(".")[0]
+    message = rf"best fixed action needs {name}, which is not installed: .*belated\[solver\]"
+    with pytest.raises(bl.MissingExtra, match=message):
+        minimise(watched, bl.Ball(2), gap=1e-9)
+    assert asked == []
+    for loss in (losses.Linear(losses.Random(3)), losses.Quadratic(losses.Random(3))):
+        assert best_action(loss, bl.Ball(3), 100).how == "closed form"
+
+
+def test_closed_forms_in_a_house_without_scipy(python: Callable[..., str]) -> None:
+    code = (
+        "import sys; sys.modules['clarabel'] = sys.modules['scipy'] = None\n"
+        "import belated as bl\n"
+        "print(bl.best_action(bl.losses.Linear([[3.0, 4.0]]), bl.Ball(2), 1).loss)\n"
+    )
+    assert python("-c", code).strip() == "-5.0"
+
+
+# --- The best action in a game -------------------------------------------------------------------
+
+Make: TypeAlias = Callable[[losses.Source], losses.Loss]
+PLAIN: list[Make] = [losses.Linear, losses.Quadratic]
+TARGETED: list[Make] = [losses.Absolute, losses.Squared, losses.Logistic, losses.Hinge]
+SOURCES = [
+    losses.Random(3, seed=1),
+    losses.Drifting(3, period=40, seed=2),
+    losses.Switching(3, every=30, seed=3),
+    losses.Blocks(3, length=7, seed=4),
+    losses.Alternating(3),
+]
+THREE: list[Domain] = [
+    bl.Ball(3, 2.0),
+    bl.Ball(3, 0.5, [1.0, 0.0, -1.0]),
+    bl.Box([0.0, -1.0, -5.0], [1.0, 1.0, 5.0]),
+    bl.Simplex(3),
+    bl.Simplex(3, floor=0.2),
+    bl.L1Ball(3, 1.5),
+]
+
+
+@pytest.mark.parametrize("domain", THREE, ids=repr)
+@pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])
+def test_no_action_is_better(loss: Make, domain: Domain) -> None:
+    others = points(domain, 60)
+    for source in SOURCES:
+        game = loss(source)
+        found = best_action(game, domain, 200)
+        near = [nearest(domain, found.x + 1e-3 * step) for step in others - others.mean(axis=0)]
+        assert found.how == ("closed form" if loss in PLAIN else "solver")
+        assert is_inside(domain, found.x)
+        assert found.loss == pytest.approx(game.total(found.x, 200)[0], rel=1e-12, abs=1e-12)
+        rounding = 1e-11 * (1.0 + abs(found.loss))
+        for x in [*others, *near]:
+            assert game.total(x, 200)[0] >= found.loss - found.gap - rounding
+
+
+@pytest.mark.parametrize("domain", THREE, ids=repr)
+@pytest.mark.parametrize("loss", TARGETED)
+def test_default_gap(loss: Make, domain: Domain) -> None:
+    game = loss(losses.Random(3, seed=5))
+    lipschitz = game.constants(domain).lipschitz
+    assert lipschitz is not None
+    assert best_action(game, domain, 500).gap <= 1e-9 * lipschitz * domain.diameter * 500
+
+
+@pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])
+def test_same_as_the_users_own_functions(loss: Make) -> None:
+    game, domain = loss(losses.Random(3, seed=6)), bl.Ball(3, 2.0)
+    lipschitz = game.constants(domain).lipschitz
+    own = losses.Custom(3, game.value, game.gradient, lipschitz=lipschitz)
+    ours, theirs = best_action(game, domain, 60), best_action(own, domain, 60)
+    assert theirs.how == "solver"
+    assert theirs.loss == pytest.approx(ours.loss, abs=ours.gap + theirs.gap + 1e-11)
+
+
+def test_only_the_rounds_played_count() -> None:
+    vectors = [[1.0, 0.0], [0.0, 2.0], [100.0, 0.0]]
+    found = best_action(losses.Linear(vectors), bl.Box(-1.0, 1.0, dim=2), 2)
+    assert (found.x.tolist(), found.loss) == ([-1.0, -1.0], -3.0)
+
+
+def test_quadratic_has_the_mean_inside_and_the_nearest_point_outside() -> None:
+    vectors = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 0.0]])
+    game = losses.Quadratic(vectors, curvature=0.5)
+    assert best_action(game, bl.Ball(2, 9.0), 3).x == pytest.approx([1.0, 1.0], abs=1e-15)
+    assert best_action(game, bl.Box(0.0, 0.5, dim=2), 3).x.tolist() == [0.5, 0.5]
+    assert best_action(game, HALF_SPACE, 2).x == pytest.approx([0.5, 1.0], abs=1e-15)
+
+
+def test_squared_from_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, domain = losses.Squared(losses.Random(3, seed=7)), bl.Ball(3, 4.0)
+    whole = best_action(game, domain, 100)
+    monkeypatch.setattr(best, "CHUNK", 7)
+    parts = best_action(game, domain, 100)
+    assert parts.loss == pytest.approx(whole.loss, abs=whole.gap + parts.gap + 1e-12)
+    vectors, targets = game.rows(0, 100)
+    free = np.linalg.lstsq(vectors, targets, rcond=None)[0]
+    assert np.linalg.norm(free) < 4.0
+    assert whole.loss == pytest.approx(game.total(free, 100)[0], rel=1e-9)
+
+
+def test_a_gap_of_ones_own() -> None:
+    game, domain = losses.Absolute(losses.Random(3, seed=8)), bl.Ball(3)
+    rough, fine = (best_action(game, domain, 300, gap=gap) for gap in (1.0, 1e-10))
+    assert fine.gap <= 1e-10 < rough.gap <= 1.0
+    assert -1e-10 <= rough.loss - fine.loss <= rough.gap
+
+
+def test_the_action_is_read_only() -> None:
+    for loss in (losses.Linear, losses.Quadratic, losses.Squared):
+        x = best_action(loss(losses.Random(2)), bl.Ball(2), 10).x
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"losses": losses.Linear(losses.Adaptive(2))}, "losses depend on the plays"),
+        ({"domain": bl.Ball(3)}, "must have the same dimension, got 2 and 3"),
+        ({"domain": HALF_SPACE}, "of a ConvexSet only the projection is known"),
+        ({"rounds": 0}, "best_action: rounds must be at least 1"),
+        ({"gap": -1.0}, "gap must not be negative"),
+        ({"losses": 3}, "best_action: takes losses and a domain, got 3"),
+        (
+            {"losses": losses.Custom(2, lambda t, x: 0.0, lambda t, x: 0.0 * x)},
+            "losses do not tell their lipschitz, so gap must be given",
+        ),
+        ({"losses": losses.Absolute([[1.0, 2.0]], [1.0])}, "rounds"),
+    ],
+)
+def test_best_action_refuses(arguments: dict[str, Any], message: str) -> None:
+    given = {"losses": losses.Absolute(losses.Random(2)), "domain": bl.Ball(2), "rounds": 5}
+    with pytest.raises(bl.SpecError, match=message):
+        best_action(**{**given, **arguments})

@@ -1,0 +1,1104 @@
+"""Whole games against slow ones, against loops by hand, and against the theorems.
+
+Run as a script, this prints a digest per game; without a compiler, it must be the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import math
+import pickle
+import random
+import tracemalloc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.domains import Domain
+from belated.game import one
+from belated.game.allowed import bound_of
+from belated.game.run import Run
+from belated.kernels import game_entries
+from belated.kernels import layout as at
+from belated.losses import Loss
+from belated.program import Playable, Program, entries_of, records_of
+from belated.rivals.ada_hedge_d import AdaHedgeD
+from belated.rivals.bold import BOLD
+from belated.rivals.dogd_sc import DOGDSCManyPoint
+from belated.rivals.ftdrl import FTDRL
+from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
+from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
+from belated.rivals.solid import SOLID
+from compositions import ALL, COMPOSITIONS, KINDS, Composition
+from conftest import Python
+from naive_game import (
+    FAMILIES,
+    SOURCES,
+    Array,
+    SlowGame,
+    SlowLosses,
+    SourceName,
+    Told,
+    fast_losses,
+    play_by_hand,
+    play_slowly,
+)
+from naive_losses import Family
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+ROUNDS = 60
+SEED = 5
+# Without types, as some of what follows is wrong on purpose.
+wrong: Any = bl
+
+
+def delays_of(rounds: int = ROUNDS, seed: int = 0) -> list[int]:
+    """Short and long delays, out of order, and some that never end."""
+    draw = random.Random(seed)
+    return [draw.choice([0, 0, 1, 2, 3, 5, 9, 20, 35, rounds]) for _ in range(rounds)]
+
+
+# --- Every kind of game --------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """A learner in a game."""
+
+    composition: Composition
+    family: Family
+    source: SourceName
+
+    @property
+    def name(self) -> str:
+        """How tests call it."""
+        return f"{self.composition.name}-{self.family}-{self.source}"
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.composition.row.dim
+
+    def game(self) -> bl.Game:
+        """The game, with more given rounds than are played."""
+        losses = fast_losses(self.family, self.source, self.dim, ROUNDS + 3)
+        return bl.Game(losses, bl.Timeline.from_delays(delays_of()))
+
+    def play(self, **words: Any) -> Run:
+        """The game played."""
+        return bl.play(self.composition.spec(), self.game(), SEED, **words)
+
+    def slowly(self) -> SlowGame:
+        """The game played by the slow learner."""
+        losses = SlowLosses(self.family, self.source, self.dim, ROUNDS + 3)
+        learner = self.composition.reference(SEED)
+        return play_slowly(learner, self.composition.answer, losses, delays_of())
+
+    def parts(self) -> dict[str, str]:
+        """What is being combined."""
+        row = self.composition.row
+        return {
+            "family": self.family,
+            "source": self.source,
+            "reduction": row.reduction,
+            "set": KINDS.get(row.set, "user"),
+            "skip": str(row.skip),
+        }
+
+
+def is_playable(composition: Composition, family: str, source: str) -> bool:
+    """Tell whether a learner can meet such losses."""
+    if source == "adaptive":
+        return family == "linear" and composition.answer != "function"
+    return True
+
+
+def pairs_of(case: Case) -> set[Any]:
+    """The pairs of parts that a case brings together."""
+    return set(itertools.combinations(case.parts().items(), 2))
+
+
+def parts_of(case: Case) -> set[Any]:
+    """The parts of a case themselves."""
+    return set(case.parts().items())
+
+
+def options_of(*compositions: Composition) -> list[Case]:
+    """All games that these learners can play."""
+    everything = itertools.product(compositions, SOURCES, FAMILIES)
+    return [
+        Case(composition, family, source)
+        for composition, source, family in everything
+        if is_playable(composition, family, source)
+    ]
+
+
+def cover(groups: Iterable[list[Case]], news_of: Callable[[Case], set[Any]]) -> list[Case]:
+    """Choose a game from every group, the one with most news, as long as there are any."""
+    cases: list[Case] = []
+    known: set[Any] = set()
+    for options in groups:
+        case = max(options, key=lambda case: len(news_of(case) - known))
+        cases += [case] if news_of(case) - known else []
+        known |= news_of(case)
+    return cases
+
+
+OURS = [composition for composition in ALL if not composition.has_user_code]
+THEIRS = [composition for composition in ALL if composition.has_user_code]
+FEW = cover([options_of(*(c for c in OURS if c.row.dim > 1))] * 9, parts_of)
+"""Every part once; compiling is slow."""
+MANY = cover([*map(options_of, OURS), *[options_of(*OURS)] * 9], pairs_of)
+"""Every pair of parts once."""
+
+
+# --- Slow games and games by hand ----------------------------------------------------------------
+
+
+def test_the_cases_bring_all_parts_and_pairs_together() -> None:
+    options = options_of(*OURS)
+    assert set().union(*map(parts_of, FEW)) == set().union(*map(parts_of, options))
+    assert set().union(*map(pairs_of, MANY)) == set().union(*map(pairs_of, options))
+
+
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A list to which every compiled game adds its arrays at the end."""
+    seen: list[Any] = []
+    finish = one._run_of
+
+    def spy(table: Any, *arguments: Any) -> Run:
+        seen.append(table)
+        run: Run = finish(table, *arguments)
+        return run
+
+    monkeypatch.setattr(one, "_run_of", spy)
+    return seen
+
+
+COUNTS = [
+    at.ROUNDS,
+    at.ARRIVED,
+    at.SKIPPED,
+    at.CANCELLED,
+    at.LATE,
+    at.EXCESS,
+    at.SUM_DUAL,
+    at.MAX_DUAL,
+    at.MAX_DELAY,
+    at.MAX_DUAL_DELAY,
+    at.PATIENCE,
+    at.GHOSTS,
+    at.CALM,
+    at.HOLDING,
+]
+
+
+def state_of(program: Program, f: Array, n: npt.NDArray[np.int64]) -> bytes:
+    """What a learner knows, wherever it is kept in its table."""
+    work = at.F_HEADER + 2 * at.padded(program.dim)
+    numbers = np.delete(f[: n[at.KEPT_AT]], slice(work, work + at.padded(program.dim)))
+    known = entries_of(n)[:, 1] != at.DEAD
+    table = entries_of(n)[known], records_of(f, n)[known, : program.keep]
+    return b"".join(np.asarray(part).tobytes() for part in (numbers, n[COUNTS], *table))
+
+
+def bits(recorded: Array | None) -> bytes:
+    """All bits of an array that was recorded."""
+    assert recorded is not None
+    return recorded.tobytes()
+
+
+def assert_played_by_hand(run: Run, spec: Playable, told: Any, tables: list[Any]) -> None:
+    """Check that plays, losses and the learner at the end are those of a loop by hand."""
+    hand = play_by_hand(spec, told, run.game.losses, run.timeline, run.seed)
+    assert bits(run.plays) == bits(np.array(hand.plays))
+    assert bits(run.losses) == bits(np.array(hand.met))
+    assert run.report == hand.learner.report()
+    for table in tables:
+        theirs = state_of(table.program, hand.learner._f, hand.learner._n)
+        assert state_of(table.program, table.f, table.n) == theirs
+
+
+def close(terms: Iterable[Any]) -> Any:
+    """The sum of terms, up to rounding."""
+    values = np.array(list(terms))
+    return pytest.approx(math.fsum(values), rel=0.0, abs=1e-9 * float(np.abs(values).sum()) + 1e-12)
+
+
+def assert_sums_of(run: Run, slow: SlowGame) -> None:
+    """Check all sums against those of complete lists."""
+    assert run.plays is not None
+    size = 1.0 + float(np.abs(slow.plays).max())
+    shape = (ROUNDS, -1, slow.losses.dim)
+    np.testing.assert_allclose(run.plays.reshape(shape), slow.plays, rtol=0.0, atol=1e-8 * size)
+    assert run.loss == close(slow.met)
+    for mark, loss in zip(run.checkpoints, run.loss_curve, strict=True):
+        assert loss == close(slow.met[:mark])
+    if run.linear is not None:
+        assert run.linear.played == close(slow.linear_terms())
+        np.testing.assert_allclose(run.linear.gradients, np.sum(slow.gradients, axis=0), rtol=1e-8)
+    if run.base is not None:
+        assert run.base.played == close(slow.stale_terms())
+        assert run.undelayed_loss == close(slow.prompt_terms())
+        largest = float(np.abs([arrival.cost for arrival in slow.arrivals]).sum())
+        np.testing.assert_allclose(run.base.gradients, slow.costs(), rtol=0.0, atol=1e-9 * largest)
+    if run.vectors is not None:
+        wanted = [slow.vectors(mark) for mark in [*run.checkpoints, ROUNDS]]
+        np.testing.assert_allclose(run.vectors, wanted, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("case", MANY if INTERPRETED else FEW, ids=lambda case: case.name)
+def test_a_game_is_the_slow_game(case: Case) -> None:
+    run = case.play(record="plays", checkpoints=7)
+    assert_sums_of(run, case.slowly())
+    assert (run.linear is None) == (case.composition.answer == "pair")
+    assert (run.base is None) == (case.composition.answer == "function")
+    assert (run.vectors is None) == (case.source != "adaptive")
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("case", MANY if INTERPRETED else FEW[:3], ids=lambda case: case.name)
+def test_a_game_is_a_loop_by_hand(case: Case, tables: list[Any]) -> None:
+    run = case.play(record="plays")
+    assert len(tables) == 1
+    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, tables)
+
+
+@pytest.mark.parametrize("case", FEW[:3], ids=lambda case: case.name)
+@given(st.lists(st.none() | st.integers(0, 80), min_size=1, max_size=ROUNDS), st.booleans())
+@settings(max_examples=15)
+def test_any_log_is_a_loop_by_hand(case: Case, waits: list[int | None], ties: bool) -> None:
+    """Clock times: several events at once, answers after the last prediction, lost ones."""
+    predicted = [t // 3 for t in range(len(waits))]
+    observed = [None if wait is None else t // 3 + wait / 4 for t, wait in enumerate(waits)]
+    timeline = bl.Timeline.from_intervals(
+        predicted, observed, "observe-first" if ties else "predict-first"
+    )
+    spec = case.composition.spec()
+    run = bl.play(spec, bl.Game(case.game().losses, timeline), SEED, record="plays")
+    assert_played_by_hand(run, spec, case.composition.answer, [])
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    "case",
+    cover(map(options_of, THEIRS if INTERPRETED else THEIRS[:1]), pairs_of),
+    ids=lambda case: case.name,
+)
+def test_a_game_with_a_users_base_or_set_is_the_slow_game(case: Case, tables: list[Any]) -> None:
+    run = case.play(record="plays", checkpoints=7)
+    assert_sums_of(run, case.slowly())
+    assert_played_by_hand(run, case.composition.spec(), case.composition.answer, tables)
+    whole_losses, own_base = case.composition.answer == "function", not case.composition.row.rate
+    assert (run.base is None) == (whole_losses or own_base)
+    assert not tables
+
+
+class RivalGame(NamedTuple):
+    """A published method in a game."""
+
+    spec: Playable
+    told: Told
+    family: Family = "quadratic"
+    delays: tuple[int, ...] = tuple(delays_of())
+
+    def game(self) -> bl.Game:
+        """The game."""
+        dim = cast(Any, self.spec).domain.dim
+        rounds = len(self.delays)
+        losses = fast_losses(self.family, "random", dim, rounds)
+        return bl.Game(losses, bl.Timeline.from_delays(self.delays))
+
+
+BALL = bl.Ball(3, 1.5)
+RIVALS = {
+    "sums per round": RivalGame(QuanrudKhashabi(BALL, 2.0, ROUNDS, 200), "gradient"),
+    "restarts": RivalGame(QuanrudKhashabiDoubling(bl.Box([1, -2], [9, 0]), 2.0), "gradient"),
+    "whole losses": RivalGame(SOLID(BALL, 2.0, ROUNDS, 200, "function"), "function"),
+    "coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients"),
+    "linear coefficients": RivalGame(FTDRL(BALL, 2.0, ROUNDS, 200), "coefficients", "linear"),
+    "many values": RivalGame(DOGDSCManyPoint(BALL, 0.7, 2.0, ROUNDS), "values"),
+    "copies": RivalGame(
+        BOLD(bl.TwoPoint(bl.PFTRL(BALL, bl.rates.DelayAdaptive(2.0)))), "pair", "absolute"
+    ),
+    "answers held back": RivalGame(AdaHedgeD(4), "gradient", "linear", (149, *[0] * 149)),
+}
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["coefficients"])
+def test_a_rivals_game_is_a_loop_by_hand(
+    name: str, tables: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one, "_ROOMY", 1)
+    rival = RIVALS[name]
+    run = bl.play(rival.spec, rival.game(), SEED, record="plays")
+    assert_played_by_hand(run, rival.spec, rival.told, tables)
+    assert run.base is None
+    with pytest.raises(bl.SpecError, match="our own"):
+        _ = run.drift
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(not INTERPRETED, reason="compiling is slow, and refusals are in Python")
+def test_a_rival_refuses_what_it_cannot_use() -> None:
+    spec = LangfordSmolaZinkevich(bl.Ball(2), 2.0, delay=1)
+    losses = bl.losses.Linear(bl.losses.Random(2))
+    with pytest.raises(bl.BadFeedback, match=r"play: rivals.LangfordSmola.* to ticket 1 is not"):
+        bl.play(spec, bl.Game(losses, bl.Timeline.from_delays([2, 0, 0, 0])))
+    rule = bl.delays.ByPlay((-1.0, 0.0), 0, 40, 60)
+    with pytest.raises(bl.BadFeedback, match=r"told; the answer to ticket \d is not the one"):
+        bl.play(spec, bl.Game(losses, rule))
+
+
+# --- Compiled and interpreted --------------------------------------------------------------------
+
+
+def wandering(rounds: int = 400, high: int = 40, **words: Any) -> Run:
+    """A game whose delays depend on the plays."""
+    rule = bl.delays.ByPlay(LEAN, 2, high, rounds)
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(3, seed=2)), rule)
+    return bl.play(game.problem(bl.Ball(3)).learner("gradient"), game, **words)
+
+
+LEAN = (1.0, 2.0, -1.0)
+DIGESTED: dict[str, Callable[[], Run]] = {
+    **{case.name: functools.partial(case.play, record="plays") for case in FEW},
+    "by play": functools.partial(wandering, 90, record="plays"),
+    "coefficients": lambda: bl.play(RIVALS["coefficients"].spec, RIVALS["coefficients"].game()),
+}
+
+
+def digest(run: Run) -> str:
+    """A digest of all numbers of a run but the time."""
+    parts: list[Any] = [run.loss, run.loss_curve, run.losses, run.plays, run.vectors]
+    parts += [run.undelayed_loss, run.timeline.delay]
+    for sums in (run.linear, run.base):
+        parts += [] if sums is None else [sums.played, sums.gradients]
+    mixed = hashlib.sha256(run.report.to_json().encode())
+    for part in parts:
+        mixed.update(b"-" if part is None else np.asarray(part).tobytes())
+    return mixed.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def interpreted(python: Python) -> dict[str, str]:
+    """Digests from the source without a compiler."""
+    digests: dict[str, str] = json.loads(python("test_game.py", NUMBA_DISABLE_JIT="1"))
+    return digests
+
+
+@pytest.mark.parametrize("name", DIGESTED)
+def test_compiled_is_interpreted_bit_for_bit(name: str, interpreted: dict[str, str]) -> None:
+    assert digest(DIGESTED[name]()) == interpreted[name]
+
+
+# --- The theorems --------------------------------------------------------------------------------
+
+
+class Setting(NamedTuple):
+    """Losses on a set, and a learner that a corollary covers."""
+
+    losses: Loss
+    domain: Domain
+    choice: dict[str, Any]
+    convex: bool = False
+
+    def play(self, timeline: bl.Timeline, **words: Any) -> Run:
+        """Play with the learner that fits."""
+        game = bl.Game(self.losses, timeline)
+        problem = game.problem(self.domain, convex=self.convex)
+        return bl.play(problem.learner(**self.choice), game, SEED, **words)
+
+
+UNEVEN = bl.Box([-3.0, 4.0], [-1.0, 5.0])
+SETTINGS = {
+    "linear": Setting(
+        bl.losses.Linear(bl.losses.Random(3, seed=2)), bl.Ball(3), {"feedback": "gradient"}
+    ),
+    "adaptive": Setting(
+        bl.losses.Linear(bl.losses.Adaptive(2)),
+        bl.Ball(2, 0.75, (1.0, 4.0)),
+        {"feedback": "gradient", "rate": "gradient"},
+    ),
+    "curved": Setting(
+        bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),
+        UNEVEN,
+        {"feedback": "gradient"},
+    ),
+    "whole losses, skipping": Setting(
+        bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),
+        UNEVEN,
+        {"feedback": "function", "skip": True, "rate": "tight"},
+        convex=True,
+    ),
+}
+HORIZON = 300
+every_setting = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+every_pattern = pytest.mark.parametrize("pattern", bl.delays.PATTERNS)
+
+
+@every_setting
+@every_pattern
+def test_regret_is_what_the_theorems_allow(setting: Setting, pattern: str) -> None:
+    run = setting.play(bl.delays.PATTERNS[pattern](HORIZON, 1))
+    assert run.bound is not None
+    assert run.report.excess == 0
+    assert run.regret <= run.bound.total
+    assert run.regret <= run.linear_regret + 1e-9 * HORIZON
+    assert run.regret == pytest.approx(run.regret_against(run.best.x), abs=1e-9 * HORIZON)
+
+
+def gradients(run: Run) -> Array:
+    """The gradients at the plays, one row per round."""
+    assert run.plays is not None
+    losses = run.game.losses
+    if losses.is_adaptive:
+        return np.asarray(run.plays / np.linalg.norm(run.plays, axis=1, keepdims=True))
+    rows = losses.rows(0, run.rounds)[0]
+    return rows if isinstance(losses, bl.losses.Linear) else 0.5 * (run.plays - rows)
+
+
+@pytest.mark.parametrize("name", ["linear", "adaptive", "curved"])
+@every_pattern
+def test_regret_without_delay_and_drift_make_up_the_linear_regret(name: str, pattern: str) -> None:
+    timeline = bl.delays.PATTERNS[pattern](HORIZON, 1)
+    run = SETTINGS[name].play(timeline, record="plays")
+    assert run.plays is not None
+    paid = (gradients(run) * (run.plays - run.best.x)).sum(axis=1)
+    assert run.linear_regret == close(paid)
+    assert run.undelayed_regret + run.drift == close(paid[timeline.observed])
+    if timeline.total_delay == 0:
+        assert run.drift == 0.0
+
+
+@pytest.mark.parametrize("name", ["linear", "adaptive", "curved"])
+def test_drift_is_below_the_sum_of_theorem_4_1(name: str) -> None:
+    found = 0
+    for pattern in bl.delays.PATTERNS.values():
+        run = SETTINGS[name].play(pattern(HORIZON, 1))
+        certificate = run.report.certificate
+        if certificate is not None:
+            found += 1
+            assert run.drift <= certificate.delay + 1e-9
+            assert run.regret <= certificate.total
+    assert found >= 3
+
+
+# --- Curves and records --------------------------------------------------------------------------
+
+
+def steady(rounds: int = 1000, dim: int = 3, **words: Any) -> Run:
+    """A plain game."""
+    game = bl.Game(
+        bl.losses.Linear(bl.losses.Random(dim, seed=2)),
+        bl.delays.geometric(rounds, mean=10.0, seed=1),
+        name="steady",
+    )
+    return bl.play(game.problem(bl.Ball(dim)).learner("gradient"), game, **words)
+
+
+def test_curves_are_cumulative_sums() -> None:
+    run = steady(record="plays", checkpoints=[1, 2, 10, 999, 1000])
+    assert run.losses is not None
+    places = run.checkpoints - 1
+    assert run.loss_curve.tobytes() == np.cumsum(run.losses)[places].tobytes()
+    assert run.loss == run.loss_curve[-1]
+    u = np.array([0.1, -0.5, 0.2])
+    rows = run.game.losses.rows(0, 1000)[0]
+    wanted = np.cumsum(run.losses - rows @ u)[places]
+    np.testing.assert_allclose(run.regret_curve_against(u), wanted, atol=1e-10)
+    assert run.regret_against(u) == pytest.approx(wanted[-1], abs=1e-10)
+    assert run.regret_curve[-1] == pytest.approx(run.regret, abs=1e-9)
+    np.testing.assert_allclose(run.regret_curve, run.regret_curve_against(run.best.x))
+
+
+def test_curves_of_adaptive_losses() -> None:
+    timeline = bl.delays.constant(100, 4)
+    run = SETTINGS["adaptive"].play(timeline, record="plays", checkpoints=[10, 50])
+    u = np.array([1.5, 4.2])
+    wanted = np.cumsum((gradients(run) * (np.asarray(run.plays) - u)).sum(axis=1))
+    np.testing.assert_allclose(run.regret_curve_against(u), wanted[[9, 49]], atol=1e-10)
+    assert run.regret_against(u) == pytest.approx(wanted[-1], abs=1e-10)
+    assert run.regret >= run.regret_against(u)
+    assert run.regret_curve.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (0, []),
+        (1, [100]),
+        (4, [25, 50, 75, 100]),
+        (7, [14, 28, 42, 57, 71, 85, 100]),
+        (10**9, range(1, 101)),
+        (np.int32(2), [50, 100]),
+        ([], []),
+        (np.zeros(0), []),
+        ([100], [100]),
+        ([3, 1, 2, 2], [1, 2, 3]),
+        ((5, 6), [5, 6]),
+        (range(98, 101), [98, 99, 100]),
+        (np.array([7, 9], dtype=np.uint8), [7, 9]),
+    ],
+)
+def test_checkpoints(given: Any, wanted: Iterable[int]) -> None:
+    run = steady(100, checkpoints=given)
+    assert run.checkpoints.tolist() == list(wanted)
+    assert run.loss_curve.shape == run.checkpoints.shape
+
+
+def test_there_are_200_checkpoints_unless_given() -> None:
+    assert steady(150).checkpoints.tolist() == list(range(1, 151))
+    assert steady(1000).checkpoints.tolist() == list(range(5, 1001, 5))
+
+
+@pytest.mark.kernels
+def test_records_agree() -> None:
+    totals, detail, plays = (steady(record=name) for name in ("totals", "detail", "plays"))
+    for run in (totals, detail):
+        assert run.loss == plays.loss
+        assert run.report == plays.report
+        assert run.loss_curve.tobytes() == plays.loss_curve.tobytes()
+        assert run.losses is None
+        assert run.plays is None
+        assert run.regret == plays.regret
+    assert detail.linear_regret == plays.linear_regret
+    assert detail.drift == plays.drift
+    assert detail.undelayed_regret == plays.undelayed_regret
+    assert plays.plays is not None
+    assert plays.plays.shape == (1000, 3)
+    for name in ("linear_regret", "drift", "undelayed_regret"):
+        with pytest.raises(bl.SpecError, match="record='detail'"):
+            getattr(totals, name)
+
+
+@pytest.mark.parametrize("record", ["totals", "detail"])
+def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
+    rounds, dim = 200_000, 50
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(dim)), bl.delays.constant(rounds, 20))
+    spec = game.problem(bl.Ball(dim)).learner("gradient")
+    _ = game.timeline.events  # type: ignore[union-attr]  # the timeline's own
+    steady(record=record)  # compiled before
+    tracemalloc.start()
+    try:
+        run = bl.play(spec, game, record=cast(Any, record))
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert run.rounds == rounds
+    assert kept < 1_000_000
+    assert peak < 8 * rounds * dim / 3
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_games_may_be_short(rounds: int) -> None:
+    run = steady(rounds, record="plays")
+    assert run.checkpoints.tolist() == list(range(1, rounds + 1))
+    assert run.report.rounds == rounds
+    assert run.regret_against([0.0, 0.0, 0.0]) == run.loss
+    assert run.bound is not None
+
+
+# --- Feedback that comes late, or never ----------------------------------------------------------
+
+
+def test_nothing_is_ever_answered() -> None:
+    setting = SETTINGS["linear"]
+    run = setting.play(bl.Timeline.from_delays(np.full(50, 50)), record="plays")
+    assert run.plays is not None
+    assert not run.plays.any()
+    assert run.report.open == 50
+    assert run.loss == 0.0
+    assert run.drift == run.undelayed_regret == 0.0
+    assert run.linear_regret == pytest.approx(run.regret)
+    assert run.bound is not None
+    assert run.regret <= run.bound.total
+
+
+def test_answers_after_the_last_round_count() -> None:
+    """A log may bring answers after its last prediction; they are used, and cost nothing."""
+    timeline = bl.Timeline.from_intervals(range(40), [t + 100 for t in range(40)])
+    run = SETTINGS["linear"].play(timeline, record="plays")
+    assert (run.report.observed, run.report.open) == (40, 0)
+    assert run.undelayed_regret + run.drift == pytest.approx(run.linear_regret)
+
+
+def test_skipped_answers_are_dropped_when_they_come() -> None:
+    delays = [120, *[0] * 199]
+    timeline = bl.Timeline.from_delays(delays)
+    run = SETTINGS["whole losses, skipping"].play(timeline)
+    assert (run.report.skipped, run.report.late, run.report.observed) == (1, 1, 199)
+    lost = bl.Timeline.from_delays([200, *[0] * 199])
+    other = SETTINGS["whole losses, skipping"].play(lost)
+    assert (other.report.skipped, other.report.late, other.report.observed) == (1, 0, 199)
+    assert other.loss == run.loss
+
+
+@pytest.mark.kernels
+def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = bl.delays.constant(3000, 700)
+    plain = SETTINGS["linear"].play(timeline, record="plays")
+    lay_out = one._lay_out
+
+    def cramped(*arguments: Any) -> Any:
+        table = lay_out(*arguments)
+        table.f, table.n = table.program.fresh(SEED, False, 6)
+        return table
+
+    monkeypatch.setattr(one, "_lay_out", cramped)
+    grown = SETTINGS["linear"].play(timeline, record="plays")
+    assert digest(grown) == digest(plain)
+    assert [int(table.n[at.CAPACITY]) for table in tables] == [1404, 2048]
+
+
+# --- Python parts --------------------------------------------------------------------------------
+
+
+def custom(losses: Loss, **words: Any) -> bl.losses.Custom:
+    """Built-in losses as a user's own functions."""
+    return bl.losses.Custom(losses.dim, losses.value, losses.gradient, **words)
+
+
+def assert_same_game(slow: Run, fast: Run) -> None:
+    """Check that a game in Python is the compiled one: bit for bit, but for the order of sums."""
+    assert bits(slow.plays) == bits(fast.plays)
+    assert bits(slow.losses) == bits(fast.losses)
+    assert slow.loss_curve.tobytes() == fast.loss_curve.tobytes()
+    assert slow.report == fast.report
+    assert slow.timeline == fast.timeline
+    assert slow.loss == fast.loss
+    assert (slow.undelayed_loss is None) == (fast.undelayed_loss is None)
+    if fast.undelayed_loss is not None:
+        assert slow.undelayed_loss == pytest.approx(fast.undelayed_loss)
+    for ours, theirs in ((slow.linear, fast.linear), (slow.base, fast.base)):
+        assert (ours is None) == (theirs is None)
+        if ours is not None and theirs is not None:
+            assert ours.played == pytest.approx(theirs.played)
+            np.testing.assert_allclose(ours.gradients, theirs.gradients)
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    "case",
+    [case for case in MANY[::4] if case.source != "adaptive"] if INTERPRETED else FEW[:3],
+    ids=lambda case: case.name,
+)
+def test_a_users_losses_give_the_same_game(case: Case) -> None:
+    game = case.game()
+    own = bl.Game(custom(game.losses), game.timeline)
+    slow = bl.play(case.composition.spec(), own, SEED, record="plays", checkpoints=7)
+    assert_same_game(slow, case.play(record="plays", checkpoints=7))
+
+
+def rule_of(delays: list[int]) -> Callable[[int, Array], int | None]:
+    """A rule that does not look at the play."""
+    return lambda t, x: delays[t] if delays[t] < len(delays) else None
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize(
+    "case", [*MANY[1::4], *FEW[-1:]] if INTERPRETED else FEW[:3], ids=lambda case: case.name
+)
+def test_a_users_rule_gives_the_same_game(case: Case) -> None:
+    game = bl.Game(case.game().losses, bl.delays.ByRule(rule_of(delays_of()), ROUNDS))
+    slow = bl.play(case.composition.spec(), game, SEED, record="plays", checkpoints=7)
+    fast = case.play(record="plays", checkpoints=7)
+    assert_same_game(slow, fast)
+    assert slow.bound is None
+    if fast.vectors is not None:
+        np.testing.assert_allclose(np.asarray(slow.vectors), fast.vectors)
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
+@pytest.mark.parametrize("name", ["coefficients", "linear coefficients", "many values", "copies"])
+def test_a_users_rule_gives_the_same_game_to_rivals(name: str) -> None:
+    rival = RIVALS[name]
+    game = rival.game()
+    rule = bl.delays.ByRule(rule_of(list(rival.delays)), ROUNDS)
+    slow = bl.play(rival.spec, bl.Game(game.losses, rule), SEED, record="plays")
+    assert_same_game(slow, bl.play(rival.spec, game, SEED, record="plays"))
+
+
+@pytest.mark.kernels
+@pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
+def test_an_adversary_looks_at_the_first_of_two_points() -> None:
+    spec = bl.TwoPoint(bl.PFTRL(bl.Ball(3, 1.5), bl.rates.DelayAdaptive(2.0)))
+    losses = bl.losses.Linear(bl.losses.Adaptive(3))
+    timeline = bl.Timeline.from_delays(delays_of())
+    fast = bl.play(spec, bl.Game(losses, timeline), SEED, record="plays")
+    rule = bl.delays.ByRule(rule_of(delays_of()), ROUNDS)
+    slow = bl.play(spec, bl.Game(losses, rule), SEED, record="plays")
+    assert_same_game(slow, fast)
+    assert fast.plays is not None
+    a = fast.plays[:, 0] / np.linalg.norm(fast.plays[:, 0], axis=1, keepdims=True)
+    assert fast.loss == close((a[:, None] * fast.plays).sum(axis=2).mean(axis=1))
+
+
+class Reusing:
+    """A user's losses that write every gradient to the same array."""
+
+    def __init__(self, losses: Loss) -> None:
+        self.losses = losses
+        self.gradients = np.zeros(losses.dim)
+        self.asked = 0
+
+    def value(self, t: int, x: Array) -> float:
+        """Give the value, and leave the caller's point in disorder."""
+        value = self.losses.value(t, x)
+        x[:] = np.nan
+        return value
+
+    def gradient(self, t: int, x: Array) -> Array:
+        """Give the array."""
+        self.asked += 1
+        self.gradients[:] = self.losses.gradient(t, x)
+        x[:] = np.nan
+        return self.gradients
+
+
+def test_users_functions_may_use_their_arrays_again() -> None:
+    case = FEW[0]
+    game = case.game()
+    theirs = Reusing(game.losses)
+    own = bl.Game(bl.losses.Custom(case.dim, theirs.value, theirs.gradient), game.timeline)
+    slow = bl.play(case.composition.spec(), own, SEED, record="plays", checkpoints=7)
+    assert_same_game(slow, case.play(record="plays", checkpoints=7))
+
+
+def test_gradients_are_not_asked_for_in_vain() -> None:
+    case = next(case for case in FEW if case.composition.answer == "value")
+    game = case.game()
+    theirs = Reusing(game.losses)
+    own = bl.Game(bl.losses.Custom(case.dim, theirs.value, theirs.gradient), game.timeline)
+    run = bl.play(case.composition.spec(), own, SEED, record="totals")
+    assert theirs.asked == 0
+    assert run.loss == case.play(record="plays").loss
+
+
+def test_a_game_on_a_users_set() -> None:
+    composition = THEIRS[0]
+    case = options_of(composition)[0]
+    run = case.play()
+    assert isinstance(run.domain, bl.ConvexSet)
+    with pytest.raises(bl.SpecError, match="regret_against"):
+        _ = run.best
+    with pytest.raises(bl.SpecError, match="regret_against"):
+        _ = run.regret
+    u = np.array(run.domain.center)
+    slow = case.slowly()
+    assert run.regret_against(u) == pytest.approx(slow.loss() - slow.loss_of(u))
+    assert run.regret_curve_against(u)[-1] == pytest.approx(run.regret_against(u))
+    stale, prompt = slow.stale_terms(), slow.prompt_terms()
+    assert run.drift == close([*stale, *(-term for term in prompt)])
+    row = json.loads(json.dumps(run.to_dict()))
+    assert row["loss"] == run.loss
+    assert row["regret"] is row["best_loss"] is row["linear_regret"] is None
+    assert row["drift"] == run.drift
+    assert "best fixed action unknown" in str(run)
+
+
+@dataclass
+class Bowl:
+    """|x - goal|^2 / 2 as a data class, which has no hash."""
+
+    goal: float
+
+    def __call__(self, t: int, x: Array) -> float:
+        """Return the value."""
+        return 0.5 * float((x - self.goal) @ (x - self.goal))
+
+
+def test_the_best_action_of_a_users_losses() -> None:
+    losses = bl.losses.Custom(3, Bowl(0.25), lambda t, x: x - 0.25, 2.0, 1.0)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(losses)
+    timeline = bl.delays.constant(20, 1)
+    run = bl.play(SETTINGS["linear"].play(timeline).spec, bl.Game(losses, timeline))
+    np.testing.assert_allclose(run.best.x, 0.25, atol=1e-4)
+    assert run.best.loss == pytest.approx(0.0, abs=1e-6)
+    assert run.regret == pytest.approx(run.loss, abs=1e-6)
+
+
+# --- Delays that depend on the plays -------------------------------------------------------------
+
+
+@pytest.mark.kernels
+def test_delays_by_play() -> None:
+    run = wandering(record="plays")
+    assert run.plays is not None
+    reach = float(np.linalg.norm(LEAN))
+    share = (run.plays @ np.array(LEAN) + reach) / (2.0 * reach)
+    wanted = np.minimum(40, 2 + np.floor(39 * share)).astype(int)
+    came = run.timeline.observed
+    np.testing.assert_array_equal(run.timeline.delay[came], wanted[came])
+    np.testing.assert_array_equal(came, np.arange(400) + wanted < 400)
+    order = np.argsort(share[came])
+    assert (np.diff(run.timeline.delay[came][order]) >= 0).all()
+    assert len(set(wanted)) > 5
+    assert run.delays_depend_on_plays
+    assert run.bound is None
+    assert run.to_dict()["bound"] is None
+    assert "no theorem: the delays depend on the plays" in str(run)
+
+
+@pytest.mark.kernels
+def test_the_timeline_that_came_about_replays_the_game() -> None:
+    run = wandering(record="plays")
+    game = bl.Game(run.game.losses, run.timeline)
+    again = bl.play(run.spec, game, run.seed, record="plays")
+    assert digest(again) == digest(run)
+    assert again.bound is not None
+    assert not again.delays_depend_on_plays
+
+
+def test_a_rule_can_do_what_by_play_does() -> None:
+    run = wandering(120, record="plays")
+    reach = float(np.linalg.norm(LEAN))
+
+    def rule(t: int, x: Array) -> int:
+        share = (float(x @ np.array(LEAN)) + reach) / (2.0 * reach)
+        return min(40, 2 + math.floor(39 * share))
+
+    game = bl.Game(run.game.losses, bl.delays.ByRule(rule, 120))
+    assert_same_game(bl.play(run.spec, game, record="plays"), run)
+
+
+@pytest.mark.kernels
+def test_many_tickets_open_by_play(tables: list[Any]) -> None:
+    run = wandering(1000, 900, record="plays")
+    assert run.report.max_backlog > 64
+    assert int(tables[0].n[at.CAPACITY]) > 64
+    again = bl.play(run.spec, bl.Game(run.game.losses, run.timeline), record="plays")
+    assert digest(again) == digest(run)
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        bl.Ball(3, 0.5, (1.0, -2.0, 3.0)),
+        bl.Box([1.0, -2.0, 0.0], [2.0, 7.0, 0.5]),
+        bl.Simplex(3, floor=0.1),
+        bl.L1Ball(3, 2.0),
+    ],
+    ids=lambda domain: domain.kind,
+)
+def test_delays_by_play_spread_over_the_whole_set(domain: Any) -> None:
+    *direction, low, high, least, width = one._lean(bl.delays.ByPlay(LEAN, 1, 9, 100), domain)
+    assert (tuple(direction), low, high) == (LEAN, 1.0, 9.0)
+    rng = np.random.default_rng(1)
+    far = [domain.project(100.0 * rng.standard_normal(3)) for _ in range(2000)]
+    seen = np.array(far) @ np.array(LEAN)
+    assert least == pytest.approx(seen.min(), abs=0.02 * width)
+    assert least + width == pytest.approx(seen.max(), abs=0.02 * width)
+    assert seen.min() >= least - 1e-12
+    assert seen.max() <= least + width + 1e-12
+
+
+# --- Errors --------------------------------------------------------------------------------------
+
+PLAIN = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)))
+SMALL = bl.Game(bl.losses.Linear(bl.losses.Random(2)), bl.delays.constant(10, 1))
+ADVERSE = bl.Game(bl.losses.Linear(bl.losses.Adaptive(2)), SMALL.timeline)
+BY_PLAY = bl.delays.ByPlay((1.0, 0.0), 0, 5, 10)
+
+
+def of_two(value: Any = 0.0, gradient: Any = (0.0, 0.0)) -> bl.Game:
+    """A game of a user's losses that always give the same."""
+    losses = bl.losses.Custom(2, lambda t, x: value, lambda t, x: gradient)
+    return bl.Game(losses, bl.delays.constant(10, 1))
+
+
+def by_rule(delay: Any) -> bl.Game:
+    """A game with a rule that always gives the same."""
+    return bl.Game(SMALL.losses, bl.delays.ByRule(lambda t, x: delay, 10))
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: wrong.play(PLAIN, SMALL.timeline), "play: game must be a Game, got Timeline"),
+    (lambda: wrong.play(PLAIN.base, SMALL), "Learner: needs FirstOrder"),
+    (
+        lambda: bl.play(SETTINGS["linear"].play(bl.delays.constant(3, 0)).spec, SMALL),
+        "play: FirstOrder plays 3 coordinates, the losses have 2",
+    ),
+    (
+        lambda: wrong.play(PLAIN, SMALL, record="all"),
+        "play: record is one of 'totals', 'detail', 'plays', got 'all'",
+    ),
+    (lambda: wrong.play(PLAIN, SMALL, 1.5), "play: seed must be a whole number, got 1.5"),
+    (lambda: wrong.play(PLAIN, SMALL, -1), "play: seed must be from 0 to"),
+    (lambda: wrong.play(PLAIN, SMALL, 2**64), "play: seed must be from 0 to"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=1.5), "play: checkpoints are a whole number"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=True), "play: checkpoints are a whole number"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints="5"), "play: checkpoints are a whole number"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=[[1, 2]]), "play: checkpoints are a whole number"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=-1), "play: checkpoints must not be negative"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=[0, 1]), "checkpoints lie from 1 to .*, 10"),
+    (lambda: bl.play(PLAIN, SMALL, checkpoints=[5, 11]), "checkpoints lie from 1 to .*, 10"),
+    (
+        lambda: bl.play(bl.FullInformation(PLAIN.base), ADVERSE),
+        "play: FullInformation is shown whole losses, which .*Adaptive.* has not",
+    ),
+    (
+        lambda: bl.play(RIVALS["coefficients"].spec, RIVALS["copies"].game()),
+        "play: rivals.FTDRL is told the coefficients .* got losses.Absolute",
+    ),
+    (
+        lambda: bl.play(QuanrudKhashabi(bl.Ball(2), 1.0), SMALL),
+        r"rivals.QuanrudKhashabi: must be told rounds \(T.*\) and total_delay",
+    ),
+    (
+        lambda: bl.play(PLAIN, bl.Game(custom(SMALL.losses), BY_PLAY)),
+        "play: delays.ByPlay runs with built-in losses and learners",
+    ),
+    (lambda: wrong.Game(SMALL.timeline, SMALL.timeline), "Game: losses must come from"),
+    (lambda: wrong.Game(SMALL.losses, [1, 2]), "Game: timeline must be a Timeline, delays.ByPlay"),
+    (
+        lambda: bl.Game(bl.losses.Linear(np.ones((9, 2))), SMALL.timeline),
+        "Game: 10 rounds, but losses for 9 only",
+    ),
+    (
+        lambda: bl.Game(bl.losses.Linear(bl.losses.Random(3)), BY_PLAY),
+        "Game: losses have 3 coordinates, the direction of ByPlay 2",
+    ),
+    (lambda: of_two().problem(bl.Ball(2)), "losses.Custom did not say its lipschitz"),
+    (lambda: bl.play(PLAIN, SMALL).regret_against([1.0]), "a comparator has 2 numbers"),
+    (lambda: bl.play(PLAIN, SMALL).regret_curve_against(0.0), r"2 numbers, got shape \(\)"),
+    (
+        lambda: bl.play(PLAIN, of_two(math.nan)),
+        r"losses.Custom: value\(0, x\) must be finite, got nan",
+    ),
+    (lambda: bl.play(PLAIN, of_two("a")), r"losses.Custom: value\(0, x\) must be a number"),
+    (
+        lambda: bl.play(PLAIN, of_two(gradient=[1.0])),
+        r"losses.Custom: gradient\(0, x\) must return a vector of 2 numbers, got shape \(1,\)",
+    ),
+    (
+        lambda: bl.play(PLAIN, of_two(gradient=[1.0, math.inf])),
+        r"losses.Custom: gradient\(0, x\) must return finite numbers",
+    ),
+    *(
+        (
+            functools.partial(lambda delay: bl.play(PLAIN, by_rule(delay)), delay),
+            f"ByRule: the delay of round 0 must be a whole number .* got {delay!r}",
+        )
+        for delay in (-1, 1.5, True, "3")
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_refusals(make: Callable[[], object], message: str) -> None:
+    with pytest.raises((bl.SpecError, bl.TimelineError), match=message):
+        make()
+
+
+def test_answers_too_large_to_compute_with_are_refused() -> None:
+    losses = bl.losses.Quadratic(bl.losses.Random(2, 1e60), 1e60)
+    game = bl.Game(losses, bl.delays.constant(10, 1))
+    spec = COMPOSITIONS["full-pftrl-box-tight-skip-2"].spec()
+    with pytest.raises(bl.BadFeedback, match=r"play: Skip refused .* ticket 0: .*1e100"):
+        bl.play(spec, game)
+
+
+# --- Small things --------------------------------------------------------------------------------
+
+
+def test_a_run_in_words_and_as_a_row() -> None:
+    run = steady()
+    assert run.bound is not None
+    text = str(run)
+    assert f"Corollary 5.3 allows {run.bound.total:,.6g}" in text
+    assert "without delay" in text
+    row = json.loads(json.dumps(run.to_dict()))
+    assert row["learner"] == repr(run.spec)
+    assert (row["game"], row["seed"], row["rounds"]) == ("steady", 0, 1000)
+    assert row["regret"] == run.regret
+    assert row["bound"] == run.bound.total
+    assert row["undelayed_regret"] + row["drift"] == pytest.approx(row["linear_regret"], abs=1.0)
+    short = steady(20)
+    assert "which is vacuous" in str(short)
+    patient = SETTINGS["whole losses, skipping"].play(bl.delays.constant(20, 1))
+    assert "Corollary 6.2 over Corollary 5.3 with the tight rate" in str(patient)
+    assert run != steady()
+    assert run == run
+
+
+def test_a_run_can_be_kept() -> None:
+    run = steady(record="plays")
+    again = pickle.loads(pickle.dumps(run))
+    assert digest(again) == digest(run)
+    assert again.regret == run.regret
+    assert again.spec == run.spec
+
+
+def test_warming_leaves_nothing_to_compile() -> None:
+    run = wandering()
+    for game in (run.game, bl.Game(run.game.losses, bl.delays.constant(10, 1))):
+        one.warm(run.spec, game)
+        before = [found.cache_info().misses for found in (game_entries.play, game_entries.wander)]
+        bl.play(run.spec, game)
+        after = [found.cache_info().misses for found in (game_entries.play, game_entries.wander)]
+        assert after == before
+    one.warm(run.spec, bl.Game(custom(run.game.losses), bl.delays.constant(10, 1)))
+
+
+def test_bounds_belong_to_the_very_learner() -> None:
+    game = SMALL
+    problem = game.problem(bl.Ball(2))
+    for words in (
+        {"feedback": "gradient"},
+        {"feedback": "gradient", "base": "omd"},
+        {"feedback": "gradient", "rate": "tight", "skip": True},
+        {"feedback": "function", "rate": "gradient"},
+        {"feedback": "value"},
+        {"feedback": "two-values", "skip": True},
+    ):
+        found = bound_of(problem.learner(**cast(Any, words)), cast(Any, game.timeline))
+        assert found == problem.bound(cast(Any, game.timeline), **cast(Any, words))
+    ball = bl.Ball(2)
+    simplex = bl.Simplex(2, floor=0.1)
+    for spec in (
+        bl.FirstOrder(bl.PFTRL(ball, bl.rates.Constant(0.1, 1.0))),
+        bl.FirstOrder(bl.PFTRL(ball, bl.rates.GradientAdaptive())),
+        bl.FirstOrder(bl.OMD(simplex, bl.rates.DelayAdaptive(1.0), "entropy")),
+        bl.FirstOrder(bl.PFTRL(ball, bl.rates.StronglyConvex(5.0, 1.0))),
+        bl.Skip(bl.FirstOrder(bl.PFTRL(ball, bl.rates.StronglyConvex(0.5, 1.0)))),
+        bl.TwoPoint(bl.OMD(ball, bl.rates.DelayAdaptive(1.0))),
+        bl.OnePoint(bl.PFTRL(ball, bl.rates.DelayAdaptive(1.0)), 1.0, bl.smoothing.InverseRoot()),
+        COMPOSITIONS["first-adagrad-3"].spec(),
+    ):
+        assert bound_of(spec, cast(Any, game.timeline)) is None
+    curved = bl.Game(bl.losses.Quadratic(bl.losses.Random(2), 0.5), SMALL.timeline)
+    for word in ("pftrl", "omd"):
+        sharp = curved.problem(ball).learner(base=cast(Any, word))
+        found = bound_of(sharp, cast(Any, SMALL.timeline))
+        assert found is not None
+        assert found.name == "Corollary 5.4"
+    told = QuanrudKhashabi(ball, 1.0).told(cast(Any, SMALL.timeline))
+    assert bound_of(told, cast(Any, SMALL.timeline)) == told.bound(cast(Any, SMALL.timeline))
+
+
+def test_seeds_change_what_is_random() -> None:
+    case = next(case for case in FEW if case.composition.answer == "value")
+    spec, game = case.composition.spec(), case.game()
+    runs = [bl.play(spec, game, seed, record="plays") for seed in (1, 1, 2, 2**64 - 1)]
+    assert digest(runs[0]) == digest(runs[1])
+    assert len({digest(run) for run in runs}) == 3
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: digest(make()) for name, make in DIGESTED.items()}))

@@ -1,0 +1,394 @@
+"""Many games at once: the same results whoever plays them, and failures that stay alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.game import many
+from belated.game.many import Cell, Runs, SpecOrMaker
+from belated.game.run import Run
+from belated.program import Playable
+from belated.rivals.quanrud_khashabi import QuanrudKhashabi
+from conftest import TESTS, Python
+from naive_game import Array
+
+# Without types, as some of what follows is wrong on purpose.
+wrong: Any = bl
+
+LOSSES = bl.losses.Linear(bl.losses.Random(3, seed=2))
+SHORT = bl.Game(LOSSES, bl.delays.geometric(300, 8.0, seed=1), name="short")
+LONG = bl.Game(LOSSES, bl.delays.pareto(500, 1.5, 5.0, seed=1), name="long")
+BY_PLAY = bl.Game(LOSSES, bl.delays.ByPlay((1.0, 0.0, 0.0), 0, 30, 200))
+STEADY = bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0)))
+UNTOLD = QuanrudKhashabi(bl.Ball(3), 1.0)
+
+
+def told(game: bl.Game) -> QuanrudKhashabi:
+    """A method that must know the delays in advance."""
+    assert isinstance(game.timeline, bl.Timeline)
+    return UNTOLD.told(game.timeline)
+
+
+def flat(t: int, x: Array) -> float:
+    """A loss that is 0 everywhere."""
+    return 0.0
+
+
+def no_slope(t: int, x: Array) -> Array:
+    """Its gradient."""
+    return np.zeros(3)
+
+
+def fails(t: int, x: Array) -> float:
+    """A loss with a mistake in it."""
+    if t == 5:
+        raise ZeroDivisionError("the fifth round")
+    return 0.0
+
+
+def dies(t: int, x: Array) -> float:
+    """A loss that takes its process with it."""
+    if t == 5:
+        os._exit(3)
+    return 0.0
+
+
+TIMELINE = bl.delays.constant(20, 1)
+FLAT = bl.Game(bl.losses.Custom(3, flat, no_slope), TIMELINE, "flat")
+FAILING = bl.Game(bl.losses.Custom(3, fails, no_slope), TIMELINE, "failing")
+DYING = bl.Game(bl.losses.Custom(3, dies, no_slope), TIMELINE, "dying")
+
+
+def numbers(run: Run) -> tuple[Any, ...]:
+    """All that a run found out, but the time it took."""
+    arrays = [run.loss_curve, run.checkpoints, run.timeline.delay]
+    for sums in (run.linear, run.base):
+        arrays += [] if sums is None else [np.array(sums.played), sums.gradients]
+    optional = [part for part in (run.losses, run.plays, run.vectors) if part is not None]
+    return (
+        run.spec,
+        run.game,
+        run.seed,
+        run.loss,
+        run.report,
+        run.undelayed_loss,
+        *(array.tobytes() for array in arrays + optional),
+    )
+
+
+SPECS: list[SpecOrMaker] = [STEADY, told]
+GAMES = [SHORT, LONG]
+WORDS: dict[str, Any] = {"seeds": [3, 1], "record": "detail", "checkpoints": 4}
+ORDER = [Cell(spec, game, seed) for spec in (0, 1) for game in (0, 1) for seed in (3, 1)]
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[tuple[Any, ...]]:
+    """The same games, one by one."""
+    specs: list[Playable] = [STEADY, STEADY, told(SHORT), told(LONG)]
+    return [
+        numbers(bl.play(spec, game, seed, record="detail", checkpoints=4))
+        for spec, game in zip(specs, [SHORT, LONG] * 2, strict=True)
+        for seed in (3, 1)
+    ]
+
+
+# --- Results -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("engine", "workers"),
+    [("serial", None), ("threads", 2), ("threads", None), ("processes", 1), ("processes", 2)],
+)
+def test_results_do_not_depend_on_who_plays(
+    engine: Any, workers: int | None, expected: list[tuple[Any, ...]]
+) -> None:
+    runs = bl.play_many(SPECS, GAMES, engine=engine, workers=workers, **WORDS)
+    assert [numbers(run) for run in runs] == expected
+    assert runs.cells == tuple(ORDER)
+    assert not runs.failures
+    assert multiprocessing.active_children() == []
+
+
+def test_all_records_come_back_from_other_processes() -> None:
+    adverse = bl.Game(bl.losses.Linear(bl.losses.Adaptive(3)), TIMELINE)
+    games = [SHORT, FLAT, adverse]
+    runs = bl.play_many(STEADY, games, record="plays", workers=2)
+    alone = [bl.play(STEADY, game, record="plays") for game in games]
+    assert [numbers(run) for run in runs] == [numbers(run) for run in alone]
+    assert runs[2].vectors is not None
+    assert runs[2].regret == alone[2].regret
+
+
+def test_delays_that_depend_on_the_plays_come_back() -> None:
+    run = bl.play(STEADY, BY_PLAY)
+    for engine in ("serial", "processes"):
+        (other,) = bl.play_many(STEADY, BY_PLAY, engine=engine, record="detail")
+        assert numbers(other) == numbers(run)
+        assert other.bound is None
+
+
+def test_runs_are_a_sequence() -> None:
+    runs = bl.play_many(SPECS, GAMES, engine="serial", **WORDS)
+    assert len(runs) == 8
+    assert runs[0] is next(iter(runs))
+    assert runs[-2:] == tuple(runs)[6:]
+    assert runs.of(spec=1) == runs[4:]
+    assert runs.of(game=0) == runs[:2] + runs[4:6]
+    assert runs.of(1, 1) == runs[6:]
+    assert repr(runs) == "<Runs: 8 finished, 0 failed>"
+    rows = json.loads(json.dumps(runs.to_dicts()))
+    assert [(row["game"], row["seed"]) for row in rows] == 2 * [
+        ("short", 3),
+        ("short", 1),
+        ("long", 3),
+        ("long", 1),
+    ]
+    assert rows[5]["regret"] == runs[5].regret
+    assert rows[5]["learner"] == repr(runs[5].spec)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "wanted"),
+    [(3, [0, 1, 2]), (range(2), [0, 1]), ([7, 7], [7, 7]), (np.array([4, 2]), [4, 2]), ([], [])],
+)
+def test_seeds(seeds: Any, wanted: list[int]) -> None:
+    for engine in ("serial", "processes"):
+        runs = bl.play_many(STEADY, FLAT, seeds, engine=engine)
+        assert [run.seed for run in runs] == wanted
+
+
+def test_one_and_many() -> None:
+    assert len(bl.play_many(STEADY, SHORT, engine="serial", record="detail")) == 1
+    assert len(bl.play_many([], SHORT, engine="processes")) == 0
+    assert len(bl.play_many(iter([STEADY]), (game for game in [FLAT]), engine="threads")) == 1
+
+
+# --- Failures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
+def test_a_cell_that_fails_leaves_the_others_alone(engine: Any) -> None:
+    specs: list[SpecOrMaker] = [STEADY, UNTOLD, told]
+    runs = bl.play_many(specs, [FLAT, FAILING], engine=engine, workers=2)
+    assert runs.cells == (Cell(0, 0, 0), Cell(2, 0, 0))
+    assert [failure.cell for failure in runs.failures] == [
+        Cell(0, 1, 0),
+        Cell(1, 0, 0),
+        Cell(1, 1, 0),
+        Cell(2, 1, 0),
+    ]
+    mistake, missing = runs.failures[:2]
+    assert mistake.error == "ZeroDivisionError: the fifth round"
+    assert "in fails" in mistake.details
+    assert (mistake.spec, mistake.game) == (STEADY, FAILING)
+    assert str(mistake) == f"{STEADY!r} in failing with seed 0: {mistake.error}"
+    assert missing.error.startswith("SpecError: rivals.QuanrudKhashabi: must be told rounds")
+    assert repr(runs).splitlines()[0] == "<Runs: 2 finished, 4 failed>"
+    assert str(mistake) in repr(runs)
+
+
+def cannot(game: bl.Game) -> bl.FirstOrder:
+    """A maker with a mistake in it."""
+    raise LookupError(game.name)
+
+
+def test_a_maker_that_fails_is_a_failure() -> None:
+    nameless = bl.Game(FLAT.losses, TIMELINE)
+    runs = wrong.play_many([cannot, lambda game: "no spec"], nameless, engine="serial")
+    assert [failure.error.partition(":")[0] for failure in runs.failures] == [
+        "LookupError",
+        "SpecError",
+    ]
+    assert "in game 0 with seed 0" in str(runs.failures[0])
+
+
+def leaves(t: int, x: Array) -> float:
+    """A loss that wants to end the program."""
+    sys.exit("enough")
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
+def test_a_loss_cannot_end_the_program(engine: Any) -> None:
+    game = bl.Game(bl.losses.Custom(3, leaves, no_slope), TIMELINE)
+    runs = bl.play_many(STEADY, [game, FLAT], engine=engine, workers=2)
+    assert [failure.error for failure in runs.failures] == ["SystemExit: enough"]
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_dies_is_reported_and_the_others_finish(workers: int) -> None:
+    runs = bl.play_many(STEADY, [FLAT, DYING, FLAT, FAILING], 5, workers=workers)
+    assert runs.cells == tuple(Cell(0, game, seed) for game in (0, 2) for seed in range(5))
+    died, failed = runs.failures[:5], runs.failures[5:]
+    assert [failure.cell for failure in died] == [Cell(0, 1, seed) for seed in range(5)]
+    assert {failure.error for failure in died} == {
+        "BrokenProcessPool: its worker process died (out of memory?)"
+    }
+    assert {failure.error for failure in failed} == {"ZeroDivisionError: the fifth round"}
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"engine": "ray"}, "play_many: engine is one of 'processes', 'threads', 'serial', got"),
+        ({"workers": 0}, "play_many: workers must be at least 1, got 0"),
+        ({"workers": 1.5}, "play_many: workers must be a whole number"),
+        ({"seeds": 0}, "play_many: seeds must be at least 1, got 0"),
+        ({"seeds": [1.5]}, "play_many: seeds must be a whole number, got 1.5"),
+        ({"seeds": [-1]}, "play_many: seeds must be at least 0, got -1"),
+        ({"specs": [STEADY, 3]}, "play_many: needs specs, or functions from game to spec, got 3"),
+        ({"games": [SHORT, STEADY]}, "play_many: games must be Game, got FirstOrder"),
+    ],
+)
+def test_refusals(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(bl.SpecError, match=message):
+        wrong.play_many(**{"specs": STEADY, "games": SHORT, **words})
+
+
+# --- Processes -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def another_thread() -> Any:
+    """A second thread, beside which a process must not be forked."""
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    yield thread
+    done.set()
+    thread.join()
+
+
+def test_workers_are_not_forked_beside_other_threads(another_thread: threading.Thread) -> None:
+    assert many._context().get_start_method() == "forkserver"
+    assert len(bl.play_many(STEADY, FLAT, 3, workers=2)) == 3
+    with pytest.raises(bl.SpecError, match="define functions at the top of a module"):
+        bl.play_many(lambda game: STEADY, FLAT)
+    assert len(bl.play_many(lambda game: STEADY, FLAT, engine="threads")) == 1
+
+
+FORKED = """
+import os, sys, threading
+import belated as bl
+from test_play_many import DYING, FLAT, STEADY
+
+assert threading.active_count() == 1
+learners = [lambda game: STEADY, STEADY]
+runs = bl.play_many(learners, [FLAT, DYING, FLAT], 2, workers=2, progress=True)
+assert len(runs) == 8, runs
+assert [failure.error[:17] for failure in runs.failures] == 4 * ["BrokenProcessPool"], runs
+assert threading.active_count() == 1
+print("done")
+"""
+
+
+def test_forked_workers_take_any_function(python: Python) -> None:
+    """Also with a progress bar, and after one of them died."""
+    assert python("-c", FORKED) == "done\n"
+
+
+INTERRUPTED = """
+import os, sys, time
+import belated as bl
+from test_play_many import STEADY, TIMELINE, no_slope
+
+def waits(t, x):
+    with open(os.path.join(sys.argv[1], str(os.getpid())), "w"):
+        time.sleep(60.0)
+    return 0.0
+
+game = bl.Game(bl.losses.Custom(3, waits, no_slope), TIMELINE)
+try:
+    bl.play_many(STEADY, game, 4, workers=2)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition: Any, seconds: float = 120.0) -> bool:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(condition())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_an_interruption_leaves_no_process_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=TESTS, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert eventually(lambda: len(list(tmp_path.iterdir())) == 2)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=30.0)
+            workers = [int(file.name) for file in tmp_path.iterdir()]
+            left = not eventually(lambda: not any(map(is_alive, workers)), 5.0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it has a session of its own
+    assert output == "interrupted\n"
+    assert not left
+
+
+# --- Progress ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
+def test_progress_is_shown_on_the_error_stream(
+    engine: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = bl.play_many(STEADY, FLAT, 4, engine=engine, progress=True)
+    assert len(runs) == 4
+    shown = capsys.readouterr()
+    assert "playing" in shown.err
+    assert "4/4" in shown.err
+    assert shown.out == ""
+
+
+def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    for wanted in (None, False):
+        bl.play_many(STEADY, FLAT, engine="serial", progress=wanted)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(bl.MissingExtra, match=r"progress bar needs rich.*belated\[progress\]"):
+        bl.play_many(STEADY, FLAT, engine="serial", progress=True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert len(bl.play_many(STEADY, FLAT, engine="serial")) == 1
+
+
+def test_progress_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    runs: Runs = bl.play_many(STEADY, FLAT, 2, engine="serial")
+    assert len(runs) == 2
+    assert "2/2" in capsys.readouterr().err

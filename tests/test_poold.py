@@ -1,0 +1,89 @@
+"""DORM, DORM+, AdaHedgeD and DUB against ``poold``, the code of the authors, number for number."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import belated as bl
+from belated import delays
+from belated.rivals.ada_hedge_d import AdaHedgeD
+from belated.rivals.dorm import DORM
+from belated.rivals.dorm_plus import DORMPlus
+from belated.rivals.dub import DUB
+from poold_peer import PooldName, poold_plays
+
+pytest.importorskip("poold")
+
+Array = npt.NDArray[np.float64]
+Losses = Literal["normal", "unit", "switching"]
+
+ROUNDS = 120
+EXACT = 1e-10
+
+METHODS: dict[PooldName, type[DORM | DORMPlus | AdaHedgeD | DUB]] = {
+    "dorm": DORM,
+    "dormplus": DORMPlus,
+    "adahedged": AdaHedgeD,
+    "dub": DUB,
+}
+
+
+def losses(kind: Losses, arms: int, seed: int) -> Array:
+    """Loss vectors: normal, in [0, 1], or a best expert that changes halfway."""
+    rng = np.random.default_rng(seed)
+    if kind == "normal":
+        return rng.standard_normal((ROUNDS, arms))
+    rows = rng.random((ROUNDS, arms))
+    if kind == "switching":
+        rows[: ROUNDS // 2, 0] *= 0.3
+        rows[ROUNDS // 2 :, 1] *= 0.3
+    return rows
+
+
+def in_order(seed: int) -> list[int]:
+    """Random delays under which answers come in ticket order, several or none in a round."""
+    now = np.arange(ROUNDS)
+    due = np.maximum.accumulate(now + np.random.default_rng(seed).integers(0, 9, ROUNDS))
+    return [int(delay) for delay in due - now]
+
+
+def assert_same_plays(
+    spec: DORM | DORMPlus | AdaHedgeD | DUB, timeline: bl.Timeline, rows: Array, theirs: Array
+) -> None:
+    """A learner of ``spec`` plays what poold plays."""
+    plays = bl.Learner(spec).run(timeline, rows)
+    np.testing.assert_allclose(plays, theirs, rtol=0.0, atol=EXACT)
+
+
+@pytest.mark.parametrize("kind", ["normal", "unit", "switching"])
+@pytest.mark.parametrize("arms", [2, 7])
+@pytest.mark.parametrize("delay", [0, 1, 4, 15])
+@pytest.mark.parametrize("name", METHODS)
+def test_plays_are_those_of_the_authors(
+    name: PooldName, delay: int, arms: int, kind: Losses
+) -> None:
+    rows = losses(kind, arms, seed=arms + delay)
+    theirs = poold_plays(name, rows, delay)
+    assert_same_plays(METHODS[name](arms), delays.constant(ROUNDS, delay), rows, theirs)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 4, 15])
+@pytest.mark.parametrize("name", ["dorm", "dormplus"])
+def test_hinted_plays_are_those_of_the_authors(name: PooldName, delay: int) -> None:
+    rows = losses("switching", 5, seed=delay)
+    theirs = poold_plays(name, rows, delay, hint="recent")
+    spec = DORM(5, hint="recent") if name == "dorm" else DORMPlus(5, hint="recent")
+    assert_same_plays(spec, delays.constant(ROUNDS, delay), rows, theirs)
+
+
+@pytest.mark.parametrize("name", ["dormplus", "adahedged", "dub"])
+@pytest.mark.parametrize("seed", range(3))
+def test_changing_delays(name: PooldName, seed: int) -> None:
+    """DORM is left out: poold forgets the regrets in a round without arrivals."""
+    rows, wait = losses("unit", 4, seed), in_order(seed)
+    theirs = poold_plays(name, rows, wait)
+    assert_same_plays(METHODS[name](4), bl.Timeline.from_delays(wait), rows, theirs)

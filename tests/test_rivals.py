@@ -1,0 +1,481 @@
+"""Laws that every published method obeys; ``rival_laws`` has the cases and the lives."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+import random
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import delays
+from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.rivals import Rival
+from belated.rivals.base import FACTS
+from belated.rivals.table import methods
+from conftest import Python
+from rival_case import RivalCase
+from rival_games import adversaries, arena_of, regret, timelines
+from rival_laws import (
+    CASES,
+    CHOSEN,
+    IS_INTERPRETED,
+    ROUNDS,
+    SEED,
+    Array,
+    Event,
+    Findings,
+    Kind,
+    answers,
+    chart_of,
+    codes,
+    digest,
+    distance,
+    follow,
+    from_slow,
+    learner,
+    life,
+    rival,
+    width_of,
+)
+
+every = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+chosen = pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
+told = pytest.mark.parametrize(
+    "case", [case for case in CASES if rival(case).facts()], ids=lambda case: case.name
+)
+exploring = ("value", "pair", "arm")
+
+
+def with_life(case: RivalCase, length: int | None = None) -> bl.Learner:
+    """Return a learner that has lived through some events."""
+    fast = learner(case)
+    follow(fast, life(case)[:length], answers(case).fast)
+    return fast
+
+
+# --- The cases -----------------------------------------------------------------------------------
+
+
+def test_every_method_has_a_case() -> None:
+    assert {type(case.spec) for case in CASES} == set(methods())
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_every_method_is_exported() -> None:
+    exported = {name for name in bl.rivals.__all__ if name != "Rival"}
+    assert exported == {method.__name__ for method in methods()}
+    for method in methods():
+        assert getattr(bl.rivals, method.__name__) is method
+        assert method.kind == f"rivals.{method.__name__}"
+
+
+# --- One method, many ways to run it -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found(python: Python) -> dict[str, Findings]:
+    """What there is to find out about every case from the source, without a compiler."""
+    printed = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
+    return {name: Findings(*values) for name, values in printed.items()}
+
+
+@every
+def test_agrees_with_the_slow_version(case: RivalCase, found: dict[str, Findings]) -> None:
+    assert found[case.name].from_slow <= 1.0
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("case", CASES if IS_INTERPRETED else CHOSEN, ids=lambda case: case.name)
+def test_agrees_with_the_slow_version_in_this_process(case: RivalCase) -> None:
+    assert from_slow(case, seed=3) <= 1.0
+
+
+@every
+def test_without_delay_it_is_its_ancestor(case: RivalCase, found: dict[str, Findings]) -> None:
+    assert found[case.name].from_ancestor <= 1.0
+
+
+@every
+def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, found: dict[str, Findings]) -> None:
+    assert digest(case) == found[case.name].digest
+
+
+@chosen
+def test_batch_is_live_bit_for_bit(case: RivalCase) -> None:
+    events, given = life(case, cancel=False), answers(case)
+    live, batch = learner(case), learner(case)
+    plays = follow(live, events, given.fast).plays
+    if case.answer == "function":
+        with pytest.raises(BadFeedback, match="gradient function"):
+            batch.run(codes(events), given.rows)
+        return
+    assert batch.run(codes(events), given.rows).tobytes() == np.array(plays).tobytes()
+    assert batch.snapshot() == live.snapshot()
+    assert batch.report() == live.report()
+    again = [event for event in codes(events).tolist() if event < 0][:1]
+    with pytest.raises(AlreadyObserved, match="run: event 0"):
+        batch.run(again, given.rows)
+    assert batch.snapshot() == live.snapshot()
+
+
+@chosen
+def test_the_report_counts(case: RivalCase) -> None:
+    events = life(case)
+    report, closed = with_life(case).report(), [kind for kind, _ in events if kind != "predict"]
+    assert report.rounds == ROUNDS
+    assert report.observed + report.late == closed.count("observe")
+    assert report.cancelled <= closed.count("cancel")
+    assert report.open + report.observed + report.skipped + report.cancelled == ROUNDS
+    assert report.certificate is None
+    assert "bound(timeline)" in report.certificate_note
+    assert report.to_json()
+
+
+# --- Snapshots -----------------------------------------------------------------------------------
+
+
+@chosen
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened(case: RivalCase) -> None:
+    events, given = life(case), answers(case)
+    whole = learner(case)
+    plays = follow(whole, events, given.fast).plays
+    for cut in range(0, len(events) + 1, 11):
+        first = learner(case)
+        before = follow(first, events[:cut], given.fast).plays
+        blob = first.snapshot()
+        second = bl.Learner.restore(blob)
+        assert second.snapshot() == blob
+        assert second.spec == case.spec
+        after = follow(second, events[cut:], given.fast).plays
+        assert np.array(before + after).tobytes() == np.array(plays).tobytes()
+        assert second.snapshot() == whole.snapshot()
+        assert second.report() == whole.report()
+        assert first.snapshot() == blob  # untouched by its copy
+
+
+@chosen
+def test_equal_learners_have_equal_bytes_whatever_their_past(case: RivalCase) -> None:
+    """One table grew in a long run, the other was restored after every few events."""
+    events, given = life(case, seed=1), answers(case)
+    one, other = learner(case), learner(case)
+    one._reserve(1024)
+    for start in range(0, len(events), 5):
+        follow(one, events[start : start + 5], given.fast)
+        follow(other, events[start : start + 5], given.fast)
+        assert one.snapshot() == other.snapshot()
+        other = bl.Learner.restore(other.snapshot())
+
+
+@chosen
+@pytest.mark.parametrize(
+    "duplicate", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy], ids=["pickle", "copy"]
+)
+def test_pickle_and_deepcopy(
+    case: RivalCase, duplicate: Callable[[bl.Learner], bl.Learner]
+) -> None:
+    first = with_life(case, 60)
+    before = first.snapshot()
+    twin = duplicate(first)
+    assert twin.snapshot() == before
+    follow(twin, life(case)[60:], answers(case).fast)
+    assert first.snapshot() == before
+    assert twin.snapshot() == with_life(case).snapshot()
+
+
+def test_a_snapshot_of_one_method_is_not_another() -> None:
+    first, other = CHOSEN[0], CHOSEN[-1]
+    assert first.spec != other.spec
+    with pytest.raises(SnapshotError, match="another spec"):
+        bl.Learner.restore(learner(first).snapshot(), other.spec)
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+def bad_answers(case: RivalCase) -> dict[str, Any]:
+    """Return answers that must be refused, by name."""
+    width = width_of(case)
+    fine = np.full(width, 0.1)
+    broken: dict[str, Any] = {
+        "none": None,
+        "too many": np.append(fine, 0.1),
+        "too deep": fine[None],
+        "empty": np.array([]),
+        "ragged": [[0.1], [0.1, 0.2]],
+        "words": ["0.1"] * width,
+    }
+    for name, value in (("nan", np.nan), ("inf", np.inf), ("1e200", 1e200)):
+        for i in {0, width - 1}:
+            broken[f"{name} at {i}"] = np.where(np.arange(width) == i, value, fine)
+    if width > 1:
+        broken["a number"] = 0.1
+        broken["too few"] = fine[1:]
+    if case.answer == "function":
+        return {name: _returns(value) for name, value in broken.items()} | {"no function": fine}
+    return broken
+
+
+def _returns(value: Any) -> Callable[[Array], Any]:
+    return lambda x: value
+
+
+def waiting(case: RivalCase) -> tuple[bl.Learner, int]:
+    """Return a learner in the middle of its life, and the ticket that it takes next."""
+    events = life(case, cancel=False)
+    place = next(i for i, event in enumerate(events) if i > 50 and event[0] == "observe")
+    return with_events(case, events[:place]), events[place][1]
+
+
+def with_events(case: RivalCase, events: list[Event]) -> bl.Learner:
+    """Return a learner that has lived through these events."""
+    fast = learner(case)
+    follow(fast, events, answers(case).fast)
+    return fast
+
+
+@chosen
+def test_a_refused_answer_changes_nothing(case: RivalCase) -> None:
+    fast, ticket = waiting(case)
+    before = fast.snapshot()
+    for name, answer in bad_answers(case).items():
+        with pytest.raises(BadFeedback, match="observe: "):
+            fast.observe(ticket, answer)
+        assert fast.snapshot() == before, name
+    assert fast.observe(ticket, answers(case).fast(ticket))
+
+
+@chosen
+def test_a_refused_ticket_changes_nothing(case: RivalCase) -> None:
+    fast, given = with_life(case), answers(case).fast(0)
+    closed = [ticket for kind, ticket in life(case) if kind != "predict"]
+    before = fast.snapshot()
+    for ticket in (ROUNDS, -1, 10**6, 2**63 - 1, 1.0, None, "1"):
+        with pytest.raises(UnknownTicket):
+            fast.observe(ticket, given)  # type: ignore[arg-type]
+        with pytest.raises(UnknownTicket):
+            fast.cancel(ticket)  # type: ignore[arg-type]
+    for ticket in closed:
+        with pytest.raises(AlreadyObserved, match="before"):
+            fast.observe(ticket, given)
+        with pytest.raises(AlreadyObserved, match="before"):
+            fast.cancel(ticket)
+    assert fast.snapshot() == before
+
+
+@chosen
+def test_strict_refuses_what_is_otherwise_counted(case: RivalCase) -> None:
+    size = getattr(case.spec, "magnitude" if case.answer == "value" else "lipschitz", 0.0)
+    if case.answer not in ("gradient", "function", "value") or not size:
+        pytest.skip("nothing was assumed of the size of answers")
+    large = np.zeros(width_of(case))
+    large[0] = 3.0 * size / (chart_of(rival(case).domain).scale[0] if large.size > 1 else 1.0)
+    answer = _returns(large) if case.answer == "function" else large
+    lax, strict = learner(case), learner(case, strict=True)
+    for fast in (lax, strict):
+        fast.predict()
+    before = strict.snapshot()
+    with pytest.raises(BadFeedback, match="exceeds the assumed bound"):
+        strict.observe(0, answer)
+    assert strict.snapshot() == before
+    assert lax.observe(0, answer)
+    assert (lax.report().excess, strict.report().excess) == (1, 0)
+
+
+@chosen
+@pytest.mark.parametrize("seed", [1, 2])
+def test_refuses_what_the_slow_version_refuses(case: RivalCase, seed: int) -> None:
+    """Answers of any age, in any order, lost ones among them: only what a method cannot take."""
+    given = answers(case)
+    draw = random.Random(seed)
+    fast, slow = learner(case), case.slow(SEED)
+    still_open: list[int] = []
+    for _ in range(2 * ROUNDS):
+        kind: Kind = draw.choices(get_args(Kind), weights=[10, 7, 3])[0]
+        if (kind == "predict" and fast.rounds == ROUNDS) or (kind != "predict" and not still_open):
+            continue
+        event = (kind, fast.rounds if kind == "predict" else draw.choice(still_open))
+        before = fast.snapshot()
+        try:
+            expected = follow(slow, [event], given.slow)
+        except ValueError:
+            with pytest.raises(BadFeedback):
+                follow(fast, [event], given.fast)
+            assert fast.snapshot() == before
+            continue
+        done = follow(fast, [event], given.fast)
+        assert done.used == expected.used
+        assert distance(case, done.plays, expected.plays) <= 1.0
+        if kind == "predict":
+            still_open.append(event[1])
+        else:
+            still_open.remove(event[1])
+
+
+# --- Plays ---------------------------------------------------------------------------------------
+
+
+@chosen
+def test_plays_stay_in_the_set(case: RivalCase) -> None:
+    domain = rival(case).domain
+    given = answers(case)
+    factor = 1.0 if case.answer in ("arm", "coefficients") else 20.0
+    wild = dataclasses.replace(given, rows=factor * given.rows)
+    size = float(np.abs(np.array(domain.center)).max()) + domain.diameter
+    for play in follow(learner(case), life(case), wild.fast).plays:
+        for x in np.atleast_2d(play):
+            assert float(np.abs(domain.project(x) - x).max()) <= 1e-12 * size  # type: ignore[attr-defined]
+
+
+@chosen
+def test_seeds(case: RivalCase) -> None:
+    ends = [
+        np.array(follow(learner(case, seed), life(case), answers(case).fast).plays).tobytes()
+        for seed in (SEED, SEED, SEED + 1, SEED + 2**32)
+    ]
+    assert ends[0] == ends[1]
+    assert len(set(ends)) == (3 if case.answer in exploring else 1)
+
+
+@chosen
+def test_answers_are_neither_kept_nor_changed(case: RivalCase) -> None:
+    if case.answer == "function":
+        pytest.skip("answers are functions")
+    given = answers(case)
+    messy, tidy = learner(case), learner(case)
+    for event in life(case):
+        if event[0] == "observe":
+            row = given.rows[event[1]].copy()
+            messy.observe(event[1], row)
+            assert row.tobytes() == given.rows[event[1]].tobytes()
+            row[:] = np.nan
+        else:
+            follow(messy, [event], given.fast)
+        follow(tidy, [event], given.fast)
+    assert messy.snapshot() == tidy.snapshot()
+
+
+# --- Specs ---------------------------------------------------------------------------------------
+
+
+@every
+def test_json_and_repr_bring_the_spec_back(case: RivalCase) -> None:
+    spec = case.spec
+    assert spec.kind.startswith("rivals.")
+    assert bl.from_json(spec.to_json()) == spec
+    assert type(spec).from_json(spec.to_json(indent=2)) == spec
+    names: dict[str, Any] = {}
+    exec("from belated import *\nfrom belated import rivals", names)
+    again = eval(repr(spec), names)
+    assert again == spec
+    assert hash(again) == hash(spec)
+    assert repr(again) == repr(spec)
+
+
+@every
+def test_words_for_the_table(case: RivalCase) -> None:
+    method = type(rival(case))
+    for name in ("title", "reference", "memory", "guarantee", "order"):
+        text = getattr(method, name)
+        assert text == text.strip(), name
+        assert text, name
+        assert "|" not in text, name
+        assert "\n" not in text, name
+    assert method.__doc__ is not None
+    assert method.reference[-4:].isdigit(), "ends with the year"
+
+
+def without(spec: Rival, *facts: str) -> Rival:
+    """Return the same method, not told these facts."""
+    changed: Rival = dataclasses.replace(spec, **dict.fromkeys(facts))  # type: ignore[type-var]
+    return changed
+
+
+def complaint(spec: Rival) -> str:
+    """Return why a method does not run, or nothing if it does."""
+    try:
+        bl.Learner(spec)
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
+@told
+def test_does_not_run_without_its_facts(case: RivalCase) -> None:
+    spec = rival(case)
+    complaints = {fact: complaint(without(spec, fact)) for fact in spec.facts()}
+    needed = [fact for fact, text in complaints.items() if text]  # some can do with either of two
+    assert needed
+    for fact in needed:
+        text = f"{fact} ({FACTS[fact]})"
+        assert complaints[fact].startswith(f"{spec.kind}: must be told {text} in advance")
+        assert text in complaint(without(spec, *spec.facts()))
+
+
+@told
+def test_told_fills_the_facts_in(case: RivalCase) -> None:
+    spec = rival(case)
+    timeline = delays.constant(50, 3)
+    knowing = without(spec, *spec.facts()).told(timeline)
+    known = {"rounds": 50, "total_delay": timeline.total_delay, "max_delay": 3, "delay": 3}
+    assert {name: getattr(knowing, name) for name in spec.facts()} == {
+        name: known[name] for name in spec.facts()
+    }
+    assert knowing.program().spec == knowing
+    assert spec.told(timeline) == knowing
+    with pytest.raises(SpecError, match="whole number"):
+        dataclasses.replace(spec, **{spec.facts()[0]: 1.5})  # type: ignore[type-var]
+
+
+# --- Memory --------------------------------------------------------------------------------------
+
+
+@every
+def test_memory_is_what_the_table_says(case: RivalCase) -> None:
+    """Where nothing is kept, an open ticket costs a few numbers, whatever the dimension."""
+    program = rival(case).program()
+    if rival(case).memory == "none":
+        assert program.keep <= 2
+        assert program.copy is None
+        assert program.own.size <= 4 * program.dim + 16
+
+
+# --- Guarantees ----------------------------------------------------------------------------------
+
+GAME = 300
+SEEDS = 6
+
+
+def guaranteed(case: RivalCase) -> dict[str, tuple[Rival, bl.Timeline, float]]:
+    """Return by pattern: the method told the facts, the delays, and its published bound."""
+    found = {}
+    for name, timeline in timelines(case, GAME).items():
+        spec = rival(case).told(timeline)
+        bound = spec.bound(timeline)
+        if bound is not None:
+            assert bound.total >= 0.0
+            assert bound.name.startswith(spec.title)
+            found[name] = spec, timeline, bound.total
+    return found
+
+
+@chosen
+def test_the_published_guarantee_holds(case: RivalCase) -> None:
+    """Against the best fixed play in hindsight; in expectation where the method draws."""
+    bounds = guaranteed(case)
+    if not bounds:
+        pytest.skip("no constants are known")
+    for pattern, (spec, timeline, total) in bounds.items():
+        for game in adversaries(arena_of(case), case):
+            lost = [
+                regret(spec, case, timeline, adversaries(arena_of(case), case)[game], seed)
+                for seed in range(SEEDS if case.answer in exploring else 1)
+            ]
+            spread = 3.0 * float(np.std(lost, ddof=1)) / len(lost) ** 0.5 if len(lost) > 1 else 0.0
+            assert float(np.mean(lost)) + spread <= total * (1.0 + 1e-9), (pattern, game)
