@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._version import __version__
 from belated.errors import BelatedError
+from belated.study.command import add_study_command
 
 if TYPE_CHECKING:
     from belated.reductions import Reduction, Skip
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_demo, _add_warm):
+    for add in (_add_demo, add_study_command, _add_warm):
         add(commands)
     return parser
 

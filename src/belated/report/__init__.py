@@ -1,0 +1,34 @@
+"""Pages of results: figures that can be explored, what they say, and the numbers behind them.
+
+A :class:`Page` holds sections, each with a question, a figure (:class:`Lines`, :class:`Bars` or
+:class:`Heat`), what it says, and a :class:`Table`. :func:`write_page` makes one HTML file of it,
+which works without a network, and :func:`save_images` writes its figures as PNG and SVG. All
+values are plain; drawing needs the ``report`` extra.
+
+>>> line = Series("OMD", x=(1, 10, 100), y=(0.5, 2.0, 7.5))
+>>> figure = Lines("Regret grows with time", "rounds", "regret", (line,), log_x=True)
+>>> section = Section("How fast does regret grow?", figure, says="Like the square root.")
+>>> page = Page("Regret", "A small study.", (section,), "belated study regret", {"seeds": "0"})
+>>> page.sections[0].figure.title
+'Regret grows with time'
+"""
+
+from __future__ import annotations
+
+from belated.report.contents import Page, Section, Table
+from belated.report.figures import Bars, Figure, Heat, Lines, Series
+from belated.report.images import save_images
+from belated.report.page import write_page
+
+__all__ = [
+    "Bars",
+    "Figure",
+    "Heat",
+    "Lines",
+    "Page",
+    "Section",
+    "Series",
+    "Table",
+    "save_images",
+    "write_page",
+]

@@ -1,0 +1,137 @@
+"""One look per name: the same colour, marker and dash in every figure of every page.
+
+The look of a name depends on nothing but the name. Names that are shown together are listed as
+:data:`FAMILIES`, and neighbours there differ in colour; any other name gets its look from a
+checksum, so two of those may share a colour. ``"NAME (detail)"`` and ``"NAME, detail"`` take the
+colour of NAME, with another marker and dash.
+
+The palette is that of Okabe and Ito (2008), which colour-blind readers can tell apart, without its
+yellow, which vanishes on white, and with the colour of the text for its black. There are fewer
+colours than methods, so markers and dashes differ too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from zlib import crc32
+
+INK, FAINT, RULE, GREY = "#1a1a1a", "#5c5c5c", "#d9d9d9", "#bdbdbd"
+"""Text, text that stands back, lines of a grid, and cells without a value."""
+PAPER = "#ffffff"
+
+DARK = {INK: "#e8e6e3", FAINT: "#a9adb2", RULE: "#3a4046", GREY: "#555b61", PAPER: "#15181b"}
+"""What takes the place of each of these on a dark page; all other colours are good for both."""
+
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY = "#CC79A7", "#56B4E9"
+PALETTE = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, INK)
+MARKERS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "x",
+    "star",
+    "pentagon",
+    "hexagon",
+)
+DASHES = ("solid", "dashdot", "dot")
+"""Plain dashes are kept for series that were not measured."""
+HATCHES = ("", "/", "\\", "x", "-", "|", "+", ".")
+
+OURS = "ours"
+FAMILIES = (
+    # methods that are told values
+    (
+        *(OURS, "Bistritz et al.", "Bistritz et al., doubling", "D-FTBL", "GOLD"),
+        *("Flaxman-Kalai-McMahan", "bound"),
+    ),
+    ("gradient", "one-point", "two-point", "DOGD-SC", "Agarwal-Dekel-Xiao", "Shamir"),
+    # methods that are told gradients
+    (
+        *(OURS, "Quanrud-Khashabi", "BOLD", "DOGD-SC", "Zinkevich", "Delayed dual averaging"),
+        *("Qiu-Esposito-Zhang", "Delayed OGD", "Quanrud-Khashabi, doubling", "AdaptiveRevision"),
+        *("AdaDelay", "DMD", "SDMD", "Hazan-Agarwal-Kale", "Langford-Smola-Zinkevich"),
+        *("Mild-OGD", "SOLID", "FTDRL", "AdaGrad", "ODFTRL", "DOOMD"),
+        *("Weinberger-Ordentlich", "Delay-adaptive SGD"),
+    ),
+    # methods on the simplex
+    (
+        *(OURS, "AdaHedgeD", "DORM", "DORM+", "DUB", "Zimmert-Seldin", "delayed Exp3"),
+        "skipping Exp3",
+    ),
+    # our own learners beside each other
+    ("P-FTRL", "OMD"),
+    ("paper", "tight", "gradient-adaptive"),
+    ("with Skip", "without Skip", "optimum"),
+    # parts of a whole, and counts
+    ("undelayed regret", "drift"),
+    ("learning", "delay", "unanswered"),
+    ("the least regret", "within 1.1 of it"),
+    ("regret",),
+    ("wins",),
+)
+"""Names that are shown together, in this order; those of one family all look different."""
+DETAILS = (
+    *("bound", "tight", "gradient-adaptive", "OMD", "skipping", "strongly convex"),
+    *("order of the bound", "two values", "k + 1 values"),
+)
+"""What is often said of a method in addition; each changes its look in another way."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the values of one name are drawn; markers and dashes are named as in plotly."""
+
+    colour: str
+    marker: str
+    dash: str
+    hatch: str
+
+
+def look(name: str) -> Look:
+    """Return the look of a name.
+
+    >>> look("ours").colour == look("ours (bound)").colour == look("Ours").colour
+    True
+    >>> look("ours").marker == look("ours (bound)").marker
+    False
+    """
+    method, detail = (name, "") if _key(name) in _SLOTS else _parts(name)
+    slot = _place(method, _SLOTS, len(PALETTE) * len(MARKERS))
+    colour, ring = slot % len(PALETTE), slot // len(PALETTE)
+    dash = DASHES[ring % len(DASHES)]
+    if detail:
+        ring = (ring + 1 + _place(detail, _TURNS, len(MARKERS) - 1)) % len(MARKERS)
+        # Never solid, and never that of a method that is listed with this colour and marker.
+        dash = "dot" if DASHES[ring % len(DASHES)] == "dashdot" else "dashdot"
+    return Look(
+        colour=PALETTE[colour],
+        marker=MARKERS[(colour + ring) % len(MARKERS)],
+        dash=dash,
+        hatch=HATCHES[ring % len(HATCHES)],
+    )
+
+
+def _key(name: str) -> str:
+    """Return what counts of a name: its letters and digits."""
+    return re.sub(r"[\W_]", "", name.casefold().replace("et al.", "").replace("+", "plus"))
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Split ``"NAME (detail)"`` and ``"NAME, detail"``; without a detail it is empty."""
+    method, _, detail = re.sub(r" \(|, ", "\0", name, count=1).partition("\0")
+    return method, detail.removesuffix(")")
+
+
+def _place(name: str, places: dict[str, int], count: int) -> int:
+    """Return the listed place of a name, or one of ``count`` that only depends on the name."""
+    key = _key(name)
+    return places[key] if key in places else crc32(key.encode()) % count
+
+
+_SLOTS = {_key(name): slot for family in FAMILIES for slot, name in enumerate(family)}
+_TURNS = {_key(name): turn for turn, name in enumerate(DETAILS)}

@@ -1,0 +1,453 @@
+"""Figures as the JSON that plotly draws: hover, zoom, and a legend that hides what is clicked.
+
+Only plain dictionaries are built here, so nothing needs to be installed. They are in the colours
+of a light page; :data:`belated.report.colours.DARK` says what to swap on a dark one.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
+from belated.report.figures import Bars, Figure, Heat, Lines, Numbers, Series
+from belated.report.plain import NOT_AVAILABLE, plain
+from belated.report.scales import (
+    Curve,
+    Limits,
+    colour_ticks,
+    curves,
+    groups,
+    is_deep,
+    shade,
+)
+
+Json: TypeAlias = dict[str, Any]
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+CLEAR = "rgba(0,0,0,0)"
+MOST_MARKERS = 12
+"""Markers on one curve; hovering finds every point all the same."""
+PHONE = 270
+"""Pixels that a legend may take on the narrowest screens."""
+LONGEST = 30
+"""Letters in one line of a label."""
+ENTRY = 22
+"""Height in pixels of one line of a legend."""
+COLUMN = 46
+"""Width in pixels that the number in a cell needs."""
+
+
+def to_plotly(figure: Figure) -> Json:
+    """Return ``data`` and ``layout`` as plotly takes them, without the title.
+
+    >>> line = Series("OMD", x=(1, 10), y=(2, 3), low=(1, 2), high=(3, 4))
+    >>> [trace["legendgroup"] for trace in to_plotly(Lines("t", "x", "y", (line,)))["data"]]
+    ['OMD', 'OMD']
+    """
+    match figure:
+        case Lines():
+            return _lines(figure)
+        case Bars():
+            return _bars(figure)
+        case Heat():
+            return _heat(figure)
+
+
+def narrow_layout(figure: Figure) -> Json:
+    """Return the parts of the layout that differ on a narrow screen: the legend is below."""
+    names = _names(figure)
+    if len(names) < 2:
+        return {}
+    per_row = max(1, PHONE // (70 + 8 * max(map(len, names))))
+    room = ENTRY * math.ceil(len(names) / per_row)
+    height = 320 if isinstance(figure, Lines) else _height(figure)
+    below = {
+        "orientation": "h",
+        "xref": "container",
+        "yref": "container",
+        "x": 0,
+        "y": 0,
+        "yanchor": "bottom",
+        "maxheight": room + ENTRY,
+    }
+    return {
+        "height": height + room,
+        "margin": {"l": 16, "r": 32, "t": 8, "b": 76 + room},
+        "legend": {**_legend(), **below},
+    }
+
+
+def least_width(figure: Figure) -> int:
+    """Return how many pixels the figure needs; a narrower screen has to scroll."""
+    match figure:
+        case Lines():
+            return 0
+        case Bars():
+            room = 40 if figure.stacked else max(40, 8 + 9 * len(figure.groups))
+            return 0 if figure.is_lying else 70 + room * len(figure.labels)
+        case Heat():
+            return 210 + COLUMN * len(figure.columns)
+
+
+# ---- curves ------------------------------------------------------------------------------------
+
+
+def _lines(lines: Lines) -> Json:
+    shown = curves(lines)
+    bands = [_band(curve) for curve in shown.curves if curve.band]
+    data = bands + [_line(curve, lines) for curve in shown.curves]
+    axes = {
+        "xaxis": {**_axis(lines.x_label, lines.log_x, shown.x_limits), "zeroline": False},
+        "yaxis": _axis(lines.y_label, lines.log_y, shown.y_limits),
+    }
+    return {"data": data, "layout": {**_layout(lines), **axes}}
+
+
+def _line(curve: Curve, lines: Lines) -> Json:
+    """Return the curve, with all that is shown at a point."""
+    style = look(curve.name)
+    texts = [[plain(x), plain(y)] for x, y in zip(curve.x, curve.y, strict=True)]
+    shown = f"{_safe(lines.x_label)}: %{{customdata[0]}}<br>{_safe(lines.y_label)}: "
+    shown += "%{customdata[1]}"
+    if curve.band:
+        for text, low, high in zip(texts, *curve.band, strict=True):
+            text.append(f"{plain(low)} to {plain(high)}")
+        shown += "<br>%{customdata[2]}"
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        **_named(curve.name),
+        "x": _short(curve.x),
+        "y": _short(curve.y),
+        "customdata": texts,
+        "hovertemplate": f"<b>{_safe(curve.name)}</b><br>{shown}<extra></extra>",
+        "line": {
+            "color": style.colour,
+            "width": 2,
+            "dash": "dash" if curve.dashed else style.dash,
+        },
+        "marker": {
+            "color": style.colour,
+            "symbol": f"{style.marker}-open" if curve.dashed else style.marker,
+            "size": 8,
+            "maxdisplayed": MOST_MARKERS,
+        },
+    }
+
+
+def _band(curve: Curve) -> Json:
+    """Return the area between both ends of the band; it follows its curve in the legend."""
+    low, high = curve.band or ((), ())
+    colour = look(curve.name).colour
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        **_named(curve.name),
+        "showlegend": False,
+        "x": _short((*curve.x, *reversed(curve.x))),
+        "y": _short((*high, *reversed(low))),
+        "fill": "toself",
+        "fillcolor": colour,
+        "opacity": 0.2,
+        "line": {"color": colour, "width": 0},
+        "hoverinfo": "skip",
+    }
+
+
+# ---- bars --------------------------------------------------------------------------------------
+
+
+def _bars(bars: Bars) -> Json:
+    shown = groups(bars)
+    values, labels = _axis(bars.y_label, bars.log_y, shown.limits), _categories()
+    layout = {
+        **_layout(bars),
+        "barmode": "stack" if bars.stacked else "group",
+        "bargap": 0.25,
+        "xaxis": values if bars.is_lying else labels,
+        "yaxis": {**labels, "autorange": "reversed"} if bars.is_lying else values,
+    }
+    return {"data": [_group(group, bars) for group in shown.groups], "layout": layout}
+
+
+def _group(group: Series, bars: Bars) -> Json:
+    """Return the bars of one group, lying or standing."""
+    along, across = ("x", "y") if bars.is_lying else ("y", "x")
+    texts = [[_safe(label), _value(group, i)] for i, label in enumerate(bars.labels)]
+    what = f"{_safe(bars.y_label)}: " if bars.y_label else ""
+    trace = {
+        "type": "bar",
+        "orientation": "h" if bars.is_lying else "v",
+        **_named(group.name),
+        across: [_broken(label) for label in bars.labels],
+        along: _short(group.y),
+        "customdata": texts,
+        "hovertemplate": f"<b>{_safe(group.name)}</b><br>%{{customdata[0]}}"
+        f"<br>{what}%{{customdata[1]}}<extra></extra>",
+        "marker": _fill(look(group.name), dashed=group.dashed),
+    }
+    if group.low is not None and group.high is not None:
+        trace[f"error_{along}"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": _reach(group.high, group.y),
+            "arrayminus": _reach(group.y, group.low),
+            "color": INK,
+            "thickness": 1.2,
+            "width": 3,
+        }
+    return trace
+
+
+def _fill(style: Look, *, dashed: bool) -> Json:
+    """Return how bars are filled; those that were not measured are outlined."""
+    if dashed:
+        return {"color": CLEAR, "line": {"color": style.colour, "width": 2}}
+    return {
+        "color": style.colour,
+        "pattern": {"shape": style.hatch, "fillmode": "overlay", "fgcolor": PAPER, "size": 7},
+    }
+
+
+def _reach(ends: Numbers, starts: Numbers) -> list[float]:
+    """Return the lengths of whiskers; what is missing has none."""
+    pairs = zip(ends, starts, strict=True)
+    return _short([max(0.0, b - a) if a is not None and b is not None else 0.0 for b, a in pairs])
+
+
+def _value(group: Series, i: int) -> str:
+    """Return the value of a bar and its interval in words."""
+    y = group.y[i]
+    if y is None:
+        return NOT_AVAILABLE
+    if group.low is None or group.high is None:
+        return plain(y)
+    low, high = group.low[i], group.high[i]
+    return (
+        plain(y) if low is None or high is None else f"{plain(y)} ({plain(low)} to {plain(high)})"
+    )
+
+
+# ---- heat maps ---------------------------------------------------------------------------------
+
+
+def _heat(heat: Heat) -> Json:
+    names = {
+        "x": [_broken(name) for name in heat.columns],
+        "y": [_broken(name) for name in heat.rows],
+    }
+    kinds = [_pale_cells(heat), _deep_cells(heat), _empty_cells(heat)]
+    data = [{**kind, **names} for kind in kinds if any(v is not None for r in kind["z"] for v in r)]
+    layout = {
+        **_layout(heat),
+        "xaxis": {**_categories(), "side": "top", "showline": False, "tickangle": _angle(heat)},
+        "yaxis": {**_categories(), "autorange": "reversed", "showline": False},
+    }
+    return {"data": data, "layout": layout}
+
+
+def _angle(heat: Heat) -> int:
+    """Return how far the names of columns are turned, so that they do not touch."""
+    return -40 if max(map(len, heat.columns)) * len(heat.columns) > 90 else 0
+
+
+def _pale_cells(heat: Heat) -> Json:
+    return {**_coloured_cells(heat, deep=False), "textfont": {"color": "black"}}
+
+
+def _deep_cells(heat: Heat) -> Json:
+    return {**_coloured_cells(heat, deep=True), "textfont": {"color": "white"}}
+
+
+def _coloured_cells(heat: Heat, *, deep: bool) -> Json:
+    """Return the cells with numbers; those in deep colours need another colour for their text."""
+    ticks = colour_ticks(heat)
+    values = [
+        [None if v is None or is_deep(heat, v) != deep else v for v in row] for row in heat.values
+    ]
+    return {
+        **_tiles(heat, [["" if v is None else plain(v, 3) for v in row] for row in values]),
+        "z": [_short([None if v is None else shade(heat, v) for v in row]) for row in values],
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": "Viridis",
+        "reversescale": True,
+        "colorbar": {
+            "title": {"text": _safe(heat.value_label), "side": "right"},
+            "tickvals": _short([shade(heat, tick) for tick in ticks]),
+            "ticktext": [plain(tick, 3) for tick in ticks],
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+    }
+
+
+def _empty_cells(heat: Heat) -> Json:
+    """Return the cells without a value, in grey."""
+    empty = [[value is None for value in row] for row in heat.values]
+    texts = [[NOT_AVAILABLE if is_empty else "" for is_empty in row] for row in empty]
+    return {
+        **_tiles(heat, texts),
+        "z": [[0 if is_empty else None for is_empty in row] for row in empty],
+        "colorscale": [[0, GREY], [1, GREY]],
+        "showscale": False,
+        "textfont": {"color": INK},
+    }
+
+
+def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
+    """Return what all kinds of cells share."""
+    return {
+        "type": "heatmap",
+        "text": texts,
+        "texttemplate": "%{text}",
+        "customdata": [
+            [[_safe(row), _safe(column)] for column in heat.columns] for row in heat.rows
+        ],
+        "hovertemplate": "<b>%{customdata[0]}</b><br>%{customdata[1]}"
+        f"<br>{_safe(heat.value_label)}: %{{text}}<extra></extra>",
+        # No hover over the cells that another kind fills.
+        "hoverongaps": False,
+        "xgap": 2,
+        "ygap": 2,
+    }
+
+
+# ---- what all figures share --------------------------------------------------------------------
+
+
+def _layout(figure: Figure) -> Json:
+    return {
+        "height": _height(figure),
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "paper_bgcolor": PAPER,
+        "plot_bgcolor": CLEAR,
+        "margin": {"l": 16, "r": 16, "t": 34, "b": 16},
+        "modebar": {"bgcolor": CLEAR, "color": FAINT, "activecolor": INK},
+        "hovermode": "closest",
+        "hoverlabel": {
+            "bgcolor": PAPER,
+            "bordercolor": FAINT,
+            "font": {"family": FONT, "color": INK},
+            "align": "left",
+        },
+        "showlegend": len(_names(figure)) > 1,
+        "legend": _legend(),
+        # Zoom and hidden curves outlive a redraw.
+        "uirevision": "kept",
+    }
+
+
+def _legend() -> Json:
+    """Return a legend beside the figure, in which a click hides a curve and its band."""
+    return {
+        "x": 1.02,
+        "y": 1,
+        "xanchor": "left",
+        "yanchor": "top",
+        "bgcolor": CLEAR,
+        "itemwidth": 44,
+        "tracegroupgap": 0,
+        "groupclick": "togglegroup",
+        "traceorder": "normal",
+    }
+
+
+def _names(figure: Figure) -> list[str]:
+    """Return what the legend lists."""
+    match figure:
+        case Lines():
+            return [series.name for series in figure.series]
+        case Bars():
+            return [group.name for group in figure.groups]
+        case Heat():
+            return []
+
+
+def _height(figure: Figure) -> int:
+    """Return the height in pixels that shows everything, the legend included."""
+    match figure:
+        case Lines():
+            return max(440, 90 + ENTRY * len(figure.series))
+        case Bars():
+            rows = _bar_room(figure) * len(figure.labels) if figure.is_lying else 0
+            return max(400, 90 + rows, 90 + ENTRY * len(figure.groups))
+        case Heat():
+            return 130 + 30 * len(figure.rows)
+
+
+def _bar_room(bars: Bars) -> int:
+    """Return the pixels for all bars over one label."""
+    return 26 if bars.stacked else 12 + 14 * len(bars.groups)
+
+
+def _axis(label: str, log: bool, limits: Limits | None) -> Json:
+    """Return an axis with plain numbers on it."""
+    axis = {
+        "title": {"text": _safe(label), "standoff": 12},
+        "automargin": True,
+        "gridcolor": RULE,
+        "zerolinecolor": FAINT,
+        "linecolor": FAINT,
+        "showline": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": FAINT,
+        "exponentformat": "none",
+        "separatethousands": True,
+    }
+    if not log or limits is None:
+        return axis
+    ends = _short([math.log10(end) for end in limits])
+    return {
+        **axis,
+        "type": "log",
+        "range": ends,
+        "tickformat": ",.6~r",
+        "nticks": _count_of_ticks(ends[1] - ends[0]),
+        "minor": {"ticks": "outside", "ticklen": 2, "tickcolor": FAINT},
+    }
+
+
+def _count_of_ticks(powers: float) -> int:
+    """Return for how many labels to ask on an axis over some powers of ten.
+
+    plotly labels each power when asked for less than 1 / 0.7 labels per power, and 1, 2, 5 when
+    asked for two.
+    """
+    return math.ceil(powers) if powers > 2.2 else max(3, round(2 * powers))
+
+
+def _categories() -> Json:
+    """Return an axis with names on it."""
+    return {
+        "type": "category",
+        "automargin": True,
+        "showgrid": False,
+        "showline": True,
+        "linecolor": FAINT,
+        "ticks": "",
+    }
+
+
+def _named(name: str) -> Json:
+    return {"name": _safe(name), "legendgroup": name}
+
+
+def _safe(text: str) -> str:
+    """Return text that plotly shows as it is: neither as tags nor as a template."""
+    return html.escape(text, quote=False).replace("%{", "&#37;{")
+
+
+def _broken(text: str) -> str:
+    """Return a label in lines that are short enough for an axis."""
+    return "<br>".join(_safe(line) for line in textwrap.wrap(text, LONGEST)) or _safe(text)
+
+
+def _short(values: Sequence[float | None]) -> list[Any]:
+    """Return numbers with the digits that can be seen, which keeps the page small."""
+    return [None if value is None else float(f"{value:.7g}") for value in values]

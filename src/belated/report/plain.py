@@ -1,0 +1,42 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+import math
+
+DIGITS = 4
+"""Significant digits shown of numbers that are not whole."""
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NOT_AVAILABLE = "n/a"
+
+
+def plain(value: float, digits: int = DIGITS) -> str:
+    """Write a number with some significant digits, but never round before the decimal point.
+
+    >>> [plain(value) for value in (1000000, 12345.6, 3.14159, 0.25, 0.000123456, -7)]
+    ['1,000,000', '12,346', '3.142', '0.25', '0.0001235', '−7']
+    >>> plain(1.5e-9), plain(2e21)
+    ('1.5×10⁻⁹', '2×10²¹')
+    """
+    size = abs(value)
+    if size == 0.0:
+        return "0"
+    exponent = math.floor(math.log10(size))
+    if not -6 <= exponent < 15:
+        text = _with_power(size, digits)
+    elif isinstance(value, int):
+        text = f"{size:,}"
+    else:
+        text = _trimmed(f"{size:,.{max(0, digits - 1 - exponent)}f}")
+    return f"−{text}" if value < 0 else text
+
+
+def _with_power(size: float, digits: int) -> str:
+    """Write a number that is far too large or small to be written out."""
+    factor, _, power = f"{size:.{digits - 1}e}".partition("e")
+    return f"{_trimmed(factor)}×10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
+def _trimmed(text: str) -> str:
+    """Drop zeros at the end of a fraction."""
+    return text.rstrip("0").rstrip(".") if "." in text else text

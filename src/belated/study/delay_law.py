@@ -1,0 +1,211 @@
+"""How regret grows with the total delay, and with the largest backlog."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from belated import delays, losses
+from belated.game import Game
+from belated.report import Lines, Section, Table
+from belated.study.games import CURVATURE, ball, late_start, measure
+from belated.study.methods import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
+from belated.study.plan import Cell, Row, Study
+from belated.study.tables import BAND, by, growth, least, line, lines, mean, short, where
+
+_DIM = 5
+_CONVEX = (OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "Delayed dual averaging")
+_CURVED = (OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang")
+_ROOT = 0.5
+"""The exponent of the total delay in all bounds for convex losses."""
+
+
+class DelayLaw(Study):
+    """Slopes in the total delay, and the switch of the minimum in Corollary 5.4."""
+
+    name = "delay-law"
+    title = "The law of delay"
+    question = (
+        "The bounds say that regret grows like the square root of the total delay, and with "
+        "strongly convex losses like the smaller of that and the largest backlog times log T. Does "
+        "it, and where does the minimum switch?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Constant delays for convex losses, then late starts of one total delay."""
+        rounds, seeds = (20_000, 3) if quick else (100_000, 8)
+        waits = (1, 10, 100, 1000) if quick else (1, 3, 10, 30, 100, 300, 1000, 3000)
+        for wait in waits:
+            for seed in range(seeds):
+                for method in _CONVEX:
+                    yield Cell.of(
+                        f"convex/{method}",
+                        part="total delay",
+                        method=method,
+                        rounds=rounds,
+                        wait=wait,
+                        seed=seed,
+                    )
+        total = rounds // 2
+        for width in _widths(total, 5 if quick else 10):
+            for seed in range(seeds):
+                for method in _CURVED:
+                    yield Cell.of(
+                        f"strongly convex/{method}",
+                        part="backlog",
+                        method=method,
+                        rounds=rounds,
+                        total=total,
+                        width=width,
+                        seed=seed,
+                    )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play against blocks that are as long as the answers take."""
+        if cell["part"] == "total delay":
+            game = _constant(cell["rounds"], cell["wait"], cell["seed"])
+            spec = CONVEX[cell["method"]].make(game, ball(_DIM))
+            return measure(spec, game, cell["seed"])[1]
+        game = _start(cell["rounds"], cell["width"], cell["total"], cell["seed"])
+        spec = STRONGLY_CONVEX[cell["method"]].make(game, ball(_DIM))
+        row = measure(spec, game, cell["seed"])[1]
+        logarithm = 1.0 + math.log(cell["rounds"])
+        return {
+            **row,
+            "by_backlog": row["max_backlog"] * logarithm,
+            "by_total": 2.0 * math.sqrt(row["total_delay"]),
+        }
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """The slope, then the switch."""
+        parts = by(rows, "part")
+        found = []
+        if "total delay" in parts:
+            found.append(_total(parts["total delay"]))
+        if "backlog" in parts:
+            found.append(_backlog(parts["backlog"]))
+        return tuple(found)
+
+
+def _widths(total: int, count: int) -> list[int]:
+    """Return backlogs from 1 to sqrt(d_tot), about as far as a total delay allows.
+
+    >>> _widths(5000, 3)
+    [1, 8, 70]
+    """
+    top = math.isqrt(total)
+    return sorted({round(top ** (n / (count - 1))) for n in range(count)})
+
+
+def _constant(rounds: int, wait: int, seed: int) -> Game:
+    """Linear losses that repeat themselves until the first answer comes: the lower bound's game."""
+    source = losses.Blocks(_DIM, length=wait + 1, seed=seed)
+    return Game(losses.Linear(source), delays.constant(rounds, wait), f"blocks of {wait + 1}")
+
+
+def _start(rounds: int, width: int, total: int, seed: int) -> Game:
+    """Quadratic losses that repeat themselves in the same way, and late answers at the start."""
+    source = losses.Blocks(_DIM, length=width + 1, seed=seed)
+    made = losses.Quadratic(source, curvature=CURVATURE)
+    return Game(made, late_start(rounds, width, total), f"{width} open")
+
+
+def _total(rows: Sequence[Row]) -> Section:
+    ours = where(rows, method=OURS)
+    bound = line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True)
+    slopes = {
+        name: growth(group, "total_delay", "regret") for name, group in by(rows, "method").items()
+    }
+    end = max(row["total_delay"] for row in rows)
+    last = by(where(rows, total_delay=end), "method")
+    best = _winner(where(rows, total_delay=end))
+    slope = slopes.get(OURS)
+    says = f"At the largest total delay, {end:,}, the least regret is that of {best}."
+    if slope is not None:
+        holds = "holds" if slope.low <= _ROOT <= slope.high else "does not hold"
+        says += (
+            f" Our regret grows like d_tot^{slope}, an interval that {holds} the exponent "
+            f"{_ROOT:g} of the bound."
+        )
+    return Section(
+        question="How does regret grow with the total delay?",
+        figure=Lines(
+            title="Regret over total delay, convex losses",
+            x_label="total delay",
+            y_label="regret",
+            series=(*lines(rows, "method", "total_delay", "regret"), bound),
+            log_x=True,
+            log_y=True,
+            note=f"{BAND} The losses repeat themselves for as long as answers take.",
+        ),
+        says=says,
+        table=Table(
+            columns=("method", "told in advance", "exponent", "95%", "regret at the end"),
+            rows=tuple(
+                (
+                    name,
+                    CONVEX[name].told,
+                    None if fit is None else round(fit.slope, 3),
+                    None if fit is None else f"{fit.low:.2f} to {fit.high:.2f}",
+                    mean(last.get(name, []), "regret"),
+                )
+                for name, fit in slopes.items()
+            ),
+        ),
+    )
+
+
+def _winner(rows: Sequence[Row]) -> str | None:
+    """Name the method with the least mean regret."""
+    groups = by(rows, "method")
+    return least(groups, lambda name: mean(groups[name], "regret"))
+
+
+def _backlog(rows: Sequence[Row]) -> Section:
+    ours = where(rows, method=OURS)
+    groups = by(rows, "max_backlog")
+    switch = [
+        width
+        for width, group in sorted(groups.items())
+        if (mean(group, "by_backlog") or 0.0) > (mean(group, "by_total") or 0.0)
+    ]
+    where_it_switches = (
+        f"From a backlog of {switch[0]} on, the square root of the total delay is the smaller one"
+        if switch
+        else "The backlog times the logarithm is the smaller one throughout"
+    )
+    slope = growth(ours, "max_backlog", "regret")
+    grows = "" if slope is None else f" Our regret grows like sigma_max^{slope} over all of it."
+    wins = {width: _winner(group) for width, group in groups.items()}
+    return Section(
+        question="Where does the minimum of backlog and total delay switch?",
+        figure=Lines(
+            title="Regret over the largest backlog, strongly convex",
+            x_label="largest backlog",
+            y_label="regret",
+            series=(
+                *lines(rows, "method", "max_backlog", "regret"),
+                line("delay (backlog times ln eT)", ours, "max_backlog", "by_backlog", dashed=True),
+                line("delay (2 sqrt d_tot)", ours, "max_backlog", "by_total", dashed=True),
+            ),
+            log_x=True,
+            log_y=True,
+            note=f"{BAND} Dashed: the two sides of the minimum, without constants.",
+        ),
+        says=f"{where_it_switches}.{grows}",
+        table=Table(
+            columns=("largest backlog", "regret, ours", "sigma_max ln eT", "2 sqrt d_tot", "best"),
+            rows=tuple(
+                (
+                    int(width),
+                    mean(where(group, method=OURS), "regret"),
+                    mean(group, "by_backlog"),
+                    mean(group, "by_total"),
+                    wins[width],
+                )
+                for width, group in sorted(groups.items())
+            ),
+            caption=f"Total delay {short(mean(rows, 'total_delay'))}, up to rounding.",
+        ),
+    )

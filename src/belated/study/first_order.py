@@ -1,0 +1,278 @@
+"""All methods that are told gradients, on the same games."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from belated.report import Bars, Heat, Section, Series, Table
+from belated.study.fits import geometric_mean
+from belated.study.games import ball, code_of, experts, game_of, measure
+from belated.study.methods import CONVEX, EXPERTS, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT, Field
+from belated.study.plan import Cell, Row, Study
+from belated.study.tables import by, listed, mean, short
+
+ROUNDING = 1e-9
+"""Differences below this part of the scale of a game are rounding."""
+
+_FIELDS: dict[str, Field] = {
+    "convex": CONVEX,
+    "strongly convex": STRONGLY_CONVEX,
+    "experts": EXPERTS,
+}
+_FULL = {
+    "convex": (
+        *("linear", "linear, noisy", "linear, drifting", "adversary", "absolute", "logistic"),
+    ),
+    "strongly convex": ("quadratic", "quadratic, noisy"),
+    "experts": ("linear", "linear, noisy"),
+}
+_QUICK = {
+    "convex": ("linear", "linear, noisy", "linear, drifting", "adversary"),
+    "strongly convex": ("quadratic", "quadratic, noisy"),
+}
+_LEFT_OUT = ("DMD", "SDMD", "SOLID", "Delayed OGD", "FTDRL", "DOOMD")
+"""Not in the quick version of the convex setting: they take nearly the steps of another."""
+_QUICK_ONLY = {
+    "adversary": (
+        *(OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "ODFTRL"),
+        "Delayed dual averaging",
+    ),
+    "linear, drifting": (OURS, OURS_OMD, "Zinkevich", "Quanrud-Khashabi"),
+}
+"""Who plays these in the quick version; all do in the full one."""
+_PATTERNS = (
+    *("none", "constant", "constant, long", "geometric", "pareto", "heavy tails", "bursts"),
+    *("outages", "queue", "footnote", "first_rounds", "often lost"),
+)
+_QUICK_PATTERNS = ("none", "constant", "pareto", "first_rounds")
+_KEEP_ORDER = ("none", "constant", "constant, long")
+_CANNOT = {
+    "FTDRL": ("adversary", "absolute", "logistic"),  # is told coefficients
+    "DMD": ("adversary",),  # is shown whole losses
+}
+"""Losses that a method cannot take."""
+
+
+class FirstOrderRivals(Study):
+    """Every first-order method of ``methods`` on every loss and every pattern."""
+
+    name = "first-order"
+    title = "First-order methods under delay"
+    question = (
+        "Which method loses least when gradients come late, and what did it have to be told? Every "
+        "published method plays the same games, each with the true facts that it asks for. Ours "
+        "is told nothing about the delays."
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every method on every game that it can play."""
+        rounds, seeds = (4_000, 2) if quick else (20_000, 3)
+        for setting, losses in (_QUICK if quick else _FULL).items():
+            for loss in losses:
+                for pattern in _QUICK_PATTERNS if quick else _PATTERNS:
+                    for seed in range(seeds):
+                        for method in _who_can(setting, loss, pattern, quick):
+                            yield Cell.of(
+                                f"{setting}/{method}/{code_of(loss)}",
+                                setting=setting,
+                                method=method,
+                                loss=loss,
+                                pattern=pattern,
+                                rounds=rounds,
+                                dim=5,
+                                seed=seed,
+                            )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game."""
+        game = game_of(cell["loss"], cell["pattern"], cell["dim"], cell["rounds"], cell["seed"])
+        domain = (experts if cell["setting"] == "experts" else ball)(cell["dim"])
+        spec = _FIELDS[cell["setting"]][cell["method"]].make(game, domain)
+        row = measure(spec, game, cell["seed"])[1]
+        lipschitz = game.problem(domain, convex=True).lipschitz
+        scale = lipschitz * domain.diameter * math.sqrt(cell["rounds"] + row["total_delay"])
+        return {**row, "scale": scale}
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """Wins per setting, then a heat map per loss."""
+        return tuple(
+            section
+            for setting, group in by(rows, "setting").items()
+            for section in _setting(setting, group)
+        )
+
+
+def _who_can(setting: str, loss: str, pattern: str, quick: bool) -> Iterator[str]:
+    """Name the methods that play such a game."""
+    for name, method in _FIELDS[setting].items():
+        if method.in_order and pattern not in _KEEP_ORDER:
+            continue
+        if loss in _CANNOT.get(name, ()) or (quick and _is_left_out(setting, loss, name)):
+            continue
+        yield name
+
+
+def _is_left_out(setting: str, loss: str, name: str) -> bool:
+    if loss in _QUICK_ONLY:
+        return name not in _QUICK_ONLY[loss]
+    return setting == "convex" and name in _LEFT_OUT
+
+
+class Score(NamedTuple):
+    """How a method did with one kind of losses."""
+
+    method: str
+    told: str
+    regrets: dict[str, float]
+    """By pattern: its mean regret over the least one, or over the scale of the game."""
+    won: tuple[str, ...]
+    """Patterns under which nobody was better; what differs by rounding only is a tie."""
+
+    @property
+    def mean(self) -> float:
+        """Its regret in the mean over the patterns: a geometric one where all are positive."""
+        values = list(self.regrets.values())
+        return geometric_mean(values) or sum(values) / len(values)
+
+
+class Ranking(NamedTuple):
+    """All methods with one kind of losses, best first."""
+
+    loss: str
+    scores: list[Score]
+    is_scaled: bool
+    """Regret is shown over G D sqrt(T + d_tot), since someone did without any."""
+
+    @property
+    def unit(self) -> str:
+        """What regrets are multiples of."""
+        return "G D sqrt(T + d_tot)" if self.is_scaled else "the least regret"
+
+
+def ranking(loss: str, rows: Sequence[Row]) -> Ranking:
+    """Compare mean regrets with one loss: as multiples of the least one, where that is positive.
+
+    Where losses change, a learner can do better than every fixed action. Then there is no ratio to
+    the best, and regrets are shown on the scale of the bounds.
+    """
+    means: dict[str, dict[str, float]] = {}
+    scales: dict[str, float] = {}
+    for pattern, group in by(rows, "pattern").items():
+        found = {name: mean(each, "regret") for name, each in by(group, "method").items()}
+        means[pattern] = {name: value for name, value in found.items() if value is not None}
+        scales[pattern] = mean(group, "scale") or 1.0
+    best = {pattern: min(known.values()) for pattern, known in means.items()}
+    is_scaled = min(best.values()) <= 0.0
+    units = scales if is_scaled else best
+    scores = []
+    for method, group in by(rows, "method").items():
+        played = {pattern: known[method] for pattern, known in means.items() if method in known}
+        won = (
+            pattern
+            for pattern, regret in played.items()
+            if regret - best[pattern] <= ROUNDING * scales[pattern]
+        )
+        regrets = {pattern: regret / units[pattern] for pattern, regret in played.items()}
+        told = _FIELDS[group[0]["setting"]][method].told
+        scores.append(Score(method, told, regrets, tuple(won)))
+    return Ranking(loss, sorted(scores, key=lambda each: (each.mean, each.method)), is_scaled)
+
+
+def _setting(setting: str, rows: Sequence[Row]) -> Iterator[Section]:
+    rankings = [ranking(loss, group) for loss, group in by(rows, "loss").items()]
+    yield _wins(setting, rankings)
+    for each in rankings:
+        yield Section(
+            question=f"Who loses least with losses of the kind '{each.loss}' ({setting})?",
+            figure=_heat(each),
+            says=_says(each),
+            table=_table(each),
+        )
+
+
+def _wins(setting: str, rankings: list[Ranking]) -> Section:
+    """Count games over all losses."""
+    scores = [score for each in rankings for score in each.scores]
+    wins: dict[str, int] = {}
+    games: dict[str, int] = {}
+    for score in scores:
+        wins[score.method] = wins.get(score.method, 0) + len(score.won)
+        games[score.method] = games.get(score.method, 0) + len(score.regrets)
+    order = sorted(wins, key=lambda name: (-wins[name], name))
+    first = [name for name in order if wins[name] == wins[order[0]]]
+    own = listed([f"{name} {wins[name]} of {games[name]}" for name in order if _is_ours(name)])
+    told = {score.method: score.told for score in scores}
+    return Section(
+        question=f"Who wins most often ({setting})?",
+        figure=Bars(
+            title=f"Games won, {setting}",
+            labels=tuple(order),
+            groups=(Series("games won", (), tuple(float(wins[name]) for name in order)),),
+            y_label="games",
+        ),
+        says=f"Most wins: {listed(first)} with {wins[order[0]]}. Of ours, which are told nothing: "
+        f"{own}. A tie is a win for all, and not all methods play all games.",
+        table=Table(
+            columns=("method", "told in advance", "games", "wins"),
+            rows=tuple((name, told[name], games[name], wins[name]) for name in order),
+        ),
+    )
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(OURS)
+
+
+def _heat(ranking: Ranking) -> Heat:
+    patterns = tuple(dict.fromkeys(key for score in ranking.scores for key in score.regrets))
+    return Heat(
+        title=f"Regret over {ranking.unit}, {ranking.loss}",
+        rows=tuple(score.method for score in ranking.scores),
+        columns=patterns,
+        values=tuple(
+            tuple(score.regrets.get(pattern) for pattern in patterns) for score in ranking.scores
+        ),
+        value_label=f"times {ranking.unit}",
+        log=not ranking.is_scaled,
+    )
+
+
+def _says(ranking: Ranking) -> str:
+    """Name the winners, and where ours stand."""
+    order = sorted(ranking.scores, key=lambda score: (-len(score.won), score.method))
+    wins = listed([f"{score.method} ({listed(score.won)})" for score in order if score.won])
+    own = "; ".join(
+        f"{score.method} {_range(list(score.regrets.values()))}"
+        for score in ranking.scores
+        if _is_ours(score.method)
+    )
+    says = f"The least regret was that of {wins}. As multiples of {ranking.unit}: {own}."
+    if ranking.is_scaled:
+        says += " Negative regret is possible here: the losses change, and a learner can follow."
+    return says
+
+
+def _range(values: list[float]) -> str:
+    low, high = short(min(values)), short(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _table(ranking: Ranking) -> Table:
+    return Table(
+        columns=("method", "told in advance", "games", "wins", "mean", "best", "worst"),
+        rows=tuple(
+            (
+                score.method,
+                score.told,
+                len(score.regrets),
+                len(score.won),
+                round(score.mean, 3),
+                round(min(score.regrets.values()), 3),
+                round(max(score.regrets.values()), 3),
+            )
+            for score in ranking.scores
+        ),
+        caption=f"Regrets over {ranking.unit}; means are geometric where all are positive.",
+    )

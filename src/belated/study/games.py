@@ -1,0 +1,121 @@
+"""Losses and delays by name, so that a cell can be plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from belated import delays, losses
+from belated.domains import Ball, Domain, Simplex
+from belated.game import Game, Run, play
+from belated.game.one import Record
+from belated.program import Playable
+from belated.timeline import Timeline
+
+LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyType(
+    {
+        "linear": lambda dim, seed: losses.Linear(losses.Random(dim, seed=seed)),
+        "linear, noisy": lambda dim, seed: losses.Linear(
+            losses.Random(dim, noise=NOISE, seed=seed)
+        ),
+        "linear, drifting": lambda dim, seed: losses.Linear(
+            losses.Drifting(dim, period=1000, seed=seed)
+        ),
+        "adversary": lambda dim, seed: losses.Linear(losses.Adaptive(dim)),
+        "absolute": lambda dim, seed: losses.Absolute(losses.Random(dim, seed=seed)),
+        "logistic": lambda dim, seed: losses.Logistic(losses.Random(dim, seed=seed)),
+        "quadratic": lambda dim, seed: losses.Quadratic(
+            losses.Random(dim, seed=seed), curvature=CURVATURE
+        ),
+        "quadratic, noisy": lambda dim, seed: losses.Quadratic(
+            losses.Random(dim, noise=NOISE, seed=seed), curvature=CURVATURE
+        ),
+    }
+)
+"""Dimension and seed in, losses out; the quadratic ones are strongly convex.
+
+The adversary looks at every play and picks the linear loss that is worst for it.
+"""
+
+NOISE: Final = 0.95
+"""Share of noise in the vectors of noisy losses; elsewhere it is one half."""
+
+CURVATURE: Final = 0.5
+"""lambda of the quadratic losses; with it G = 1 on the unit ball."""
+
+DELAYS: Final[Mapping[str, delays.Pattern]] = MappingProxyType(
+    {
+        **delays.PATTERNS,
+        "constant, root T": lambda rounds, seed: delays.constant(rounds, math.isqrt(rounds)),
+        "constant, long": lambda rounds, seed: delays.constant(rounds, 200),
+        "heavy tails": lambda rounds, seed: delays.pareto(rounds, shape=0.75, seed=seed),
+        "often lost": lambda rounds, seed: delays.lost(
+            delays.uniform(rounds, 0, 20, seed=seed), 0.1, seed=seed
+        ),
+    }
+)
+"""The patterns of ``delays`` and a few harder ones: rounds and seed in, timeline out."""
+
+
+def ball(dim: int) -> Ball:
+    """Return the set of all studies but those of experts."""
+    return Ball(dim)
+
+
+@cache
+def code_of(loss: str) -> str:
+    """Name the compiled code that losses need; those that differ in numbers only share it.
+
+    >>> code_of("linear") == code_of("linear, noisy")
+    True
+    """
+    family, source = LOSSES[loss](1, 0).compiled().how
+    return f"family {family}, source {source}"
+
+
+@lru_cache(maxsize=8)
+def game_of(loss: str, pattern: str, dim: int, rounds: int, seed: int) -> Game:
+    """Return a game by the names of its parts; cells that follow each other may share it."""
+    return Game(LOSSES[loss](dim, seed), DELAYS[pattern](rounds, seed), f"{loss}, {pattern}")
+
+
+def late_start(rounds: int, wait: int, total: int) -> Timeline:
+    """Let the first ``total / wait`` rounds wait for ``wait`` rounds each, all others not at all.
+
+    So d_tot = ``total``, up to rounding, and sigma_max = ``wait`` for ``wait`` <= sqrt(total): the
+    delays come where they hurt most, as a learner for strongly convex losses slows down with time.
+
+    >>> timeline = late_start(100, wait=5, total=50)
+    >>> timeline.total_delay, timeline.max_backlog
+    (50, 5)
+    """
+    waits = np.zeros(rounds, dtype=np.int64)
+    waits[: total // wait] = wait
+    return Timeline.from_delays(waits)
+
+
+def measure(
+    spec: Playable, game: Game, seed: int, *, record: Record = "totals"
+) -> tuple[Run, dict[str, Any]]:
+    """Play one game; return the run, and what every row holds."""
+    run = play(spec, game, seed, record=record, checkpoints=0)
+    timeline = run.timeline
+    bound = run.bound
+    row = {
+        "total_delay": timeline.total_delay,
+        "max_delay": timeline.max_delay,
+        "max_backlog": timeline.max_backlog,
+        "regret": run.regret,
+        "bound": None if bound is None else bound.total,
+    }
+    return run, row
+
+
+def experts(dim: int) -> Domain:
+    """Return the set of prediction with expert advice."""
+    return Simplex(dim)

@@ -1,0 +1,170 @@
+"""The same learners on the timeline of a log that the user gives."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from belated.game import Game
+from belated.report import Bars, Section, Series, Table
+from belated.study.games import LOSSES, ball, code_of, measure
+from belated.study.log_file import read_timeline, shortened
+from belated.study.methods import (
+    CONVEX,
+    GRADIENT,
+    OURS,
+    OURS_OMD,
+    SKIPPING,
+    STRONGLY_CONVEX,
+    TIGHT,
+    WITH_SKIP,
+    Field,
+)
+from belated.study.plan import Cell, Row, Study
+from belated.study.tables import by, least, mean, numbers, short
+from belated.timeline import Timeline
+
+_DIM = 5
+_FIELDS: dict[str, Field] = {
+    "convex": {**CONVEX, SKIPPING: WITH_SKIP},
+    "strongly convex": STRONGLY_CONVEX,
+}
+_LOSSES = {"convex": "linear, noisy", "strongly convex": "quadratic, noisy"}
+_COPIES = ("BOLD", "Weinberger-Ordentlich")
+"""Methods that keep a learner per open ticket: left out where there are too many."""
+_MOST_COPIES = 10_000
+_QUICK = {
+    "convex": (
+        *(OURS, TIGHT, GRADIENT, OURS_OMD, SKIPPING, "Zinkevich", "AdaptiveRevision"),
+        *("Quanrud-Khashabi", "Quanrud-Khashabi, doubling", "ODFTRL", "Delayed dual averaging"),
+    ),
+    "strongly convex": (OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang"),
+}
+
+
+@dataclass(frozen=True)
+class Logs(Study):
+    """First-order methods on the delays of one log, with losses of our own."""
+
+    path: Path
+    predicted: str
+    observed: str
+
+    name = "logs"
+    title = "The methods on your log"
+    question = (
+        "On the delays of this log, which method would have lost least? The delays are those of "
+        "the log, the losses are generated, so this is about lateness and not about the subject."
+    )
+    longest = 20_000, 500_000
+    """Rounds that are played at most, quick and full: the first ones of the log."""
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The delays of the log; workers get them with the study."""
+        return read_timeline(self.path, self.predicted, self.observed)
+
+    @property
+    def options(self) -> str:
+        """The log and its columns."""
+        words = [
+            "--log",
+            str(self.path),
+            "--predicted",
+            self.predicted,
+            "--observed",
+            self.observed,
+        ]
+        return shlex.join(words)
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every method with every seed; the digest stands for the log, wherever it lies."""
+        log = shortened(self.timeline, self.longest[0 if quick else 1])
+        content = hashlib.sha256(log.events.tobytes() + log.observed.tobytes()).hexdigest()[:16]
+        for setting, field in _FIELDS.items():
+            for method in _QUICK[setting] if quick else field:
+                if not _can_play(field[method].in_order, method, log):
+                    continue
+                for seed in range(3 if quick else 5):
+                    yield Cell.of(
+                        f"{setting}/{method}/{code_of(_LOSSES[setting])}",
+                        setting=setting,
+                        method=method,
+                        rounds=log.rounds,
+                        log=content,
+                        seed=seed,
+                    )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game."""
+        timeline = shortened(self.timeline, cell["rounds"])
+        game = Game(LOSSES[_LOSSES[cell["setting"]]](_DIM, cell["seed"]), timeline, "log")
+        spec = _FIELDS[cell["setting"]][cell["method"]].make(game, ball(_DIM))
+        run, row = measure(spec, game, cell["seed"])
+        best = timeline.skip_tradeoff()
+        return {**row, "skipped": run.report.skipped, "best_skipped": best.skipped}
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """One ranking per setting."""
+        return tuple(_section(setting, group) for setting, group in by(rows, "setting").items())
+
+
+def _can_play(in_order: bool, method: str, timeline: Timeline) -> bool:
+    """Tell whether a method takes such answers, with memory in bounds."""
+    if in_order and not (timeline.rank[1:] > timeline.rank[:-1]).all():
+        return False
+    copies = timeline.max_delay if method == "Weinberger-Ordentlich" else timeline.max_backlog
+    return method not in _COPIES or copies < _MOST_COPIES
+
+
+def _section(setting: str, rows: Sequence[Row]) -> Section:
+    groups = by(rows, "method")
+    order = sorted(groups, key=lambda name: mean(groups[name], "regret") or 0.0)
+    best = least(order, lambda name: mean(groups[name], "regret"))
+    first = rows[0]
+    ours = mean(groups.get(OURS, []), "regret")
+    lowest = mean(groups[best], "regret") if best else None
+    ratio = ours / lowest if ours and lowest and lowest > 0.0 else None
+    says = (
+        f"On {first['rounds']:,} rounds with a total delay of {first['total_delay']:,} and up to "
+        f"{first['max_backlog']:,} answers open, the least regret is that of {best}"
+    )
+    says += f", and ours pays {short(ratio)} times that." if ratio and best != OURS else "."
+    regrets = [numbers(groups[name], "regret") for name in order]
+    return Section(
+        question=f"Who loses least on this log ({setting})?",
+        figure=Bars(
+            title=f"Regret on this log, {setting}",
+            labels=tuple(order),
+            groups=(
+                Series(
+                    "regret",
+                    (),
+                    tuple(mean(groups[name], "regret") for name in order),
+                    low=tuple(min(values) for values in regrets),
+                    high=tuple(max(values) for values in regrets),
+                ),
+            ),
+            y_label="regret",
+        ),
+        says=says,
+        table=Table(
+            columns=("method", "told in advance", "regret", "bound", "given up on"),
+            rows=tuple(
+                (
+                    name,
+                    _FIELDS[setting][name].told,
+                    mean(groups[name], "regret"),
+                    mean(groups[name], "bound"),
+                    mean(groups[name], "skipped"),
+                )
+                for name in order
+            ),
+            caption="Means over seeds; the least and the largest seed are the whiskers above.",
+        ),
+    )

@@ -1,0 +1,252 @@
+"""Who takes part in the studies: our learners and their rivals.
+
+A rival that must be told facts about the future is told the true ones. Where a method leaves a
+number open, it gets the one that minimises its own bound, or where it has no bound on regret a
+choice that its maker below explains; facts that this takes are counted as told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+from belated import rates, rivals
+from belated.domains import Domain
+from belated.game import Game
+from belated.learners import OMD
+from belated.problem import Problem
+from belated.program import Playable
+from belated.reductions import FirstOrder
+from belated.rivals import Rival
+from belated.timeline import Timeline
+
+Maker = Callable[[Game, Domain], Playable]
+_SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay": "d_max"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One who takes part: a name, how to make it for a game, and what it is told in advance."""
+
+    name: str
+    make: Maker
+    told: str = "nothing"
+    in_order: bool = False
+    """Whether it takes answers in the order of the tickets only."""
+
+
+Field = Mapping[str, Method]
+
+
+def _field(*methods: Method) -> Field:
+    return MappingProxyType({method.name: method for method in methods})
+
+
+def _ours(name: str, convex: bool = False, **choice: Any) -> Method:
+    """One of our learners, as ``Problem.learner`` makes it."""
+    return Method(name, lambda game, domain: _problem(game, domain, convex).learner(**choice))
+
+
+def _problem(game: Game, domain: Domain, convex: bool) -> Problem:
+    return game.problem(domain, convex=convex)
+
+
+def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Method:
+    """A rival that needs the constants of the losses, and is told the facts it lists."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        problem = _problem(game, domain, convex)
+        names = {field.name for field in dataclasses.fields(cast(Any, kind))}
+        known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
+        if problem.curvature:
+            known["curvature"] = problem.curvature
+        given = {name: value for name, value in known.items() if name in names}
+        return cast(Playable, cast(Any, kind)(domain, **given).told(game.timeline))
+
+    return Method(kind.title, make, _facts(kind), in_order)
+
+
+def _facts(kind: type[Rival], *more: str) -> str:
+    words = dict.fromkeys([*(_SYMBOLS[name] for name in kind.facts()), *more])
+    return ", ".join(words) or "nothing"
+
+
+# ---- methods with numbers of their own ---------------------------------------------------------
+
+
+def _strength(game: Game, lipschitz: float, largest: float) -> float:
+    """Minimise strength * largest + G^2 (T / 2 + d_tot) / strength."""
+    timeline = cast(Timeline, game.timeline)
+    return lipschitz * math.sqrt((timeline.rounds / 2 + timeline.total_delay) / largest)
+
+
+def _regularised(kind: Any) -> Method:
+    """DOOMD or ODFTRL, with the strength that its bound asks for."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        lipschitz = game.problem(domain, convex=True).lipschitz
+        largest = (domain.diameter / 2.0) ** 2 / 2.0
+        strength = _strength(game, lipschitz, largest)
+        return cast(Playable, kind(domain, strength=strength, lipschitz=lipschitz))
+
+    return Method(kind.title, make, "T, d_tot")
+
+
+def _entropic(kind: Any) -> Method:
+    """DOOMD or ODFTRL with the entropy, for experts."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        lipschitz = game.problem(domain, convex=True).lipschitz
+        strength = _strength(game, lipschitz, math.log(domain.dim))
+        return cast(Playable, kind(domain, strength=strength, mirror="entropy"))
+
+    return Method(kind.title, make, "T, d_tot")
+
+
+def _arms(kind: Any) -> Method:
+    """A method for experts, which takes their number."""
+    return Method(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
+
+
+def _copies(kind: Any, curved: bool) -> Method:
+    """A method that copies a learner for games without delay."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        problem = game.problem(domain, convex=not curved)
+        rate: rates.Rate = (
+            rates.StronglyConvex(problem.curvature, problem.lipschitz)
+            if curved
+            else rates.DelayAdaptive(problem.lipschitz)
+        )
+        return cast(Playable, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
+
+    return Method(kind.title, make, _facts(kind))
+
+
+def _ada_delay(game: Game, domain: Domain) -> Playable:
+    """Steps that start like D / (G sqrt n)."""
+    known = game.constants(domain)
+    assert known.lipschitz is not None
+    steep = known.lipschitz / domain.diameter
+    return rivals.AdaDelay(domain, smoothness=known.curvature or steep, scale=steep)
+
+
+def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
+    """Take the step that suits sigma_max + 1 workers in T rounds."""
+    timeline = cast(Timeline, game.timeline)
+    workers = timeline.max_backlog + 1
+    lipschitz = game.problem(domain, convex=True).lipschitz
+    step = domain.diameter / (lipschitz * math.sqrt(workers * timeline.rounds))
+    return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
+
+
+def _adaptive_revision(game: Game, domain: Domain) -> Playable:
+    """Take alpha = sqrt(2) times the half-width of the set, as its paper does."""
+    return rivals.AdaptiveRevision(domain, scale=math.sqrt(2.0) * domain.diameter / 2.0)
+
+
+# ---- who plays where ---------------------------------------------------------------------------
+
+OURS: Final = "ours"
+TIGHT: Final = "ours, tight"
+GRADIENT: Final = "ours, gradient-adaptive"
+OURS_OMD: Final = "ours, OMD"
+SKIPPING: Final = "ours, skipping"
+
+CONVEX: Final[Field] = _field(
+    _ours(OURS, convex=True),
+    _ours(TIGHT, convex=True, rate="tight"),
+    _ours(GRADIENT, convex=True, rate="gradient"),
+    _ours(OURS_OMD, convex=True, base="omd"),
+    _rival(rivals.Zinkevich),
+    _copies(rivals.WeinbergerOrdentlich, curved=False),
+    _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
+    Method(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
+    _copies(rivals.BOLD, curved=False),
+    Method(rivals.AdaptiveRevision.title, _adaptive_revision),
+    _rival(rivals.QuanrudKhashabi),
+    _rival(rivals.QuanrudKhashabiDoubling),
+    _rival(rivals.SOLID),
+    Method(rivals.AdaDelay.title, _ada_delay),
+    _rival(rivals.FTDRL),
+    _rival(rivals.DMD, convex=True),
+    _rival(rivals.SDMD, convex=True),
+    _regularised(rivals.ODFTRL),
+    _regularised(rivals.DOOMD),
+    Method(rivals.DelayAdaptiveSGD.title, _delay_adaptive_sgd, "T, sigma_max"),
+    _rival(rivals.DelayedDualAveraging),
+    _rival(rivals.DelayedOGD),
+    _rival(rivals.MildOGD),
+)
+"""Gradients of convex losses, on a ball."""
+
+WITH_SKIP: Final = _ours(SKIPPING, convex=True, skip=True)
+"""The first of them, giving up on late answers."""
+
+STRONGLY_CONVEX: Final[Field] = _field(
+    _ours(OURS),
+    _ours(OURS_OMD, base="omd"),
+    _rival(rivals.HazanAgarwalKale),
+    _rival(rivals.LangfordSmolaZinkevich, in_order=True),
+    _copies(rivals.BOLD, curved=True),
+    _rival(rivals.DMD),
+    _rival(rivals.SDMD),
+    _rival(rivals.DOGDSC),
+    _rival(rivals.QiuEspositoZhang),
+)
+"""Gradients of strongly convex losses, on a ball."""
+
+EXPERTS: Final[Field] = _field(
+    _ours(OURS, convex=True),
+    _ours(TIGHT, convex=True, rate="tight"),
+    _ours(GRADIENT, convex=True, rate="gradient"),
+    _arms(rivals.DORM),
+    _arms(rivals.DORMPlus),
+    _arms(rivals.AdaHedgeD),
+    _arms(rivals.DUB),
+    _entropic(rivals.ODFTRL),
+    _entropic(rivals.DOOMD),
+)
+"""Vectors of linear losses, on the simplex."""
+
+VALUES: Final[Field] = _field(
+    _ours(OURS, convex=True, feedback="value"),
+    _rival(rivals.Flaxman),
+    _rival(rivals.GOLD),
+    _rival(rivals.Bistritz),
+    _rival(rivals.BistritzDoubling),
+    _rival(rivals.DFTBL),
+)
+"""Single values of convex losses."""
+
+STRONGLY_CONVEX_VALUES: Final[Field] = _field(
+    _ours(OURS, feedback="value"),
+    _rival(rivals.GOLD),
+    _rival(rivals.Bistritz),
+    _rival(rivals.BistritzDoubling),
+    _rival(rivals.DFTBLStronglyConvex),
+)
+"""Single values of strongly convex losses; some have no version of their own for these."""
+
+ANSWERS: Final[Field] = _field(
+    _ours("one-point", convex=True, feedback="value"),
+    _ours("two-point", convex=True, feedback="two-values"),
+    _ours("gradient", convex=True),
+    _rival(rivals.AgarwalDekelXiao, convex=True),
+    _rival(rivals.Shamir),
+)
+"""The same convex losses, seen through one value, two values or a gradient."""
+
+CURVED_ANSWERS: Final[Field] = _field(
+    _ours("one-point", feedback="value"),
+    _ours("two-point", feedback="two-values"),
+    _ours("gradient"),
+    _rival(rivals.AgarwalDekelXiao),
+    _rival(rivals.DOGDSCTwoPoint),
+    _rival(rivals.DOGDSCManyPoint),
+)
+"""The same for strongly convex losses."""

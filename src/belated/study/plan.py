@@ -1,0 +1,125 @@
+"""What a study is made of: cells with plain parameters, and the plan that lists them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from belated.errors import BelatedError
+
+if TYPE_CHECKING:
+    from belated.report import Section
+
+Value: TypeAlias = str | int | float | bool | None
+Row: TypeAlias = Mapping[str, Any]
+"""Plain values by name: the parameters of a cell together with what came out."""
+
+
+class StudyError(BelatedError, ValueError):
+    """A study that cannot be run as asked, or rows on disk that do not belong to it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be made: plain parameters, and the group of cells that share compiled code.
+
+    ``key`` is a digest of the parameters, the same in every process and on every machine. The
+    group only tells the engines what to compile once, and is no part of the key.
+
+    >>> cell = Cell.of("ours/linear", rounds=1000, seed=0)
+    >>> cell["rounds"], cell.key
+    (1000, 'f504bbfc32d9d900')
+    >>> cell.key == Cell.of("another group", seed=0, rounds=1000).key
+    True
+    """
+
+    group: str
+    parameters: tuple[tuple[str, Value], ...]
+
+    @classmethod
+    def of(cls, group: str, /, **parameters: Value) -> Cell:
+        """Return the cell with these parameters."""
+        return cls(group, tuple(sorted(parameters.items())))
+
+    def __getitem__(self, name: str) -> Any:
+        """Return one parameter."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Value]:
+        """Return all parameters by name."""
+        return dict(self.parameters)
+
+    @cached_property
+    def key(self) -> str:
+        """Return the stable digest."""
+        return digest(self.to_dict())
+
+
+def digest(data: Any) -> str:
+    """Return 16 hexadecimal digits that depend on the JSON form of some plain data only."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Study(ABC):
+    """A question, the cells that answer it, and how to read what comes out."""
+
+    name: ClassVar[str]
+    """As on the command line."""
+    title: ClassVar[str]
+    question: ClassVar[str]
+    """What the page opens with."""
+    revision: ClassVar[int] = 1
+    """To be raised when rows of the same cells would no longer mean the same."""
+
+    @abstractmethod
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """List what is to be run; ``quick`` is a small version that still shows the point."""
+
+    @abstractmethod
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Run one cell and return plain results; the same cell gives the same results."""
+
+    @abstractmethod
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """Say what the finished rows show; they come in the order of the plan."""
+
+    @property
+    def options(self) -> str:
+        """Arguments, besides the name, that make this study from the command line."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of one study, quick or full."""
+
+    study: Study
+    quick: bool
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells, each once."""
+        return tuple(dict.fromkeys(self.study.cells(self.quick)))
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of what is to be run, whatever the order."""
+        keys = sorted(cell.key for cell in self.cells)
+        return digest([self.study.name, self.study.revision, keys])
+
+    @property
+    def mode(self) -> str:
+        """Either "quick" or "full"."""
+        return "quick" if self.quick else "full"
+
+    @property
+    def command(self) -> str:
+        """What to type to run it."""
+        parts = ["belated study", self.study.name, self.study.options]
+        return " ".join([part for part in parts if part] + ["--quick"] * self.quick)

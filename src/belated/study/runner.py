@@ -1,0 +1,157 @@
+"""Run a study: finish its rows, then write its page and figures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from belated._version import __version__
+from belated.study.engines import Engine, run_cells
+from belated.study.plan import Cell, Plan, Row
+from belated.study.rows import Store, open_store
+
+if TYPE_CHECKING:
+    from belated.report import Page, Section
+
+
+@dataclass(frozen=True)
+class Results:
+    """What is known about a plan: its finished rows in plan order, and the cells that failed."""
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    failures: tuple[tuple[Cell, str], ...]
+
+    @classmethod
+    def of(cls, plan: Plan, store: Store) -> Results:
+        """Sort the outcomes of a store by the order of the plan."""
+        known = [(cell, store.outcomes[cell.key]) for cell in plan.cells]
+        return cls(
+            plan,
+            tuple(
+                {**cell.to_dict(), **results} for cell, (results, _) in known if results is not None
+            ),
+            tuple((cell, why) for cell, (results, why) in known if results is None),
+        )
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a study keeps what it makes."""
+
+    folder: Path
+    plan: Plan
+
+    @property
+    def _stem(self) -> str:
+        return self.plan.study.name + ("-quick" if self.plan.quick else "")
+
+    @property
+    def rows(self) -> Path:
+        """The rows, one JSON line each."""
+        return self.folder / f"{self._stem}.jsonl"
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.folder / f"{self._stem}.html"
+
+    @property
+    def images(self) -> Path:
+        """The folder of the figures."""
+        return self.folder / f"{self._stem}-figures"
+
+
+def finish_rows(
+    plan: Plan,
+    path: Path,
+    *,
+    engine: Engine = "processes",
+    workers: int | None = None,
+    address: str | None = None,
+    fresh: bool = False,
+    retry: bool = False,
+    progress: bool | None = None,
+) -> Results:
+    """Run what is missing in the rows of a plan, and return all of them.
+
+    Every row is on disk before the next one is waited for. When interrupted, it says how to go on.
+    """
+    from belated.game.progress import progress_bar
+
+    with open_store(path, plan, fresh=fresh) as store:
+        todo = store.missing(plan, retry=retry)
+        try:
+            with progress_bar(plan.study.name, len(todo), progress) as bar:
+                for cell, outcome in run_cells(
+                    plan.study, todo, engine=engine, workers=workers, address=address
+                ):
+                    store.add(cell, outcome)
+                    bar.advance()
+        except KeyboardInterrupt:
+            print(
+                f"study: {store.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
+                "command goes on from there",
+                file=sys.stderr,
+            )
+            raise
+        return Results.of(plan, store)
+
+
+def page_of(results: Results) -> Page:
+    """Return the page of a study."""
+    from belated.report import Page
+
+    plan = results.plan
+    study = plan.study
+    sections = study.sections(results.rows) if results.rows else ()
+    return Page(
+        title=study.title,
+        lead=study.question,
+        sections=(*sections, *_failures(results.failures)),
+        reproduce=plan.command,
+        facts=_facts(results),
+    )
+
+
+def _failures(failures: Sequence[tuple[Cell, str]]) -> tuple[Section, ...]:
+    """Return the section that lists cells without results, where there are any."""
+    from belated.report import Section, Table
+
+    if not failures:
+        return ()
+    rows = tuple(
+        (", ".join(f"{name}={value}" for name, value in cell.parameters), why)
+        for cell, why in failures
+    )
+    return (
+        Section(
+            question="Which cells failed?",
+            figure=None,
+            says=f"{len(failures)} cells have no results and are left out above.",
+            table=Table(("cell", "why"), rows),
+        ),
+    )
+
+
+def _facts(results: Results) -> dict[str, str]:
+    plan = results.plan
+    seeds = sorted({row["seed"] for row in results.rows if "seed" in row})
+    return {
+        "version": f"belated {__version__}",
+        "plan": f"{plan.mode}, {plan.digest}",
+        "cells": f"{len(results.rows)} finished, {len(results.failures)} failed",
+        "seeds": ", ".join(map(str, seeds)) or "none",
+    }
+
+
+def write_results(results: Results, files: Files) -> list[Path]:
+    """Write the page and the figures; return the paths, the page first."""
+    from belated.report import save_images, write_page
+
+    page = page_of(results)
+    write_page(files.page, page)
+    return [files.page, *save_images(files.images, page)]

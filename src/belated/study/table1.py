@@ -1,0 +1,211 @@
+"""The paper's Table 1, measured: one value per round, late."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from belated import delays
+from belated.game import Game
+from belated.report import Lines, Section, Series, Table
+from belated.study.games import LOSSES, ball, code_of, game_of, measure
+from belated.study.methods import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
+from belated.study.plan import Cell, Row, Study
+from belated.study.tables import (
+    BAND,
+    by,
+    counted,
+    growth,
+    least,
+    line,
+    lines,
+    listed,
+    mean,
+    short,
+    where,
+)
+
+_FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
+_LOSSES = {"convex": "linear", "strongly convex": "quadratic"}
+_PATTERNS = ("none", "constant, root T", "footnote", "first_rounds", "heavy tails")
+_DIM = 2
+
+Promise = Callable[[float, float, float, float], float]
+"""From T, d_tot, d_max and sigma_max to the order of a bound."""
+
+_PROMISES: dict[tuple[str, str], Promise] = {
+    ("convex", OURS): lambda T, total, longest, width: T**0.75 + math.sqrt(total),
+    ("convex", "Bistritz et al."): lambda T, total, longest, width: (
+        T**0.75 + (T * total) ** (1 / 3)
+    ),
+    ("convex", "Bistritz et al., doubling"): lambda T, total, longest, width: (
+        T**0.75 + (T * total) ** (1 / 3)
+    ),
+    ("convex", "D-FTBL"): lambda T, total, longest, width: T**0.75 + math.sqrt(longest * T),
+    ("convex", "GOLD"): lambda T, total, longest, width: (
+        T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
+    ),
+    ("strongly convex", OURS): lambda T, total, longest, width: (
+        _root(T) + min(width * math.log(math.e * T), math.sqrt(total))
+    ),
+    ("strongly convex", "D-FTBL, strongly convex"): lambda T, total, longest, width: (
+        _root(T) + longest * math.log(math.e * T)
+    ),
+}
+
+
+def _root(rounds: float) -> float:
+    """T^(2/3) (ln T)^(1/3)."""
+    return float(rounds ** (2 / 3) * math.log(math.e * rounds) ** (1 / 3))
+
+
+class Table1(Study):
+    """Regret of the bandit methods over horizons, patterns and total delay."""
+
+    name = "table1"
+    title = "Table 1, measured"
+    question = (
+        "With one value per round the published bounds differ in how delay enters: through the "
+        "total delay, the largest delay, or the backlog. Does the measured regret grow as the "
+        "bounds promise, and who loses least?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Horizons for every pattern, then constant delays at one horizon."""
+        horizons = [10**3, 10**4, 10**5] if quick else [round(10 ** (n / 2)) for n in range(6, 13)]
+        fixed = 20_000 if quick else 100_000
+        waits = (10, 100, 1000) if quick else (10, 30, 100, 300, 1000, 3000, 10_000)
+        seeds = 3 if quick else 5
+        for setting, field in _FIELDS.items():
+            games = [(pattern, rounds, 0) for pattern in _PATTERNS for rounds in horizons]
+            games += [("constant", fixed, wait) for wait in waits]
+            for pattern, rounds, wait in games:
+                for seed in range(seeds):
+                    for method in field:
+                        yield Cell.of(
+                            f"{setting}/{method}/{code_of(_LOSSES[setting])}",
+                            setting=setting,
+                            method=method,
+                            pattern=pattern,
+                            rounds=rounds,
+                            wait=wait,
+                            seed=seed,
+                        )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game; ``promise`` is the order of the method's bound on its delays."""
+        setting, method, seed = cell["setting"], cell["method"], cell["seed"]
+        game = _game(_LOSSES[setting], cell["pattern"], cell["rounds"], cell["wait"], seed)
+        run, row = measure(_FIELDS[setting][method].make(game, ball(_DIM)), game, seed)
+        promise = _PROMISES.get((setting, method)) or _PROMISES.get(("convex", method))
+        late = run.timeline
+        facts = (late.rounds, late.total_delay, late.max_delay, late.max_backlog)
+        return {**row, "promise": None if promise is None else promise(*map(float, facts))}
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """Horizons, then total delay, for each setting."""
+        found = []
+        for setting, group in by(rows, "setting").items():
+            horizons = where(group, wait=0)
+            found += [_horizons(setting, *each) for each in by(horizons, "pattern").items()]
+            if waits := [row for row in group if row["wait"]]:
+                found.append(_delays(setting, waits))
+        return tuple(found)
+
+
+def _game(loss: str, pattern: str, rounds: int, wait: int, seed: int) -> Game:
+    if wait:
+        return Game(LOSSES[loss](_DIM, seed), delays.constant(rounds, wait), f"{loss}, wait {wait}")
+    return game_of(loss, pattern, _DIM, rounds, seed)
+
+
+def _horizons(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
+    return Section(
+        question=f"How does regret grow with the horizon ({setting}, {pattern})?",
+        figure=Lines(
+            title=f"Regret over rounds, {setting}, {pattern}",
+            x_label="rounds T",
+            y_label="regret",
+            series=lines(rows, "method", "rounds", "regret"),
+            log_x=True,
+            log_y=True,
+            note=BAND,
+        ),
+        says=_says(rows, "rounds", "T"),
+        table=_table(rows, "rounds", "T"),
+    )
+
+
+def _delays(setting: str, rows: Sequence[Row]) -> Section:
+    slope = _reference(where(rows, method=OURS))
+    return Section(
+        question=f"How does regret grow with total delay at one horizon ({setting})?",
+        figure=Lines(
+            title=f"Regret over total delay, {setting}",
+            x_label="total delay",
+            y_label="regret",
+            series=(*lines(rows, "method", "total_delay", "regret"), *slope),
+            log_x=True,
+            log_y=True,
+            note=BAND,
+        ),
+        says=_says(rows, "total_delay", "d_tot"),
+        table=_table(rows, "total_delay", "d_tot"),
+    )
+
+
+def _reference(rows: Sequence[Row]) -> tuple[Series, ...]:
+    """The promised order of our bound, moved to where our regret ends."""
+    end = max((row["total_delay"] for row in rows), default=0)
+    last = mean(where(rows, total_delay=end), "regret")
+    promised = mean(where(rows, total_delay=end), "promise")
+    if not last or not promised or last < 0.0:
+        return ()
+    moved = [{**row, "moved": row["promise"] * last / promised} for row in rows]
+    return (line(f"{OURS} (order of the bound)", moved, "total_delay", "moved", dashed=True),)
+
+
+def _says(rows: Sequence[Row], x: str, symbol: str) -> str:
+    """Name who loses least at the far end, and how ours compares with its promise."""
+    end = max(row[x] for row in rows)
+    last = by(where(rows, **{x: end}), "method")
+    best = least(last, lambda name: mean(last[name], "regret"))
+    ours, promised = growth(where(rows, method=OURS), x, "regret"), None
+    promised = growth(where(rows, method=OURS), x, "promise")
+    first = f"At {symbol} = {end:,} the least regret is that of {best}"
+    if best and best != OURS and OURS in last:
+        ratio = (mean(last[OURS], "regret") or 0.0) / (mean(last[best], "regret") or math.inf)
+        first += f", and ours is {short(ratio)} times that"
+    if ours is None or promised is None:
+        return f"{first}. There are too few points for an exponent."
+    verdict = "no faster than" if ours.low <= promised.slope else "faster than"
+    return (
+        f"{first}. Our regret grows like {symbol}^{ours}, {verdict} the {symbol}^"
+        f"{promised.slope:.2f} of the bound over this range."
+    )
+
+
+def _table(rows: Sequence[Row], x: str, symbol: str) -> Table:
+    end = max(row[x] for row in rows)
+    body = []
+    for method, group in by(rows, "method").items():
+        measured, promised = growth(group, x, "regret"), growth(group, x, "promise")
+        body.append(
+            (
+                method,
+                mean(where(group, **{x: end}), "regret"),
+                None if measured is None else round(measured.slope, 3),
+                None if measured is None else f"{measured.low:.2f} to {measured.high:.2f}",
+                None if promised is None else round(promised.slope, 3),
+            )
+        )
+    told = {name: method.told for field in _FIELDS.values() for name, method in field.items()}
+    knowing = listed([f"{name}: {told[name]}" for name in by(rows, "method") if name in told])
+    return Table(
+        columns=("method", f"regret at the largest {symbol}", "exponent", "95%", "promised"),
+        rows=tuple(body),
+        caption=f"Exponents in {symbol}, from {counted(len(by(rows, x)), 'point')}; the promised "
+        f"one is that of the bound on the same delays, where there is one. Told in advance: "
+        f"{knowing}.",
+    )

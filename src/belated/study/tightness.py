@@ -1,0 +1,181 @@
+"""Measured regret over what each corollary allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from belated import losses
+from belated.game import Game
+from belated.report import Heat, Section, Table
+from belated.study.games import CURVATURE, DELAYS, ball, measure
+from belated.study.plan import Cell, Row, Study
+from belated.study.tables import by, listed, mean, short, where
+from belated.timeline import Timeline
+
+_DIM = 3
+
+
+class Result(NamedTuple):
+    """One result of the paper: how its learner is asked for, and whether losses must bend."""
+
+    choice: dict[str, Any]
+    curved: bool = False
+
+
+RESULTS: dict[str, Result] = {
+    "Corollary 5.3": Result({}),
+    "Corollary 5.3, OMD": Result({"base": "omd"}),
+    "Corollary 5.3, tight rate": Result({"rate": "tight"}),
+    "Corollary 5.3, gradient-adaptive": Result({"rate": "gradient"}),
+    "Corollary 5.4": Result({}, curved=True),
+    "Corollary 5.4, OMD": Result({"base": "omd"}, curved=True),
+    "Corollary 5.7": Result({"feedback": "value"}),
+    "Corollary 5.8": Result({"feedback": "value"}, curved=True),
+    "Corollary 6.2 over 5.3": Result({"skip": True}),
+    "Corollary 6.2 over 5.7": Result({"feedback": "value", "skip": True}),
+    "Corollary G.3": Result({"feedback": "two-values"}),
+    "Corollary G.4": Result({"feedback": "two-values"}, curved=True),
+}
+"""The corollaries by name, with the arguments of ``Problem.learner``."""
+
+_PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
+_QUICK_PATTERNS = ("none", "constant", "heavy tails", "first_rounds")
+_ADVERSARIES = {False: ("blocks", "random", "adversary"), True: ("blocks", "random")}
+
+
+class Tightness(Study):
+    """Every corollary against several adversaries, on every pattern."""
+
+    name = "tightness"
+    title = "How loose the bounds are"
+    question = (
+        "A bound that is never approached says little. What share of what each corollary allows "
+        "do its learners lose, and against which losses and delays do they come closest?"
+    )
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Every result on every pattern, against losses made to hurt."""
+        horizons = (5_000,) if quick else (10_000, 100_000)
+        for name, result in RESULTS.items():
+            for against in ("blocks",) if quick else _ADVERSARIES[result.curved]:
+                for pattern in _QUICK_PATTERNS if quick else _PATTERNS:
+                    for rounds in horizons:
+                        for seed in range(3 if quick else 4):
+                            yield Cell.of(
+                                f"{name}/{against}",
+                                result=name,
+                                against=against,
+                                pattern=pattern,
+                                rounds=rounds,
+                                seed=seed,
+                            )
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Play one game and compare with the bound."""
+        result = RESULTS[cell["result"]]
+        timeline = DELAYS[cell["pattern"]](cell["rounds"], cell["seed"])
+        game = Game(_losses(cell["against"], result.curved, timeline, cell["seed"]), timeline)
+        spec = game.problem(ball(_DIM)).learner(**result.choice)
+        run, row = measure(spec, game, cell["seed"])
+        bound = run.bound
+        assert bound is not None  # every entry of RESULTS has its corollary
+        return {**row, "ratio": run.regret / bound.total, "vacuous": int(bound.vacuous)}
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """One heat map per horizon."""
+        return tuple(_section(rounds, group) for rounds, group in by(rows, "rounds").items())
+
+
+def _losses(against: str, curved: bool, timeline: Timeline, seed: int) -> losses.Loss:
+    """Return losses that hurt on these delays: blocks are as long as a typical answer takes."""
+    source: Any
+    if against == "blocks":
+        typical = round(timeline.total_delay / timeline.rounds) + 1
+        source = losses.Blocks(_DIM, length=min(typical, timeline.rounds), seed=seed)
+    elif against == "random":
+        source = losses.Random(_DIM, seed=seed)
+    else:
+        source = losses.Adaptive(_DIM)
+    return losses.Quadratic(source, curvature=CURVATURE) if curved else losses.Linear(source)
+
+
+def _section(rounds: int, rows: Sequence[Row]) -> Section:
+    patterns = tuple(by(rows, "pattern"))
+    results = tuple(by(rows, "result"))
+    worst = {
+        (result, pattern): _largest(where(rows, result=result, pattern=pattern))
+        for result in results
+        for pattern in patterns
+    }
+    return Section(
+        question=f"What share of each bound is reached in {rounds:,} rounds?",
+        figure=Heat(
+            title=f"Regret over bound, T = {rounds:,}",
+            rows=results,
+            columns=patterns,
+            values=tuple(
+                tuple(
+                    found[0] if (found := worst[result, pattern]) else None for pattern in patterns
+                )
+                for result in results
+            ),
+            value_label="regret over bound",
+        ),
+        says=_says(rows),
+        table=_table(rows),
+    )
+
+
+def _largest(rows: Sequence[Row]) -> tuple[float, str] | None:
+    """Return the largest mean share over the adversaries, and who reached it, if positive."""
+    shares = [(mean(group, "ratio") or 0.0, name) for name, group in by(rows, "against").items()]
+    top = max(shares, default=None)
+    return top if top is not None and top[0] > 0.0 else None
+
+
+def _says(rows: Sequence[Row]) -> str:
+    groups = by(rows, "result", "pattern", "against")
+    ratios = {names: mean(group, "ratio") or 0.0 for names, group in groups.items()}
+    result, pattern, against = max(ratios, key=lambda names: ratios[names])
+    top = ratios[result, pattern, against]
+    vacuous = [
+        name for name, group in by(rows, "result").items() if all(row["vacuous"] for row in group)
+    ]
+    broken = sum(row["ratio"] > 1.0 for row in rows)
+    says = (
+        f"The closest is {result}: {short(top)} of the bound under {pattern}, against {against}. "
+        f"Regret exceeded a bound in {broken} of {len(rows)} games."
+    )
+    if vacuous:
+        says += (
+            f" At this horizon these say no more than that a round costs G D: {listed(vacuous)}."
+        )
+    return says
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    body = []
+    for result, group in by(rows, "result").items():
+        shares = {
+            names: mean(each, "ratio") or 0.0
+            for names, each in by(group, "pattern", "against").items()
+        }
+        tightest = max(shares, key=lambda names: shares[names])
+        loosest = min(shares, key=lambda names: shares[names])
+        body.append(
+            (
+                result,
+                round(shares[tightest], 4),
+                ", against ".join(tightest),
+                round(shares[loosest], 4),
+                ", against ".join(loosest),
+                f"{sum(row['vacuous'] for row in group)} of {len(group)}",
+            )
+        )
+    return Table(
+        columns=("result", "largest share", "under", "smallest share", "reached under", "vacuous"),
+        rows=tuple(body),
+        caption="Shares are means over seeds; results for values hold in expectation only. A "
+        "bound is vacuous where it exceeds G D T.",
+    )

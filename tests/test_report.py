@@ -1,0 +1,622 @@
+"""Figures check their numbers, every drawing shows the same, and pages are one safe file."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from belated import rivals
+from belated.errors import BelatedError, MissingExtra, SpecError
+from belated.report import (
+    Bars,
+    Figure,
+    Heat,
+    Lines,
+    Page,
+    Section,
+    Series,
+    Table,
+    save_images,
+    write_page,
+)
+from belated.report.colours import DARK, DETAILS, FAINT, FAMILIES, INK, PALETTE, PAPER, RULE, look
+from belated.report.images import render
+from belated.report.interactive import least_width, narrow_layout, to_plotly
+from belated.report.page import to_html
+from belated.report.plain import plain
+from belated.report.scales import colour_limits, colour_ticks, curves, groups, note_of, shade
+
+HOSTILE = "</script><b>a & b</b> \"q\" 'r' %{x} $y$"
+"""Text that must come out as it went in."""
+X = (1.0, 10.0, 100.0, 1000.0)
+
+
+def a_line(name: str, factor: float = 1.0, *, dashed: bool = False) -> Series:
+    """Return a curve with a band, or without one where it is dashed."""
+    y = tuple(factor * x**0.5 for x in X)
+    low, high = tuple(0.8 * v for v in y), tuple(1.3 * v for v in y)
+    return Series(name, X, y, None if dashed else low, None if dashed else high, dashed)
+
+
+LINES = Lines(
+    "Regret grows",
+    "rounds",
+    "regret",
+    (a_line("ours"), a_line("GOLD", 2.0), a_line("ours (bound)", 5.0, dashed=True)),
+    log_x=True,
+    log_y=True,
+    note="Bands hold 95 % of the seeds.",
+)
+BARS = Bars(
+    "Regret by delays",
+    ("constant", "Pareto", "outages"),
+    (
+        Series("ours", (), (1.0, 20.0, 300.0), (0.5, 10.0, 200.0), (2.0, 30.0, 400.0)),
+        Series("GOLD", (), (4.0, None, 500.0)),
+        Series("bound", (), (9.0, 90.0, 900.0), dashed=True),
+    ),
+    "regret",
+    log_y=True,
+)
+STACK = Bars(
+    "Parts of regret",
+    tuple(f"pattern {i}" for i in range(10)),
+    (
+        Series("undelayed regret", (), (1.0,) * 10),
+        Series("drift", (), (2.0,) * 9 + (None,)),
+        Series("drift (bound)", (), (3.0,) * 10, (2.0,) * 10, (4.0,) * 10),
+    ),
+    stacked=True,
+)
+HEAT = Heat("Who is good where", ("a", "b"), ("x", "y"), ((1.0, None), (30.0, 2.0)), "ratio")
+FIGURES = (LINES, BARS, STACK, HEAT)
+TABLE = Table(
+    ("method", "exponent", "seeds", "told"),
+    (("ours", 0.7512, 32, "nothing"), ("GOLD", 12.5, 8, None), ("BOLD", None, 1200, "T")),
+    "Fitted exponents",
+)
+
+
+def a_page(*figures: Figure, text: str = "plain") -> Page:
+    """Return a page with one section per figure, and one without any."""
+    sections = [
+        Section(f"Question {i}? {text}", f, f"It says {text}.") for i, f in enumerate(figures)
+    ]
+    last = Section("And the numbers?", None, "Here they are.\n\nAnd more.", TABLE)
+    return Page(text, text, (*sections, last), f"belated study {text}", {"version": text})
+
+
+class Reader(html.parser.HTMLParser):
+    """Collects the elements, the text, and what is inside the data of a page."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.data: dict[str, Any] = {}
+        self._open = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the element."""
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        known = dict(attrs)
+        self._open = tag
+        if known.get("id"):
+            self.ids.append(str(known["id"]))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Text after an element belongs to none that matters here."""
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        """Keep text apart from scripts and styles."""
+        if self._open == "script" and data.startswith("{"):
+            self.data[self.ids[-1]] = json.loads(data)
+        elif self._open not in ("script", "style"):
+            self.text += data
+
+
+# ---- values ------------------------------------------------------------------------------------
+
+
+def test_numbers_become_floats() -> None:
+    series = Series("a", [1, 2], [3, None], [2, None], [4, None])  # type: ignore[arg-type]
+    assert (series.x, series.y, series.low, series.high) == (
+        (1, 2),
+        (3, None),
+        (2, None),
+        (4, None),
+    )
+    assert isinstance(series.x[0], float)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((" ", (), (1.0,)), "Series: name must not be empty, got ' '"),
+        (("a", (1.0, 2.0), (1.0,)), "Series 'a': x must have 1 entries like y, got 2"),
+        (("a", (1.0,), (float("inf"),)), r"Series 'a': y\[0\] must be finite, got inf"),
+        (("a", (None,), (1.0,)), r"Series 'a': x\[0\] must be a number, got None"),
+        (("a", (1.0,), (1.0,), (0.0,)), "low and high must be given together"),
+        (("a", (1.0,), (1.0,), (0.0, 1.0), (2.0,)), "low must have 1 entries like y, got 2"),
+        (("a", (1.0,), (1.0,), (3.0,), (2.0,)), "low must not exceed high, got 3.0 and 2.0"),
+        (("a", (1.0,), (None,), (3.0,), (4.0,)), "low and high must be missing where y is"),
+    ],
+)
+def test_series_are_checked(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Series(*arguments)
+
+
+def test_lines_are_checked() -> None:
+    def lines(*series: Series, title: str = "t") -> Lines:
+        return Lines(title, "x", "y", series)
+
+    with pytest.raises(SpecError, match="title must not be empty"):
+        lines(a_line("a"), title="")
+    with pytest.raises(SpecError, match="series must not be empty"):
+        lines()
+    with pytest.raises(SpecError, match="names of series must differ, got 'a' twice"):
+        lines(a_line("a"), a_line("b"), a_line("a"))
+    with pytest.raises(SpecError, match="series 'a' must have an x for each y, got 0"):
+        lines(Series("a", (), (1.0,)))
+    with pytest.raises(SpecError, match="series 'a' must have no missing y"):
+        lines(Series("a", (1.0,), (None,)))
+    with pytest.raises(SpecError, match="series 'a' must not go back in x"):
+        lines(Series("a", (2.0, 1.0), (1.0, 1.0)))
+
+
+def test_bars_are_checked() -> None:
+    one = Series("a", (), (1.0,))
+    with pytest.raises(SpecError, match="labels must not be empty"):
+        Bars("t", (), (one,))
+    with pytest.raises(SpecError, match="labels must differ, got 'x' twice"):
+        Bars("t", ("x", "x"), (one,))
+    with pytest.raises(SpecError, match="names of groups must differ"):
+        Bars("t", ("x",), (one, one))
+    with pytest.raises(SpecError, match="group 'a' must have 2 y, got 1"):
+        Bars("t", ("x", "y"), (one,))
+    with pytest.raises(SpecError, match="log_y must be False when stacked"):
+        Bars("t", ("x",), (one,), stacked=True, log_y=True)
+    with pytest.raises(SpecError, match="y must not be negative when stacked"):
+        Bars("t", ("x",), (Series("a", (), (-1.0,)),), stacked=True)
+    with pytest.raises(SpecError, match="group 'a' must have y from low to high"):
+        Bars("t", ("x",), (Series("a", (), (5.0,), (1.0,), (2.0,)),))
+    rounded = Series("a", (), (0.1 + 0.2,), (0.3,), (0.3,))
+    assert Bars("t", ("x",), (rounded,)).groups == (rounded,)
+
+
+def test_heat_is_checked() -> None:
+    with pytest.raises(SpecError, match="values must have 1 entries like rows, got 2"):
+        Heat("t", ("a",), ("x",), ((1.0,), (2.0,)), "v")
+    with pytest.raises(SpecError, match="a row must have 1 entries like columns, got 2"):
+        Heat("t", ("a",), ("x",), ((1.0, 2.0),), "v")
+    with pytest.raises(SpecError, match="low must be positive when log, got 0"):
+        Heat("t", ("a",), ("x",), ((1.0,),), "v", low=0.0)
+    with pytest.raises(SpecError, match="low must be below high"):
+        Heat("t", ("a",), ("x",), ((1.0,),), "v", low=2.0, high=2.0)
+    with pytest.raises(SpecError, match="must be finite"):
+        Heat("t", ("a",), ("x",), ((float("nan"),),), "v")
+
+
+def test_contents_are_checked() -> None:
+    with pytest.raises(SpecError, match="columns must not be empty"):
+        Table((), ())
+    with pytest.raises(SpecError, match="a row must have 2 cells like columns, got 1"):
+        Table(("a", "b"), ((1,),))
+    with pytest.raises(SpecError, match="'a' must be text, a finite number or None, got True"):
+        Table(("a",), ((True,),))
+    with pytest.raises(SpecError, match="Section: question must not be empty"):
+        Section(" ", None, "says")
+    with pytest.raises(SpecError, match="Section: says must not be empty"):
+        Section("why?", None, "")
+    with pytest.raises(SpecError, match="Page: title must not be empty"):
+        Page("", "lead", (), "", {})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (12, "12"),
+        (1_234_567, "1,234,567"),
+        (12_345.0, "12,345"),
+        (0.5, "0.5"),
+        (-2.71828, "−2.718"),
+        (999.96, "1,000"),
+        (0.00001234, "0.00001234"),
+        (1e-7, "1×10⁻⁷"),
+        (10**20, "1×10²⁰"),
+    ],
+)
+def test_numbers_are_plain(value: float, text: str) -> None:
+    assert plain(value) == text
+
+
+# ---- looks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: str(family[-1]))
+def test_names_of_a_family_differ(family: tuple[str, ...]) -> None:
+    looks = [look(name) for name in family]
+    shown = {(each.colour, each.marker, each.dash) for each in looks}
+    assert len(shown) == len(family)
+    assert len({each.colour for each in looks}) == min(len(family), len(PALETTE))
+
+
+def test_a_name_has_one_place() -> None:
+    """A name in two families must stand at the same place in both, or it would change its look."""
+    places: dict[str, set[int]] = {}
+    for family in FAMILIES:
+        for place, name in enumerate(family):
+            places.setdefault(name, set()).add(place)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_details_keep_the_colour() -> None:
+    for name in ("ours", "GOLD", "a method nobody knows"):
+        variants = [look(name), *(look(f"{name} ({detail})") for detail in DETAILS)]
+        assert len({each.colour for each in variants}) == 1
+        assert len({each.marker for each in variants}) == len(variants)
+        assert look(f"{name}, bound") == look(f"{name} (bound)")
+
+
+def test_details_are_not_taken_for_other_methods() -> None:
+    listed = {look(name) for family in FAMILIES for name in family}
+    assert all(look(f"ours ({detail})") not in listed for detail in DETAILS)
+
+
+def test_rivals_have_looks_of_their_own() -> None:
+    listed = {name for family in FAMILIES for name in family}
+    titles = {getattr(rivals, name).title for name in rivals.__all__ if name != "Rival"}
+    missing = {title for title in titles if title.partition(",")[0] not in listed}
+    assert missing == set()
+
+
+def test_spelling_does_not_matter() -> None:
+    assert look("D-FTBL") == look("dftbl")
+    assert look("DORM+") != look("DORM")
+    assert look("Bistritz et al.") == look("Bistritz")
+
+
+def test_looks_never_change() -> None:
+    """Also for names that are not listed: the checksum is part of the promise."""
+    assert look("ours").colour == "#0072B2"
+    found = look("some new method")
+    assert (found.colour, found.marker, found.dash) == ("#E69F00", "hexagon", "solid")
+
+
+# ---- scales ------------------------------------------------------------------------------------
+
+
+def test_what_has_no_place_on_a_log_axis_is_left_out_and_told() -> None:
+    first = Series("a", (0.0, 1.0, 10.0), (5.0, -1.0, 7.0), (1.0, -2.0, -3.0), (9.0, 0.0, 8.0))
+    shown = curves(Lines("t", "x", "y", (first,), log_x=True, log_y=True, note="Note."))
+    [curve] = shown.curves
+    assert (curve.x, curve.y) == ((10.0,), (7.0,))
+    assert shown.y_limits is not None
+    assert shown.y_limits[0] < 7.0 < 8.0 < shown.y_limits[1]
+    assert curve.band == ((shown.y_limits[0],), (8.0,))
+    assert shown.note == (
+        "Note. 2 points are left out: zero and less have no place on a logarithmic axis."
+    )
+
+
+def test_straight_axes_show_everything() -> None:
+    first = Series("a", (0.0, 1.0), (5.0, -1.0))
+    shown = curves(Lines("t", "x", "y", (first,)))
+    assert (shown.curves[0].y, shown.x_limits, shown.note) == ((5.0, -1.0), None, "")
+
+
+def test_log_bars_start_below_all_of_them() -> None:
+    first = Series("a", (), (10.0, 0.0, 20.0), (-1.0, -2.0, 5.0), (30.0, 0.0, 40.0))
+    shown = groups(Bars("t", ("x", "y", "z"), (first,), log_y=True))
+    [group] = shown.groups
+    assert group.y == (10.0, None, 20.0)
+    assert group.low == (1.0, None, 5.0)
+    assert shown.limits is not None
+    assert shown.limits[0] == 1.0
+    assert "1 bar is left out" in shown.note
+
+
+def test_colours_of_a_heat_map() -> None:
+    assert colour_limits(HEAT) == (1.0, 30.0)
+    assert [shade(HEAT, value) for value in (0.5, 1.0, 30.0, 99.0)] == [0.0, 0.0, 1.0, 1.0]
+    assert colour_ticks(HEAT) == [1.0, 2.0, 5.0, 10.0, 20.0]
+    wide = Heat("t", ("a",), ("x",), ((1.0,),), "v", low=1e-9, high=1e9)
+    assert len(colour_ticks(wide)) <= 8
+    tight = Heat("t", ("a",), ("x",), ((1.0,),), "v", low=1.1, high=1.2)
+    assert len(colour_ticks(tight)) == 5
+    straight = Heat("t", ("a",), ("x", "y"), ((-1.0, 3.0),), "v", log=False)
+    assert (colour_limits(straight), shade(straight, 0.0)) == ((-1.0, 3.0), 0.25)
+
+
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("ends", [{}, {"low": 50.0}, {"high": 0.5}])
+def test_ends_of_colours_differ(log: bool, ends: dict[str, float]) -> None:
+    for values in ((2.0, 2.0), (None, None)):
+        low, high = colour_limits(Heat("t", ("a",), ("x", "y"), (values,), "v", log=log, **ends))
+        assert low < high
+
+
+def test_cells_without_a_place_are_told() -> None:
+    assert note_of(HEAT) == ""
+    odd = Heat("t", ("a",), ("x", "y"), ((-1.0, 0.0),), "v")
+    assert note_of(odd).startswith("2 cells are zero or less")
+
+
+# ---- interactive figures -----------------------------------------------------------------------
+
+
+def test_bands_belong_to_their_curves() -> None:
+    data = to_plotly(LINES)["data"]
+    assert [trace["legendgroup"] for trace in data] == [
+        "ours",
+        "GOLD",
+        *(s.name for s in LINES.series),
+    ]
+    bands, lines = data[:2], data[2:]
+    assert all(trace["fill"] == "toself" and not trace["showlegend"] for trace in bands)
+    assert all(len(band["x"]) == 2 * len(X) for band in bands)
+    assert [trace["line"]["dash"] for trace in lines] == ["solid", "solid", "dash"]
+    assert bands[0]["fillcolor"] == lines[0]["line"]["color"] == look("ours").colour
+
+
+def test_looks_do_not_depend_on_the_order() -> None:
+    turned = Lines("t", "x", "y", LINES.series[::-1])
+    there = {t["name"]: t["line"] for t in to_plotly(LINES)["data"]}
+    back = {t["name"]: t["line"] for t in to_plotly(turned)["data"]}
+    assert there == back
+
+
+def test_hover_shows_plain_numbers() -> None:
+    line = to_plotly(LINES)["data"][2]
+    assert line["hovertemplate"].startswith("<b>ours</b><br>rounds: %{customdata[0]}")
+    assert line["customdata"][3] == ["1,000", "31.62", "25.3 to 41.11"]
+    bars = to_plotly(BARS)["data"]
+    assert bars[0]["customdata"][1] == ["Pareto", "20 (10 to 30)"]
+    assert bars[1]["customdata"][1] == ["Pareto", "n/a"]
+
+
+def test_log_axes_have_limits_and_few_labels() -> None:
+    layout = to_plotly(LINES)["layout"]
+    assert layout["xaxis"]["type"] == layout["yaxis"]["type"] == "log"
+    assert layout["xaxis"]["range"] == pytest.approx([-0.12, 3.12])
+    assert layout["xaxis"]["nticks"] == 4
+    assert "type" not in to_plotly(Lines("t", "x", "y", (a_line("a"),)))["layout"]["yaxis"]
+
+
+def test_many_bars_lie() -> None:
+    assert STACK.is_lying
+    assert not BARS.is_lying
+    lying, standing = to_plotly(STACK), to_plotly(BARS)
+    assert {trace["orientation"] for trace in lying["data"]} == {"h"}
+    assert lying["layout"]["barmode"] == "stack"
+    assert lying["data"][2]["error_x"]["array"] == [1.0] * 10
+    assert standing["layout"]["barmode"] == "group"
+    assert standing["data"][0]["error_y"]["arrayminus"] == [0.5, 10.0, 100.0]
+
+
+def test_every_cell_is_drawn_once() -> None:
+    data = to_plotly(HEAT)["data"]
+    assert len(data) == 3  # pale, deep and empty
+    for i in range(2):
+        for j in range(2):
+            assert sum(trace["z"][i][j] is not None for trace in data) == 1
+    assert sum(trace.get("showscale", True) for trace in data) >= 1
+    full = Heat("t", ("a",), ("x",), ((1.0,),), "v")
+    assert len(to_plotly(full)["data"]) == 1
+
+
+def test_narrow_screens_get_the_legend_below() -> None:
+    narrow = narrow_layout(LINES)
+    assert narrow["legend"]["orientation"] == "h"
+    assert narrow["margin"]["b"] > to_plotly(LINES)["layout"]["margin"]["b"]
+    assert narrow_layout(HEAT) == narrow_layout(Lines("t", "x", "y", (a_line("a"),))) == {}
+    assert least_width(LINES) == least_width(STACK) == 0
+    assert 0 < least_width(BARS) < least_width(HEAT)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
+def test_plotly_accepts_every_property(figure: Figure) -> None:
+    """The package knows all properties of the script that it brings along."""
+    graphs = pytest.importorskip("plotly.graph_objects")
+    found = to_plotly(figure)
+    graphs.Figure(found["data"], found["layout"])
+    graphs.Figure(layout=narrow_layout(figure))
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
+def test_only_colours_that_are_good_for_both_pages(figure: Figure) -> None:
+    """Whatever is not in the palette must be swapped on a dark page."""
+    text = json.dumps(to_plotly(figure))
+    assert set(re.findall(r"#[0-9a-fA-F]{6}", text)) <= {*PALETTE, *DARK}
+
+
+def test_figures_and_text_share_their_colours() -> None:
+    style = to_html(a_page()).partition("</style>")[0]
+    light, dark = style.partition("prefers-color-scheme: dark")[::2]
+    for colour in (INK, FAINT, RULE, PAPER):
+        assert f": {colour};" in light
+        assert f": {DARK[colour]};" in dark
+
+
+# ---- images ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.title)
+def test_images_depend_on_nothing_but_the_figure(figure: Figure) -> None:
+    image = render(figure, "svg")
+    assert image == render(figure, "svg")
+    assert ElementTree.fromstring(image).tag.endswith("svg")
+    assert len(render(figure, "svg", bare=True)) < len(image)
+
+
+def test_images_show_the_same_curves() -> None:
+    """One filled area per band: what stands on the page stands in the image."""
+    bands = len([trace for trace in to_plotly(LINES)["data"] if "fill" in trace])
+    assert render(LINES, "svg").count(b"FillBetweenPolyCollection") == bands
+
+
+def test_odd_figures_are_drawn() -> None:
+    nothing = Series("a", (), ())
+    negative = Series("b", (1.0, 2.0), (-1.0, -2.0), (-3.0, -3.0), (0.0, 0.0))
+    dollars = Lines("$a_b$ $", HOSTILE, "$", (nothing, negative), log_x=True, log_y=True)
+    single = Lines("one", "x", "y", (Series("a", (5.0,), (5.0,)),), log_x=True, log_y=True)
+    no_bars = Bars("none", ("x",), (Series("a", (), (None,)), Series("b", (), (-1.0,))), log_y=True)
+    empty = Heat("empty", ("a",), ("x",), ((None,),), "v")
+    for figure in (dollars, single, no_bars, empty):
+        assert render(figure, "png").startswith(b"\x89PNG")
+        json.dumps(to_plotly(figure), allow_nan=False)
+
+
+def test_files_are_named_after_their_titles(tmp_path: Path) -> None:
+    page = a_page(LINES, HEAT)
+    files = save_images(tmp_path / "new" / "folder", page)
+    assert [file.name for file in files] == [
+        "01-regret-grows.png",
+        "01-regret-grows.svg",
+        "02-who-is-good-where.png",
+        "02-who-is-good-where.svg",
+    ]
+    assert all(file.stat().st_size > 1000 for file in files)
+
+
+# ---- pages -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    """A page in which every text tries to break out."""
+    bad = Series(HOSTILE, X, X, X, X)
+    lines = Lines(HOSTILE, HOSTILE, HOSTILE, (bad, a_line("b")), note=HOSTILE)
+    bars = Bars(HOSTILE, (HOSTILE, "b"), (Series(HOSTILE, (), (1.0, 2.0)),), HOSTILE)
+    heat = Heat(HOSTILE, (HOSTILE,), (HOSTILE,), ((1.0,),), HOSTILE)
+    page = a_page(lines, bars, heat, text=HOSTILE)
+    table = Table((HOSTILE, "n"), ((HOSTILE, 1), (None, 2)), HOSTILE)
+    return to_html(
+        Page(
+            page.title,
+            page.lead,
+            (*page.sections, Section(HOSTILE, None, HOSTILE, table)),
+            HOSTILE,
+            {HOSTILE: HOSTILE},
+        )
+    )
+
+
+def test_text_stays_text(hostile: str) -> None:
+    page = Reader(hostile)
+    assert "b" not in page.tags
+    assert page.tags.count("script") == 4
+    assert page.text.count(HOSTILE) >= 12
+    assert "undefined" not in page.text
+    assert page.data["figures"]["figure-1"]["data"][0]["legendgroup"] == HOSTILE
+
+
+def test_nothing_is_loaded(hostile: str) -> None:
+    page = Reader(hostile)
+    assert "default-src 'none'" in hostile
+    for name, value in page.attributes:
+        if name in ("src", "href"):
+            assert value.startswith(("data:", "#")), value
+    assert "@import" not in hostile.partition("</style>")[0]
+    assert "url(" not in hostile.partition("</style>")[0]
+
+
+def test_page_is_well_formed(hostile: str) -> None:
+    page = Reader(hostile)
+    assert hostile.startswith('<!doctype html>\n<html lang="en">')
+    assert len(page.ids) == len(set(page.ids))
+    links = {value[1:] for name, value in page.attributes if name == "href" and value[0] == "#"}
+    assert links <= set(page.ids)
+    assert page.tags.count("h1") == 1
+    assert page.tags.count("img") == 3
+    for tag in ("main", "header", "nav", "section", "figure", "table", "dl"):
+        assert hostile.count(f"<{tag}") == hostile.count(f"</{tag}>") > 0
+
+
+def test_figures_say_what_they_show() -> None:
+    text = to_html(a_page(LINES))
+    wanted = "Regret grows. It says plain."
+    assert f'role="img" aria-label="{wanted}"' in text
+    assert f'<img alt="{wanted}"' in text
+    assert '<p class="note">Bands hold 95 % of the seeds.</p>' in text
+
+
+def test_order_of_a_page() -> None:
+    text = to_html(a_page(LINES))
+    wanted = ["Question 0?", "<figcaption>", "<p>It says", "And the numbers?", "<table", "<pre"]
+    places = [text.index(part) for part in wanted]
+    assert places == sorted(places)
+    assert "<nav" not in text  # two sections need no contents
+
+
+def test_pages_without_figures_need_no_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = Reader(to_html(a_page()))
+    assert "script" not in page.tags
+
+
+def test_numbers_stand_below_each_other() -> None:
+    text = to_html(a_page())
+    assert '<td class="number">0<span class="rest" style="width: 5ch">.7512</span></td>' in text
+    assert '<td class="number">12<span class="rest" style="width: 5ch">.5</span></td>' in text
+    assert '<td class="number">n/a</td>' in text
+    assert '<td class="number">1,200</td>' in text
+    assert '<th scope="row">GOLD</th>' in text
+    assert "<td>n/a</td>" in text
+    assert "<p>Here they are.</p>\n<p>And more.</p>" in text
+
+
+def test_a_table_may_be_empty() -> None:
+    section = Section("Any?", None, "None.", Table(("a", "b"), ()))
+    assert "<tbody>\n</tbody>" in to_html(Page("t", "", (section,), "", {}))
+
+
+def test_eight_figures_stay_small(tmp_path: Path) -> None:
+    many = tuple(float(i) for i in range(1, 201))
+    curves = [Series(f"method {i}", many, many, many, many) for i in range(20)]
+    heavy = Lines("Many curves", "x", "y", tuple(curves))
+    write_page(tmp_path / "page.html", a_page(heavy, *FIGURES, LINES, BARS, HEAT))
+    assert 1e6 < (tmp_path / "page.html").stat().st_size < 10e6
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_missing_extras_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingExtra, match=r"write_page needs plotly.*belated\[report\]"):
+        write_page(tmp_path / "page.html", a_page(LINES))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match="needs matplotlib"):
+        save_images(tmp_path, a_page(LINES))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BelatedError, match="cannot write"):
+        write_page(tmp_path / "file" / "page.html", a_page())
+    with pytest.raises(BelatedError, match="cannot write"):
+        save_images(tmp_path / "file", a_page(LINES))
+
+
+def test_describing_a_page_loads_nothing_heavy() -> None:
+    source = "import belated.report, sys; print({'numpy', 'matplotlib', 'plotly'} & {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,270 @@
+"""Pages in a real browser: they open from a file, ask for nothing, and react to clicks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from belated.report import Bars, Figure, Heat, Lines, Page, Section, Series, Table, write_page
+from belated.report.colours import DARK, INK, PAPER
+from belated.report.interactive import to_plotly
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Page as Tab
+
+driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = driver.expect
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+HOSTILE = "<img src=x onerror=alert(1)> & %{y} $z$"
+X = (1.0, 10.0, 100.0, 1000.0)
+
+
+def a_line(name: str, factor: float, *, band: bool = True) -> Series:
+    """Return a curve, most often with a band."""
+    y = tuple(factor * x**0.5 for x in X)
+    low, high = tuple(0.7 * v for v in y), tuple(1.4 * v for v in y)
+    return Series(name, X, y, low if band else None, high if band else None, dashed=not band)
+
+
+FIGURES: tuple[Figure, ...] = (
+    Lines(
+        "Regret grows",
+        "rounds",
+        "regret",
+        (a_line("ours", 1.0), a_line("GOLD", 3.0), a_line("ours (bound)", 9.0, band=False)),
+        log_x=True,
+        log_y=True,
+    ),
+    Lines("Strange names", "x", "y", (a_line(HOSTILE, 1.0), a_line("plain", 2.0))),
+    Bars(
+        "Who wins",
+        tuple(f"a method with a long name {i}" for i in range(12)),
+        (Series("wins", (), tuple(float(i) for i in range(12))),),
+    ),
+    Heat(
+        "Who is good where",
+        tuple(f"method {i}" for i in range(5)),
+        tuple(f"pattern {i}" for i in range(14)),
+        tuple(tuple(None if i == j else 1.0 + i + j for j in range(14)) for i in range(5)),
+        "ratio",
+    ),
+)
+TABLE = Table(
+    tuple(f"a long column {i}" for i in range(8)),
+    (("ours", *(1.5 * i for i in range(7))), ("GOLD", *(100.25 * i for i in range(7)))),
+)
+PAGE = Page(
+    "A page",
+    "It is read from top to bottom.",
+    tuple(Section(f"What about {f.title.lower()}?", f, "Much.", TABLE) for f in FIGURES),
+    "belated study example --with many --options that --make this --line long",
+    {"version": "1"},
+)
+
+
+def rgb(colour: str) -> str:
+    """Return a colour as browsers write it."""
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window, where one is installed."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"no Chromium found: none of {', '.join(NAMES)} is on the path")
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the page lies on disk."""
+    path = tmp_path_factory.mktemp("report") / "a page.html"
+    write_page(path, PAGE)
+    return path.as_uri()
+
+
+class Open:
+    """The page in a browser, and all that it said and asked for."""
+
+    def __init__(self, browser: Browser, address: str, **options: Any) -> None:
+        self.context = browser.new_context(offline=True, **options)
+        self.tab: Tab = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.tab.on("console", lambda message: self.said.append(message.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(address)
+
+    def plot(self, i: int) -> str:
+        """Return what finds the interactive figure of a section."""
+        return f"#figure-{i} .plot"
+
+    def read(self, i: int, what: str) -> Any:
+        """Return a property of plotly's figure."""
+        return self.tab.evaluate(f"document.querySelector('{self.plot(i)}').{what}")
+
+    def hidden(self, i: int) -> list[str]:
+        """Return the groups of all hidden traces, one by one."""
+        return [
+            trace["legendgroup"]
+            for trace in self.tab.evaluate(
+                f"document.querySelector('{self.plot(i)}')._fullData"
+                ".map(({legendgroup, visible}) => ({legendgroup, visible}))"
+            )
+            if trace["visible"] != True  # noqa: E712 - may also be the text "legendonly"
+        ]
+
+    def drawn(self, i: int) -> Locator:
+        """Return what finds the curves and bands in the picture."""
+        return self.tab.locator(f"{self.plot(i)} .scatterlayer .trace")
+
+    def click_legend(self, i: int, name: str) -> None:
+        """Click an entry of the legend."""
+        entry = self.tab.locator(f"{self.plot(i)} .legend .traces", has_text=name).first
+        entry.locator(".legendtoggle").click()
+
+
+@pytest.fixture
+def wide(browser: Browser, address: str) -> Iterator[Open]:
+    """The page on a desktop."""
+    opened = Open(browser, address, viewport={"width": 1200, "height": 900})
+    yield opened
+    opened.context.close()
+
+
+@pytest.fixture
+def phone(browser: Browser, address: str) -> Iterator[Open]:
+    """The page on a phone."""
+    screen = {"width": 400, "height": 800}
+    opened = Open(browser, address, viewport=screen, has_touch=True, is_mobile=True)
+    yield opened
+    opened.context.close()
+
+
+def test_page_says_nothing_and_asks_for_nothing(wide: Open) -> None:
+    wide.tab.wait_for_timeout(300)
+    assert wide.said == []
+    assert [url for url in wide.asked if not url.startswith("data:")] == [wide.tab.url]
+    assert wide.tab.url.startswith("file://")
+
+
+def test_figures_are_complete(wide: Open) -> None:
+    for i, figure in enumerate(FIGURES, start=1):
+        assert wide.read(i, "_fullData.length") == len(to_plotly(figure)["data"])
+    assert wide.drawn(1).count() == 5  # three curves, two bands
+    assert wide.tab.locator("figure.chart img").first.is_hidden()
+
+
+def test_legend_hides_a_curve_with_its_band(wide: Open) -> None:
+    wide.click_legend(1, "GOLD")
+    expect(wide.drawn(1)).to_have_count(3)
+    assert wide.hidden(1) == ["GOLD", "GOLD"]
+    wide.click_legend(1, "GOLD")
+    expect(wide.drawn(1)).to_have_count(5)
+    assert wide.hidden(1) == []
+
+
+def test_ticks_are_plain_numbers(wide: Open) -> None:
+    labels = wide.tab.locator(f"{wide.plot(1)} .xtick text").all_text_contents()
+    assert labels == ["1", "10", "100", "1,000"]
+
+
+def test_hover_names_the_method_and_its_numbers(wide: Open) -> None:
+    wide.tab.locator(wide.plot(1)).scroll_into_view_if_needed()
+    marker = wide.tab.locator(f"{wide.plot(1)} .scatterlayer .points path").first
+    marker.hover(force=True)
+    shown = wide.tab.locator(f"{wide.plot(1)} .hovertext").text_content()
+    assert shown == "oursrounds: 1regret: 10.7 to 1.4"
+
+
+def test_strange_names_are_shown_as_they_are(wide: Open) -> None:
+    names = wide.tab.locator(f"{wide.plot(2)} .legendtext").all_text_contents()
+    assert names == [HOSTILE, "plain"]
+    assert wide.said == []
+
+
+def test_dark_pages_keep_what_was_hidden(wide: Open) -> None:
+    label = wide.tab.locator(f"{wide.plot(1)} .legendtext").first
+    expect(label).to_have_css("fill", rgb(INK))
+    wide.click_legend(1, "GOLD")
+    expect(wide.drawn(1)).to_have_count(3)
+    wide.tab.emulate_media(color_scheme="dark")
+    expect(label).to_have_css("fill", rgb(DARK[INK]))
+    assert wide.hidden(1) == ["GOLD", "GOLD"]
+    background = wide.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert background == rgb(DARK[PAPER])
+    assert wide.said == []
+
+
+def test_paper_gets_images(wide: Open) -> None:
+    wide.tab.emulate_media(media="print", color_scheme="dark")
+    assert wide.tab.locator("figure.chart img").first.is_visible()
+    assert wide.tab.locator(wide.plot(1)).is_hidden()
+    background = wide.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert background == rgb(PAPER)
+
+
+def test_pages_work_without_scripts(browser: Browser, address: str) -> None:
+    opened = Open(browser, address, java_script_enabled=False)
+    images = opened.tab.locator("figure.chart img")
+    assert images.count() == len(FIGURES)
+    assert images.first.is_visible()
+    opened.context.close()
+
+
+def test_phones_scroll_figures_and_tables_but_not_the_page(phone: Open) -> None:
+    width = phone.tab.evaluate("document.documentElement.scrollWidth")
+    assert width <= 400
+    for part in ("#figure-4 .scroll", "figure.table .scroll"):
+        is_wider = "part => part.scrollWidth > part.clientWidth"
+        assert phone.tab.locator(part).first.evaluate(is_wider)
+    assert phone.said == []
+
+
+def test_phones_get_the_legend_below(phone: Open) -> None:
+    legend = phone.tab.locator(f"{phone.plot(1)} .legend").bounding_box()
+    axes = phone.tab.locator(f"{phone.plot(1)} .nsewdrag").first.bounding_box()
+    assert legend is not None
+    assert axes is not None
+    assert legend["y"] > axes["y"] + axes["height"]
+    assert phone.read(1, "_fullLayout.dragmode") is False
+
+
+def test_keys_reach_every_heading(wide: Open) -> None:
+    reached: list[str | None] = []
+    while "#reproduce" not in reached and len(reached) < 100:
+        wide.tab.keyboard.press("Tab")
+        reached.append(wide.tab.evaluate("document.activeElement.getAttribute('href')"))
+    headings = [f"#section-{i}" for i in range(1, len(FIGURES) + 1)]
+    assert reached[0] == "#content"
+    assert [*headings, *headings, "#reproduce"] == [name for name in reached[1:] if name]
+
+
+def test_images_can_be_saved(wide: Open, tmp_path: Path) -> None:
+    wide.tab.locator(wide.plot(1)).hover()
+    with wide.tab.expect_download() as download:
+        wide.tab.locator(f"{wide.plot(1)} .modebar-btn").first.click()
+    assert download.value.suggested_filename == "figure-1.png"
+    download.value.save_as(tmp_path / "saved.png")
+    assert (tmp_path / "saved.png").read_bytes().startswith(b"\x89PNG")
+    assert wide.said == []

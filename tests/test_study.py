@@ -1,0 +1,563 @@
+"""Studies: plans, rows that survive anything, engines that agree, and pages that speak."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import rivals
+from belated.report import Section, Table
+from belated.study.catalogue import STUDIES, study_named
+from belated.study.command import add_study_command
+from belated.study.engines import Engine, Turns, run_cells
+from belated.study.fits import exponent, geometric_mean
+from belated.study.log_file import read_timeline, shortened
+from belated.study.methods import CONVEX, EXPERTS, STRONGLY_CONVEX
+from belated.study.plan import Cell, Plan, Row, Study, StudyError
+from belated.study.rows import open_store
+from belated.study.runner import Files, Results, finish_rows, page_of, write_results
+from conftest import TESTS, Python
+
+ENGINES: tuple[Engine, ...] = ("serial", "threads", "processes")
+
+
+@dataclass(frozen=True)
+class Tiny(Study):
+    """Squares of numbers, without kernels; some of them fail, or kill their worker."""
+
+    count: int = 6
+    bad: tuple[int, ...] = ()
+    deadly: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+    name = "tiny"
+    title = "Squares"
+    question = "What are the squares?"
+
+    def cells(self, quick: bool) -> Iterator[Cell]:
+        """Half of them if quick."""
+        for n in range(self.count // 2 if quick else self.count):
+            yield Cell.of(f"group {n % 2}", n=n, seed=0)
+
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """Return a square."""
+        time.sleep(self.seconds)
+        if cell["n"] in self.bad:
+            raise ValueError(f"no square of {cell['n']}")
+        if cell["n"] in self.deadly:
+            os._exit(1)
+        return {"square": np.float64(cell["n"] ** 2), "root": math.inf}
+
+    def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
+        """All in one table."""
+        table = Table(("n", "square"), tuple((row["n"], row["square"]) for row in rows))
+        return (Section(self.question, None, f"There are {len(rows)}.", table),)
+
+
+class Other(Tiny):
+    """The same cells, which mean something else."""
+
+    revision = 2
+
+
+def finished(study: Study, path: Path, **options: Any) -> Results:
+    """Run the full plan of a study, without a bar."""
+    return finish_rows(Plan(study, False), path, progress=False, **options)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return all lines of a file of rows, the header first."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# ---- plans -------------------------------------------------------------------------------------
+
+
+def test_keys_depend_on_parameters_only() -> None:
+    cell = Cell.of("a", rounds=10, loss="linear", share=0.5)
+    assert cell.key == Cell.of("b", share=0.5, loss="linear", rounds=10).key
+    assert cell.key != Cell.of("a", rounds=11, loss="linear", share=0.5).key
+    assert cell["loss"] == "linear"
+
+
+def test_digest_knows_cells_mode_and_revision() -> None:
+    digests = {
+        Plan(study, quick).digest for study in (Tiny(), Tiny(8), Other()) for quick in (True, False)
+    }
+    assert len(digests) == 6
+    assert Plan(Tiny(), False).digest == Plan(Tiny(), False).digest
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "logs"])
+def test_plans_are_sound(name: str) -> None:
+    study = study_named(name)
+    quick, full = Plan(study, True), Plan(study, False)
+    for plan in (quick, full):
+        assert len({cell.key for cell in plan.cells}) == len(plan.cells)
+    assert study.name == name
+    assert len(quick.cells) < len(full.cells)
+    assert len({cell.group for cell in quick.cells}) <= 38  # each costs seconds to compile
+    seeds = {cell["seed"] for cell in quick.cells}
+    assert len(seeds) > 1  # or there would be no bands
+
+
+# ---- rows --------------------------------------------------------------------------------------
+
+
+def test_a_second_run_does_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    first = finished(Tiny(), path)
+    content = path.read_bytes()
+    assert finished(Tiny(), path) == first
+    assert path.read_bytes() == content
+    header, *rows = lines_of(path)
+    assert header["study"] == "tiny"
+    assert header["version"] == bl.__version__
+    assert header["mode"] == "full"
+    assert [row["square"] for row in first.rows] == [0.0, 1.0, 4.0, 9.0, 16.0, 25.0]
+    assert {row["results"]["root"] for row in rows} == {None}  # JSON has no infinity
+
+
+@pytest.mark.parametrize("cut", [1, 2, 17])
+def test_a_torn_last_line_is_redone(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    whole = finished(Tiny(), path, engine="serial")
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    assert finished(Tiny(), path, engine="serial") == whole
+    assert path.read_bytes() == content
+
+
+def test_a_torn_header_starts_over(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"study": "ti')
+    assert len(finished(Tiny(), path).rows) == 6
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"[]", b'{"key": "a"}'])
+def test_a_damaged_line_is_refused(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    finished(Tiny(), path)
+    header, _, rest = path.read_bytes().split(b"\n", 2)
+    path.write_bytes(b"\n".join([header, line, rest]))
+    with pytest.raises(StudyError, match=r"line 2 of .* is damaged"):
+        finished(Tiny(), path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"plan": "0"}, "another plan"),
+        ({"version": "0.0"}, "another version"),
+        ({"study": "x"}, "another study"),
+        ({"mode": "quick"}, "another mode"),
+    ],
+)
+def test_rows_of_something_else_are_refused(
+    change: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    whole = finished(Tiny(), path)
+    header, rest = path.read_text().split("\n", 1)
+    path.write_text(json.dumps({**json.loads(header), **change}) + "\n" + rest)
+    before = path.read_bytes()
+    with pytest.raises(StudyError, match=f"{message}.*--fresh"):
+        finished(Tiny(), path)
+    assert path.read_bytes() == before
+    assert finished(Tiny(), path, fresh=True) == whole
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    path, plan = tmp_path / "rows.jsonl", Plan(Tiny(), False)
+    with (
+        open_store(path, plan),
+        pytest.raises(StudyError, match="in use"),
+        open_store(path, plan, fresh=True),
+    ):
+        pass
+    assert len(lines_of(path)) == 1
+
+
+# ---- engines -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_engines_give_the_same_rows(engine: Engine, workers: int, tmp_path: Path) -> None:
+    study = Tiny(9, bad=(4,))
+    wanted = finished(study, tmp_path / "one.jsonl", engine="serial")
+    path = tmp_path / "two.jsonl"
+    assert finished(study, path, engine=engine, workers=workers) == wanted
+    lines = lines_of(tmp_path / "one.jsonl")
+    assert sorted(map(str, lines)) == sorted(map(str, lines_of(path)))
+    assert [(cell["n"], why) for cell, why in wanted.failures] == [
+        (4, "ValueError: no square of 4")
+    ]
+
+
+def test_a_worker_that_dies_is_a_failure_of_its_cell(tmp_path: Path) -> None:
+    results = finished(Tiny(12, deadly=(1, 6)), tmp_path / "rows.jsonl", workers=2)
+    assert [cell["n"] for cell, _ in results.failures] == [1, 6]
+    assert all("worker process died" in why for _, why in results.failures)
+    assert len(results.rows) == 10
+
+
+def test_failures_are_kept_until_they_are_retried(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    assert len(finished(Tiny(bad=(0,)), path).failures) == 1
+    assert len(finished(Tiny(), path).failures) == 1
+    results = finished(Tiny(), path, retry=True)
+    assert (len(results.rows), results.failures) == (6, ())
+
+
+def test_unknown_engines_are_refused() -> None:
+    with pytest.raises(StudyError, match="engine is one of"):
+        run_cells(Tiny(), [], engine=cast(Any, "cluster"))
+
+
+@given(st.lists(st.integers(0, 4), max_size=30), st.integers(1, 4), st.randoms())
+def test_no_group_is_compiled_twice_at_once(groups: list[int], workers: int, random: Any) -> None:
+    cells = [Cell.of(f"group {group}", n=n) for n, group in enumerate(groups)]
+    turns, running, compiled, done = Turns(cells), list[Cell](), set[str](), list[Cell]()
+    while True:
+        while len(running) < workers and (cell := turns.next()) is not None:
+            cold = [other.group for other in running if other.group not in compiled]
+            assert cell.group not in cold
+            running.append(cell)
+        if not running:
+            break
+        cell = running.pop(random.randrange(len(running)))
+        turns.finished(cell)
+        compiled.add(cell.group)
+        done.append(cell)
+    assert sorted(cell["n"] for cell in done) == list(range(len(groups)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctrl_c_leaves_rows_to_go_on_from(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    script = (
+        "from test_study import *\n"
+        f"finished(Tiny(200, seconds=0.02), Path({str(path)!r}), engine={engine!r}, workers=2)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=TESTS, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 60.0
+        while not path.exists() or path.read_bytes().count(b"\n") < 4:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    kept = path.read_bytes().count(b"\n") - 1
+    assert f"study: {kept} of 200 cells are kept in {path}" in said
+    assert 3 <= kept < 200
+    assert len(finished(Tiny(200), path, engine="serial").rows) == 200
+
+
+# ---- fits --------------------------------------------------------------------------------------
+
+
+def test_exponents_are_found_with_their_uncertainty() -> None:
+    rng = np.random.default_rng(0)
+    x = [10.0, 100.0, 1000.0, 10_000.0]
+    noisy = [[3.0 * at**0.5 * factor for factor in rng.uniform(0.8, 1.2, 8)] for at in x]
+    fit = exponent(x, noisy)
+    assert fit is not None
+    assert fit.low < 0.5 < fit.high
+    assert fit.high - fit.low < 0.1
+    assert exponent(x, noisy) == fit
+    exact = exponent(x, [[at**0.75] for at in x])
+    assert exact is not None
+    assert exact.slope == pytest.approx(0.75)
+
+
+def test_exponents_need_two_positive_points() -> None:
+    assert exponent([1.0, 2.0], [[1.0], [-1.0]]) is None
+    assert exponent([2.0, 2.0], [[1.0], [3.0]]) is None
+    assert exponent([], []) is None
+    assert exponent([0.0, 1.0, 2.0], [[5.0], [1.0], [2.0]]) is not None
+    assert geometric_mean([2.0, 0.0]) == 0.0
+
+
+# ---- who takes part ----------------------------------------------------------------------------
+
+
+def test_every_first_order_rival_takes_part() -> None:
+    kinds = [getattr(rivals, name) for name in rivals.__all__ if name != "Rival"]
+    wanted = {
+        kind.title for kind in kinds if kind.answers in ("gradient", "function", "coefficients")
+    }
+    assert wanted - set(CONVEX) - set(STRONGLY_CONVEX) - set(EXPERTS) == set()
+
+
+# ---- the studies, small ------------------------------------------------------------------------
+
+
+def small(study: Study, full: bool = False) -> list[Cell]:
+    """Return cells with few rounds; of the full plan, one per group."""
+    cells: dict[str, Cell] = {}
+    groups: set[str] = set()
+    for cell in Plan(study, not full).cells:
+        if full and cell.group in groups:
+            continue
+        groups.add(cell.group)
+        rounds = min(400, max(60, cell["rounds"] // 100))
+        tiny = Cell.of(cell.group, **{**cell.to_dict(), "rounds": rounds})
+        cells.setdefault(tiny.key, tiny)
+    return list(cells.values())
+
+
+def rows_of(study: Study, cells: Sequence[Cell]) -> list[Row]:
+    """Run cells here; none may fail."""
+    outcomes = list(run_cells(study, cells, engine="serial"))
+    assert [out.failure for _, out in outcomes if out.results is None] == []
+    return [{**cell.to_dict(), **(out.results or {})} for cell, out in outcomes]
+
+
+def check_small(name: str) -> None:
+    """Run a study in small; print what its page says."""
+    study = study_named(name)
+    rows_of(study, small(study, full=True))
+    cells = small(study)
+    rows = rows_of(study, cells)
+    assert rows_of(study, cells[:8]) == rows[:8]  # nothing depends on the clock
+    if name == "drift":
+        check_drift(rows)
+    if name == "tightness":
+        assert all(row["ratio"] <= 1.0 for row in rows)
+    for section in study.sections(rows):
+        print(section.says)
+
+
+def check_drift(rows: list[Row]) -> None:
+    """Check that nothing measured exceeds what the theorem and the lemma allow."""
+    for row in rows:
+        assert row["learning_bound"] is None or row["undelayed"] <= row["learning_bound"]
+        assert row["drift"] <= row["theorem_4_1"] + 1e-9
+        assert row["lemma_4_2"] is None or row["drift"] <= row["lemma_4_2"] + 1e-9
+        assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "logs"])
+def test_every_study_runs_and_speaks(name: str, python: Python) -> None:
+    """In a process without compilation, as tiny games take longer to compile than to play."""
+    script = f"import test_study; test_study.check_small({name!r})"
+    said = python("-c", script, NUMBA_DISABLE_JIT="1")
+    assert said.strip()
+    assert "nan" not in said.split()
+
+
+# ---- pages and files ---------------------------------------------------------------------------
+
+
+def test_the_page_lists_failures_and_how_to_reproduce(tmp_path: Path) -> None:
+    page = page_of(finished(Tiny(bad=(2,)), tmp_path / "rows.jsonl"))
+    assert page.title == "Squares"
+    assert page.reproduce == "belated study tiny"
+    assert page.facts["cells"] == "5 finished, 1 failed"
+    answer, failures = page.sections
+    assert answer.says == "There are 5."
+    assert failures.table is not None
+    assert failures.table.rows == (("n=2, seed=0", "ValueError: no square of 2"),)
+
+
+def test_a_page_without_any_row_is_still_a_page(tmp_path: Path) -> None:
+    page = page_of(finished(Tiny(2, bad=(0, 1)), tmp_path / "rows.jsonl"))
+    assert len(page.sections) == 1
+
+
+def test_files_of_quick_and_full_are_apart(tmp_path: Path) -> None:
+    full, quick = (Files(tmp_path, Plan(Tiny(), quick)) for quick in (False, True))
+    assert full.rows.name == "tiny.jsonl"
+    assert {full.rows, full.page, full.images}.isdisjoint({quick.rows, quick.page, quick.images})
+
+
+def test_page_and_images_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    files = Files(tmp_path, Plan(Tiny(), False))
+    page, *_ = write_results(finished(Tiny(), files.rows), files)
+    assert page == files.page
+    assert "There are 6." in page.read_text()
+
+
+# ---- logs --------------------------------------------------------------------------------------
+
+LOG = "when,what,back\n0,a,5\n1,b,\n2,c,2.5\n3,d,nan\n4,e,Inf\n"
+
+
+def test_csv_in_any_wrapping_is_one_timeline(tmp_path: Path) -> None:
+    plain, zipped = tmp_path / "log.csv", tmp_path / "log.csv.gz"
+    plain.write_text("\ufeff" + LOG)
+    zipped.write_bytes(gzip.compress(LOG.encode()))
+    timeline = read_timeline(plain, "when", "back")
+    assert timeline == read_timeline(zipped, "when", "back")
+    assert timeline.observed.tolist() == [True, False, True, False, False]
+    assert timeline == bl.Timeline.from_intervals([0, 1, 2, 3, 4], [5, None, 2.5, None, None])
+
+
+def test_dates_are_read_as_dates(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("a,b\n2024-01-01T00:00Z,2024-01-02T00:00Z\n2024-01-01T12:00Z,\n")
+    assert read_timeline(path, "a", "b").delay.tolist() == [1, 0]
+
+
+def test_parquet_is_the_same_as_csv(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path, csv = tmp_path / "log.parquet", tmp_path / "log.csv"
+    csv.write_text(LOG)
+    columns = {"when": [0.0, 1.0, 2.0, 3.0, 4.0], "back": [5.0, None, 2.5, None, math.inf]}
+    parquet.write_table(pyarrow.table(columns), path)
+    assert read_timeline(path, "when", "back") == read_timeline(csv, "when", "back")
+    with pytest.raises(StudyError, match="no column 'x'"):
+        read_timeline(path, "x", "back")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,c\n0,1\n", "no column 'b'; it has 'a', 'c'"),
+        ("a,b\n0,soon\n", "line 2 of .*numbers or dates.*'soon'"),
+        ("a,b\n0,1\n", "1 rounds, which is too few"),
+        ("", "no column 'a'"),
+    ],
+)
+def test_bad_logs_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=message):
+        read_timeline(path, "a", "b")
+
+
+def test_a_missing_log_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"cannot read .*No such file"):
+        read_timeline(tmp_path / "log.csv", "a", "b")
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20), st.integers(1, 25))
+def test_shortened_is_as_if_it_had_ended_there(delays: list[int], rounds: int) -> None:
+    timeline = bl.Timeline.from_delays(delays)
+    assert shortened(timeline, rounds) == bl.Timeline.from_delays(delays[:rounds])
+
+
+def check_log(path: str) -> None:
+    """Run the study of a log in small, with interpreted kernels."""
+    study = study_named("logs", path=Path(path), predicted="a", observed="b")
+    plan = Plan(study, True)
+    assert "--log" in plan.command
+    rows = rows_of(study, plan.cells)
+    print(*(section.says for section in study.sections(rows)))
+
+
+def test_the_study_of_a_log(tmp_path: Path, python: Python) -> None:
+    path = tmp_path / "log.csv"
+    rng = np.random.default_rng(1)
+    rows = [f"{t},{t + wait}" for t, wait in enumerate(rng.exponential(9.0, 80))]
+    path.write_text("\n".join(["a,b", *rows]))
+    said = python(
+        "-c", f"import test_study; test_study.check_log({str(path)!r})", NUMBA_DISABLE_JIT="1"
+    )
+    assert said.startswith("On 80 rounds with a total delay of ")
+
+
+def test_a_moved_log_is_the_same_plan(tmp_path: Path) -> None:
+    paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for path in paths:
+        path.write_text("a,b\n0,3\n1,2\n2,\n")
+    one, two = (
+        Plan(study_named("logs", path=path, predicted="a", observed="b"), True) for path in paths
+    )
+    assert one.digest == two.digest
+    paths[1].write_text("a,b\n0,3\n1,2\n2,9\n")
+    changed = study_named("logs", path=paths[1], predicted="a", observed="b")
+    assert Plan(changed, True).digest != one.digest
+
+
+# ---- the command -------------------------------------------------------------------------------
+
+
+def command(*arguments: str) -> None:
+    """Run ``study`` with a parser of its own."""
+    parser = argparse.ArgumentParser(prog="belated")
+    add_study_command(parser.add_subparsers(required=True))
+    parsed = parser.parse_args(["study", *arguments])
+    parsed.run(parsed)
+
+
+def test_list_names_all_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    command("--list")
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name a study"),
+        (["nonsense"], "invalid choice"),
+        (["drift", "--workers", "0"], "must be 1, 2, 3"),
+        (["drift", "--address", "x:1"], "--address is for --engine ray"),
+        (["drift", "--log", "x.csv"], "go together"),
+        (["drift", "--log", "x", "--predicted", "a", "--observed", "b"], "not for drift"),
+        (["logs"], "logs needs --log"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        command(*arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_runs_what_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    monkeypatch.setattr("belated.study.catalogue.study_named", lambda name: Tiny())
+    command("drift", "--quick", "--out", str(tmp_path), "--engine", "serial")
+    said = capsys.readouterr().out
+    assert said.startswith("tiny: 3 cells, rows in ")
+    assert (tmp_path / "tiny-quick.html").exists()
+    assert len(lines_of(tmp_path / "tiny-quick.jsonl")) == 4
+
+
+def test_all_says_that_it_leaves_out_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    monkeypatch.setattr("belated.study.catalogue.study_named", lambda name: Tiny())
+    command("all", "--quick", "--out", str(tmp_path), "--engine", "serial")
+    assert "logs: left out" in capsys.readouterr().out
+
+
+def test_the_command_is_light(python: Python) -> None:
+    script = (
+        "import sys, argparse\n"
+        "from belated.study.command import add_study_command\n"
+        "add_study_command(argparse.ArgumentParser().add_subparsers())\n"
+        "print({'numpy', 'numba', 'ray', 'matplotlib', 'plotly'} & set(sys.modules))"
+    )
+    assert python("-c", script).strip() == "set()"
