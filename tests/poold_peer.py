@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import matplotlib
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,18 @@ PooldName = Literal["dorm", "dormplus", "adahedged", "dub"]
 def _linear_loss(gradient: Array) -> dict[str, Callable[[Array], object]]:
     """A loss as poold wants it: its value and its gradient as functions of the play w."""
     return {"fun": lambda w: float(gradient @ w), "grad": lambda w: gradient}
+
+
+def has_poold() -> bool:
+    """Whether poold is installed."""
+    return importlib.util.find_spec("poold") is not None
+
+
+def _poold() -> Any:
+    """Import poold, which on the way changes how all figures of the process are drawn."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("poold")
 
 
 def poold_plays(
@@ -37,9 +51,9 @@ def poold_plays(
     delays = [delay] * rounds if isinstance(delay, int) else list(delay)
     plays = np.empty((rounds, experts))
     last = np.zeros(experts)
+    poold = _poold()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        poold: Any = importlib.import_module("poold")
         learner = poold.create(name, model_list=[str(i) for i in range(experts)], T=rounds)
         for t in range(rounds):
             arrived = [s for s in range(t) if s + delays[s] == t - 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,15 +42,13 @@ from naive_simplex_rivals import (
     softmin,
     uniform_number,
 )
-from poold_peer import PooldName, poold_plays
+from poold_peer import PooldName, has_poold, poold_plays
 
 ROUNDS = 60
 HINTS: tuple[Hint, ...] = ("none", "recent")
 EXACT = 1e-10
 
-needs_poold = pytest.mark.skipif(
-    importlib.util.find_spec("poold") is None, reason="poold is not installed"
-)
+needs_poold = pytest.mark.skipif(not has_poold(), reason="poold is not installed")
 _scipy_minimize: Callable[..., Any] = optimize.minimize
 
 EXPERTS: dict[PooldName, Callable[[int], NaiveRival]] = {

@@ -14,9 +14,9 @@ from belated.rivals.ada_hedge_d import AdaHedgeD
 from belated.rivals.dorm import DORM
 from belated.rivals.dorm_plus import DORMPlus
 from belated.rivals.dub import DUB
-from poold_peer import PooldName, poold_plays
+from poold_peer import PooldName, has_poold, poold_plays
 
-pytest.importorskip("poold")
+pytestmark = pytest.mark.skipif(not has_poold(), reason="poold is not installed")
 
 Array = npt.NDArray[np.float64]
 Losses = Literal["normal", "unit", "switching"]
