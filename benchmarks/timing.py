@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from statistics import median, quantiles
@@ -30,15 +31,17 @@ class Result:
         return self.ratio <= self.target
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return plain data; a figure that is only there to be known has no target."""
+        if math.isinf(self.target):
+            return {**asdict(self), "target": None, "met": None}
         return {**asdict(self), "met": self.is_met}
 
     def __str__(self) -> str:
         """Return one row of the table."""
-        verdict = "met" if self.is_met else "MISSED"
+        verdict = f"target {self.target:<7.4g}{'met' if self.is_met else 'MISSED'}"
         return (
             f"{self.name:<44}{self.ours:>12,.4g}{self.floor:>12,.4g} {self.unit:<10}"
-            f"{self.ratio:>7.3f} ±{self.spread:>4.0%}  target {self.target:<7.4g}{verdict}"
+            f"{self.ratio:>7.3f} ±{self.spread:>4.0%}  {'' if math.isinf(self.target) else verdict}"
         )
 
 

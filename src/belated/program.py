@@ -96,12 +96,17 @@ def _with_template(f: Floats, n: Ints, copy_f: Floats, copy_n: Ints) -> tuple[Fl
 
 
 def aligned(values: Floats) -> Floats:
-    """Return a copy that starts on a cache line: vectors across lines cost up to a tenth."""
-    room = np.zeros(values.size + 8)
-    start = (-room.ctypes.data % 64) // 8
-    copy = room[start : start + values.size]
+    """Return a copy that starts on a cache line."""
+    copy = _aligned_zeros(values.size)
     copy[:] = values
     return copy
+
+
+def _aligned_zeros(size: int) -> Floats:
+    """Return zeros that start on a cache line: vectors across lines cost up to a tenth."""
+    room = np.zeros(size + 8)
+    start = (-room.ctypes.data % 64) // 8
+    return room[start : start + size]
 
 
 def capacity_of(n: Ints) -> int:
@@ -140,12 +145,11 @@ def resized(f: Floats, n: Ints, capacity: int) -> tuple[Floats, Ints]:
     copies = copies_of(f, n)
     rows = capacity + 1 if n[at.COPY_F] else 0
     keep, kept_at = int(n[at.KEEP]), int(n[at.KEPT_AT])
-    wide = np.zeros(kept_at + capacity * keep + rows * int(n[at.COPY_F]))
+    wide = _aligned_zeros(kept_at + capacity * keep + rows * int(n[at.COPY_F]))
     long = np.zeros(at.N_HEADER + 2 * capacity + rows * int(n[at.COPY_N]), dtype=np.int64)
     wide[:kept_at] = f[:kept_at]
     long[: at.N_HEADER] = n[: at.N_HEADER]
     long[at.CAPACITY] = capacity
-    wide = aligned(wide)
     entries_of(long)[:] = table
     records_of(wide, long)[:] = records
     for new, old in zip(copies_of(wide, long), copies, strict=True):

@@ -217,10 +217,10 @@ def _follow(table: _Table, timeline: Timeline) -> float:
     """Play along a timeline and return the seconds spent in the loop."""
     play_events = game_entries.play(table.program.code, table.how)
     seconds = 0.0
-    events, observed = timeline.events, timeline.observed
-    for start in range(0, events.size, _CHUNK):
+    answered = timeline.rounds + int(np.count_nonzero(timeline.observed))
+    events = timeline.events[:answered]  # answers that never came stand last
+    for start in range(0, answered, _CHUNK):
         part = events[start : start + _CHUNK]
-        part = part[(part >= 0) | observed[np.where(part >= 0, 0, ~part)]]
         done = 0
         while done < part.size:
             began = perf_counter()

@@ -42,6 +42,22 @@ def issue(code: Code, s: State, x: Floats) -> int:
 
 
 @leaf
+def plays_its_point(code: Code) -> bool:
+    """Tell whether a play is the point z itself, so that nobody needs to write it elsewhere."""
+    ours = code[at.METHOD] == at.OURS and code[at.SKIP] == 0
+    return ours and code[at.REDUCTION] == at.FIRST_ORDER and code[at.CHART] == at.PLAIN
+
+
+@leaf
+def predict_its_point(s: State) -> int:
+    """Issue the next ticket of a learner that plays its point."""
+    if not has_room(s):
+        return at.FULL
+    open_ticket(s)
+    return s.n[at.ROUNDS] - 1
+
+
+@leaf
 def find(code: Code, s: State, ticket: int) -> int:
     """Tell what an answer to a ticket would meet: USED, DROPPED, or a refusal."""
     entry = locate(s, ticket)
@@ -54,8 +70,12 @@ def find(code: Code, s: State, ticket: int) -> int:
 def observe_ours(code: Code, s: State, ticket: int, answer: Floats) -> int:
     """Use an answer. Every check comes before the first change."""
     entry = locate(s, ticket)
-    if entry < 0:
-        return entry
+    return entry if entry < 0 else observe_ours_at(code, s, entry, ticket, answer)
+
+
+@leaf
+def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
+    """Use an answer to the ticket of an entry."""
     if answer.size != answer_size(code, s):
         return at.BAD
     write_cost(code, s, entry, ticket, answer)
@@ -209,16 +229,20 @@ def predict_ours(code: Code, s: State, x: Floats) -> int:
 
 Predict = Callable[[Code, State, Floats], int]
 Observe = Callable[[Code, State, int, Floats], int]
+ObserveAt = Callable[[Code, State, int, int, Floats], int]
 Cancel = Callable[[Code, State, int], int]
 
 # Other methods are entered in ``methods``.
 PREDICT: dict[int, Predict] = {at.OURS: predict_ours}
 OBSERVE: dict[int, Observe] = {at.OURS: observe_ours}
+OBSERVE_AT: dict[int, ObserveAt] = {at.OURS: observe_ours_at}
 CANCEL: dict[int, Cancel] = {at.OURS: cancel_ours}
 
 # Issue the next ticket and write its play to x; FULL: the table must grow first.
 predict = switch(at.METHOD, PREDICT)
 # Use an answer.
 observe = switch(at.METHOD, OBSERVE)
+# The same for a ticket whose entry is known.
+observe_at = switch(at.METHOD, OBSERVE_AT)
 # Close a ticket whose answer will never come.
 cancel = switch(at.METHOD, CANCEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from belated.kernels.games import REFUSAL, TICKET, give_answer, open_book, play_round
+from belated.kernels.games import REFUSAL, TICKET, give_answer, open_book, play_round, writes_plays
 from belated.kernels.jit import STAMP, entry, leaf
 from belated.kernels.losses import dot
 from belated.kernels.losses import view as view_loss
@@ -55,7 +55,7 @@ def play(code: Code, how: Code, stamp: int = STAMP) -> Play:
                 return i
         return timeline.size
 
-    return entry(play, f"int64({_GAME}, {_INTS})")
+    return entry(play, f"int64({_GAME}, Array(int64, 1, 'C', readonly=True))")
 
 
 @leaf
@@ -106,8 +106,10 @@ def wander(code: Code, how: Code, stamp: int = STAMP) -> Wander:
             if status < 0:
                 totals[REFUSAL] = status
                 return t
-            x = book.plays[t if book.plays.shape[0] > 1 else 0]
-            delays[t] = _delay_of(lean, x[:k])
+            if writes_plays(code, book):
+                delays[t] = _delay_of(lean, book.plays[t if book.plays.shape[0] > 1 else 0][:k])
+            else:
+                delays[t] = _delay_of(lean, s.z)
             arrival = t + delays[t]
             if arrival < delays.size:
                 if last[arrival] < 0:

@@ -16,9 +16,11 @@ from belated.kernels.jit import leaf
 from belated.kernels.losses import (
     ADAPTIVE,
     CURVATURE,
+    GIVEN,
     QUADRATIC,
     SOURCE,
     Loss,
+    both,
     dot,
     draw,
     gradient,
@@ -102,12 +104,22 @@ def _record_at(s: State, entry: int, size: int) -> int:
 
 
 @leaf
+def writes_plays(code: Code, book: Book) -> bool:
+    """Tell whether plays are written to the book; where they are not, they are the points z."""
+    return book.losses.size > 0 or not events.plays_its_point(code)
+
+
+@leaf
 def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) -> int:
     """Predict, meet the loss, and put the answer aside; a refusal is below 0."""
     if t != s.n[at.ROUNDS]:
         return at.UNKNOWN
-    x = book.plays[t if book.plays.shape[0] > 1 else 0]
-    status = events.predict(code, s, x)
+    if writes_plays(code, book):
+        x = book.plays[t if book.plays.shape[0] > 1 else 0]
+        status = events.predict(code, s, x)
+    else:
+        x = s.z
+        status = events.predict_its_point(s)
     if status < 0:
         return status
     k = s.z.size
@@ -115,7 +127,11 @@ def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) 
     width = size + k if how[DETAIL] else size
     at_answer = _record_at(s, t + s.n[at.OFFSET], width)
     answer = s.kept[at_answer : at_answer + size]
-    b = draw(how, loss, t, x[:k])
+    if how[SOURCE] == GIVEN:  # it is used where it stands
+        loss = Loss(loss.q, loss.rows, loss.rows[t, :k], loss.m, loss.start, loss.end)
+        b = loss.rows[t, k]
+    else:
+        b = draw(how, loss, t, x[:k])
     met = _meet(code, how, s, loss, b, x, answer)
     book.totals[LOSS] += met
     if book.losses.size > 0:
@@ -138,7 +154,7 @@ def _meet(
     """Return the loss of a play and write the answer that it will get."""
     if code[at.REDUCTION] == at.FIRST_ORDER or code[at.REDUCTION] == at.COEFFICIENTS:
         if answer.size > 0:
-            gradient(how, loss, b, x, answer)
+            return both(how, loss, b, x, answer)
         return value(how, loss, b, x)
     k = s.z.size
     total = 0.0
@@ -184,26 +200,30 @@ def give_answer(code: Code, how: Code, s: State, loss: Loss, book: Book, ticket:
         return _reveal(code, how, s, loss, book, ticket)
     size = stored(code, how, s)
     if not how[DETAIL] or code[at.METHOD] != at.OURS:
-        width = size + s.z.size if how[DETAIL] else size
-        start = _record_at(s, entry, width)
-        return events.observe(code, s, ticket, s.kept[start : start + size])
+        start = _record_at(s, entry, size + s.z.size if how[DETAIL] else size)
+        return events.observe_at(code, s, entry, ticket, s.kept[start : start + size])
     start = _record_at(s, entry, size + s.z.size)
     answer = s.kept[start : start + size]
+    past = s.kept[start + size : start + size + s.z.size]
+    if is_cost(code):
+        prompt = dot(answer, s.z)
+        status = events.observe_at(code, s, entry, ticket, answer)
+        if status == at.USED:
+            _sum_drift(book, answer, past, prompt)
+        return status
     for i in range(s.z.size):
         book.point[i] = s.z[i]
-    status = events.observe(code, s, ticket, answer)
+    status = events.observe_at(code, s, entry, ticket, answer)
     if status == at.USED:
-        cost = answer if is_cost(code) else s.work
-        past = s.kept[start + size : start + size + s.z.size]
-        _sum_drift(book, cost, past)
+        _sum_drift(book, s.work, past, dot(s.work, book.point))
     return status
 
 
 @leaf
-def _sum_drift(book: Book, cost: Floats, past: Floats) -> None:
+def _sum_drift(book: Book, cost: Floats, past: Floats, prompt: float) -> None:
     """Add <c_n, z_s>, <c_n, z_n> and c_n."""
     book.totals[STALE] += dot(cost, past)
-    book.totals[PROMPT] += dot(cost, book.point)
+    book.totals[PROMPT] += prompt
     for i in range(cost.size):
         book.costs[i] += cost[i]
 

@@ -382,3 +382,10 @@ gradient = switch(
         HINGE: _hinge_gradient,
     },
 )
+
+
+@leaf
+def both(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+    """Return f_t(x) of the round drawn last and write a gradient at x."""
+    gradient(how, loss, b, x, out)
+    return value(how, loss, b, x)

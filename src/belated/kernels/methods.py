@@ -91,7 +91,9 @@ def method(
     number = number_of(name)
     _PREPARE[number], _PLAY[number], _LEARN[number] = prepare, play, learn
     _ACCEPTS[number], _LOSE[number] = accepts, lose
-    return events_of(number, predict, observe, cancel)
+    events_of(number, predict, observe, cancel)
+    events.OBSERVE_AT[number] = observe_at
+    return number
 
 
 def events_of(
@@ -99,8 +101,14 @@ def events_of(
 ) -> int:
     """Let the events of a method be these, and return its number."""
     events.PREDICT[number], events.OBSERVE[number] = predict, observe
+    events.OBSERVE_AT[number] = _locate_again
     events.CANCEL[number] = cancel
     return number
+
+
+@leaf
+def _locate_again(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
+    return events.observe(code, s, ticket, answer)
 
 
 def number_of(name: str) -> int:
@@ -124,8 +132,12 @@ def predict(code: Code, s: State, x: Floats) -> int:
 def observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
     """Use an answer. Every check comes before the first change."""
     entry = locate(s, ticket)
-    if entry < 0:
-        return entry
+    return entry if entry < 0 else observe_at(code, s, entry, ticket, answer)
+
+
+@leaf
+def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
+    """Use an answer to the ticket of an entry."""
     if answer.size != answer_size(code, s):
         return at.BAD
     if code[at.REDUCTION] == at.FIRST_ORDER:

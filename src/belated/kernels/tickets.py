@@ -39,16 +39,18 @@ def has_room(s: State) -> bool:
 @leaf
 def squeeze(s: State) -> None:
     """Drop dead entries, keeping the order."""
+    table, records = s.table, s.kept
+    keep, first = s.n[at.KEEP], s.n[at.HEAD]
     kept = 0
     head = 0
     for entry in range(tail(s)):
-        if s.table[2 * entry + 1] != at.DEAD:
-            s.table[2 * kept] = s.table[2 * entry]
-            s.table[2 * kept + 1] = s.table[2 * entry + 1]
-            for i in range(s.n[at.KEEP]):
-                s.kept[kept * s.n[at.KEEP] + i] = s.kept[entry * s.n[at.KEEP] + i]
+        if table[2 * entry + 1] != at.DEAD:
+            table[2 * kept] = table[2 * entry]
+            table[2 * kept + 1] = table[2 * entry + 1]
+            for i in range(keep):
+                records[kept * keep + i] = records[entry * keep + i]
             kept += 1
-            if entry < s.n[at.HEAD]:
+            if entry < first:
                 head = kept
     s.n[at.HEAD] = head
     s.n[at.SPARSE] = kept
@@ -103,8 +105,12 @@ def release(s: State, entry: int) -> None:
 
 @leaf
 def _bisect(s: State, ticket: int) -> int:
-    low = 0
-    high = s.n[at.SPARSE]
+    last = s.n[at.SPARSE] - 1
+    if last < 0:
+        return -1
+    # Tickets rise by at least 1 per entry, which narrows the search from both ends.
+    low = max(0, last - (s.table[2 * last] - ticket))
+    high = min(last, ticket - s.table[0])
     while low < high:
         middle = (low + high) // 2
         if s.table[2 * middle] < ticket:
