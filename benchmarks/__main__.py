@@ -17,7 +17,7 @@ SAVED = Path(__file__).with_name("results.json")
 
 
 def main(names: list[str]) -> int:
-    """Run the named benchmarks, or all; print a table and save it as JSON."""
+    """Run the named benchmarks, or all; print a table and save the figures as JSON."""
     unknown = set(names) - set(NAMES)
     if unknown:
         print(f"unknown benchmark {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
@@ -28,14 +28,19 @@ def main(names: list[str]) -> int:
         for result in importlib.import_module(f"benchmarks.bench_{name}").main():
             print(result, flush=True)
             results.append(result)
-    if not names:
-        machine = (
-            f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
-        )
-        document = {"machine": machine, "results": [result.to_dict() for result in results]}
-        SAVED.write_text(json.dumps(document, indent=2) + "\n")
-        print(f"saved to {SAVED}")
+    _save(results)
+    print(f"saved to {SAVED}")
     return 0
+
+
+def _save(results: list[Result]) -> None:
+    """Put figures in the place of older ones of the same name."""
+    machine = f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}"
+    known = json.loads(SAVED.read_text())["results"] if SAVED.exists() else []
+    figures = {figure["name"]: figure for figure in known}
+    figures |= {result.name: result.to_dict() for result in results}
+    document = {"machine": machine, "results": list(figures.values())}
+    SAVED.write_text(json.dumps(document, indent=2) + "\n")
 
 
 if __name__ == "__main__":
