@@ -27,11 +27,14 @@ from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoP
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, delays, losses, rivals
+    from belated import bounds, datasets, delays, logs, losses, rivals
+    from belated.audits import audit
     from belated.counters import Counters
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
+    from belated.linear import Forecast, LinearModel, LinearReport
     from belated.live import Certificate, Decision, Learner, Report
     from belated.problem import Problem
+    from belated.replays import replay
     from belated.timeline import Timeline
 
 _LAZY = {
@@ -39,19 +42,26 @@ _LAZY = {
     "Certificate": "live",
     "Counters": "counters",
     "Decision": "live",
+    "Forecast": "linear",
     "Game": "game",
     "Learner": "live",
+    "LinearModel": "linear",
+    "LinearReport": "linear",
     "Problem": "problem",
     "Report": "live",
     "Run": "game",
     "Runs": "game",
     "Timeline": "timeline",
+    "audit": "audits",
     "best_action": "game",
     "bounds": "",
+    "datasets": "",
     "delays": "",
+    "logs": "",
     "losses": "",
     "play": "game",
     "play_many": "game",
+    "replay": "replays",
     "rivals": "",
 }
 
@@ -69,10 +79,13 @@ __all__ = [
     "Counters",
     "Decision",
     "FirstOrder",
+    "Forecast",
     "FullInformation",
     "Game",
     "L1Ball",
     "Learner",
+    "LinearModel",
+    "LinearReport",
     "MissingExtra",
     "OnePoint",
     "Problem",
@@ -88,15 +101,19 @@ __all__ = [
     "TwoPoint",
     "UnknownTicket",
     "__version__",
+    "audit",
     "best_action",
     "bounds",
+    "datasets",
     "delays",
     "errors",
     "from_json",
+    "logs",
     "losses",
     "play",
     "play_many",
     "rates",
+    "replay",
     "rivals",
     "smoothing",
 ]

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (_add_demo, add_study_command, _add_warm):
+    for add in (_add_demo, _add_audit, _add_replay, add_study_command, _add_warm):
         add(commands)
     return parser
 
@@ -70,20 +70,18 @@ def _tolerate_plain_terminals() -> None:
 def _add_demo(commands: Commands) -> None:
     parser = commands.add_parser(
         "demo",
-        help="a short story: a shop whose answers come days late",
-        description="Tell a short story of late answers, with rivals, a certificate and a picture.",
+        help="a short story: flights whose arrival is known hours later, or never",
+        description="Tell a short story of late labels on two weeks of real flights: what lateness "
+        "costs, a few flights live, and a replay beside the alternatives, with a page.",
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
-        default=Path("belated-demo.png"),
-        help="where to write the picture; its ending says the format (default: %(default)s)",
+        default=Path("belated-demo.html"),
+        help="where to write the page (default: %(default)s)",
     )
-    parser.add_argument(
-        "--seed", metavar="N", type=_whole, default=0, help="another world (default: %(default)s)"
-    )
-    parser.add_argument("--fast", action="store_true", help="a quarter of the orders")
+    parser.add_argument("--fast", action="store_true", help="a quarter of the flights")
     parser.set_defaults(run=_demo)
 
 
@@ -97,7 +95,165 @@ def _whole(text: str) -> int:
 def _demo(arguments: argparse.Namespace) -> None:
     from belated.demo import tell
 
-    tell(sys.stdout, arguments.out, arguments.seed, fast=arguments.fast)
+    tell(sys.stdout, arguments.out, fast=arguments.fast)
+
+
+# ---- audit -------------------------------------------------------------------------------------
+
+
+def _add_audit(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="say what lateness costs on your log",
+        description="Count a log of predictions and late answers, and say what lateness costs: in "
+        "the terminal, and on one page.",
+    )
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="CSV (also compressed), Parquet or Arrow; or flights, which comes with belated",
+    )
+    columns = parser.add_argument_group("columns, guessed when there is no doubt")
+    columns.add_argument("--predicted", metavar="COLUMN", help="when each prediction was made")
+    columns.add_argument("--observed", metavar="COLUMN", help="when its truth was known, if ever")
+    columns.add_argument(
+        "--tz", metavar="ZONE", help="time zone of times that name none (default: UTC)"
+    )
+    columns.add_argument(
+        "--unit",
+        choices=["ns", "us", "ms", "s", "min", "h", "d"],
+        help="what one unit is, where times are numbers",
+    )
+    parser.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave them out, and say how many there were"
+    )
+    parser.add_argument(
+        "--ties",
+        choices=["observe-first", "predict-first"],
+        default="observe-first",
+        help="what comes first of two events at the same time (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("belated-audit.html"),
+        help="where to write the page (default: %(default)s)",
+    )
+    parser.add_argument("--no-page", action="store_true", help="write no page")
+    parser.add_argument("--json", action="store_true", help="write the numbers as JSON instead")
+    parser.set_defaults(run=_audit)
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from belated.audits.command import run
+
+    run(arguments)
+
+
+# ---- replay ------------------------------------------------------------------------------------
+
+
+def _add_replay(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "replay",
+        help="say how a model that knows about delays would have done on your log",
+        description="Replay a log in the order of time through belated's linear model and the "
+        "alternatives to it, and say what lateness costs: in the terminal, and on one page.",
+    )
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="CSV (also compressed), Parquet or Arrow; or flights, which comes with belated",
+    )
+    _add_replay_columns(parser)
+    _add_replay_labels(parser)
+    parser.add_argument(
+        "--wait",
+        metavar="N",
+        type=_whole,
+        help="predictions that the fixed wait waits for a label (default: the median delay)",
+    )
+    parser.add_argument(
+        "--with",
+        dest="others",
+        metavar="NAMES",
+        default="",
+        help="also replay through vw, river, or vw,river, where they are installed",
+    )
+    parser.add_argument("--quick", action="store_true", help="only the first 5,000 predictions")
+    parser.add_argument("--year", action="store_true", help="with flights: all of 2013")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("belated-replay.html"),
+        help="where to write the page (default: %(default)s)",
+    )
+    parser.add_argument("--no-page", action="store_true", help="write no page")
+    parser.add_argument("--json", action="store_true", help="write the numbers as JSON instead")
+    parser.set_defaults(run=_replay)
+
+
+def _add_replay_columns(parser: argparse.ArgumentParser) -> None:
+    columns = parser.add_argument_group(
+        "columns; those of times are guessed when there is no doubt"
+    )
+    columns.add_argument("--target", metavar="COLUMN", help="what is to be predicted")
+    columns.add_argument("--predicted", metavar="COLUMN", help="when each prediction was made")
+    columns.add_argument("--observed", metavar="COLUMN", help="when its truth was known, if ever")
+    columns.add_argument(
+        "--features",
+        metavar="COLUMN",
+        nargs="+",
+        help="what is known when the prediction is made (default: all other columns)",
+    )
+    columns.add_argument("--weight", metavar="COLUMN", help="how often each label counts")
+    columns.add_argument(
+        "--slice",
+        metavar="COLUMN",
+        nargs="+",
+        help="show losses by these columns (default: up to three with few words)",
+    )
+    columns.add_argument(
+        "--tz", metavar="ZONE", help="time zone of times that name none (default: UTC)"
+    )
+    columns.add_argument(
+        "--unit",
+        choices=["ns", "us", "ms", "s", "min", "h", "d"],
+        help="what one unit is, where times are numbers",
+    )
+    columns.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave them out, and say how many there were"
+    )
+
+
+def _add_replay_labels(parser: argparse.ArgumentParser) -> None:
+    labels = parser.add_argument_group("the target and its loss")
+    labels.add_argument(
+        "--loss",
+        choices=["squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson"],
+        help="what a prediction costs (default: logistic for a yes or no, else squared)",
+    )
+    labels.add_argument("--quantile", metavar="Q", type=float, default=0.5, help="of quantile loss")
+    labels.add_argument(
+        "--delta", metavar="D", type=float, default=1.0, help="where the Huber loss becomes linear"
+    )
+    labels.add_argument(
+        "--clip", metavar=("LOW", "HIGH"), nargs=2, type=float, help="cut the target to this range"
+    )
+    labels.add_argument(
+        "--threshold", metavar="X", type=float, help="predict whether the target is above this"
+    )
+    labels.add_argument(
+        "--positive", metavar="VALUE", help="predict whether the target is this word or number"
+    )
+
+
+def _replay(arguments: argparse.Namespace) -> None:
+    from belated.replays.command import run
+
+    run(arguments)
 
 
 # ---- warm --------------------------------------------------------------------------------------

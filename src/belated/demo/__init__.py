@@ -1,7 +1,8 @@
-"""``belated demo``: a shop learns from answers that come days later, out of order, or never.
+"""``belated demo``: flights whose arrival is known hours after the prediction, or never.
 
-``shop`` is the world, ``race`` plays five learners in it, ``story`` tells what happened and
-``figure`` draws it. Every number in the story is computed, also who wins.
+``story`` tells what the log is, what its lateness costs and how models would have done on it;
+``live_rounds`` predicts a few flights by hand. Every number in the story is computed, also who
+wins.
 """
 
 from __future__ import annotations

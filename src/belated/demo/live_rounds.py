@@ -1,4 +1,4 @@
-"""A few rounds as they happen: tickets, late answers, and everything that goes wrong."""
+"""A few flights as they happen: tickets, late labels, and everything that goes wrong."""
 
 from __future__ import annotations
 
@@ -6,67 +6,75 @@ import math
 
 import numpy as np
 
-from belated.demo.race import spec
 from belated.demo.screen import Screen
-from belated.demo.shop import Floats, Orders
 from belated.errors import AlreadyObserved, BadFeedback
-from belated.live import Decision, Learner
+from belated.linear import LinearModel
+from belated.logs import Log
+
+LANDING = 3
+"""Flights that land while we watch."""
 
 
-def play_live(screen: Screen, orders: Orders) -> Learner:
-    """Take the first orders by hand, and return the learner."""
-    learner = Learner(spec(skip=True))
-    screen.code("learner = bl.Learner(spec)")
-    lost, first = _take_order(screen, learner), _take_order(screen, learner)
-    _hear_truth(screen, learner, orders, first)
-    _refuse(screen, learner, first.ticket, np.zeros(2), "again")
-    _refuse(screen, learner, lost.ticket, np.array([math.nan, 0.0]), "broken")
-    learner = _move_house(screen, learner)
-    later = [_take_order(screen, learner) for _ in range(2)]
-    for decision in reversed(later):
-        _hear_truth(screen, learner, orders, decision)
-    _hear_truth(screen, learner, orders, lost)
-    return learner
+def play_live(screen: Screen, log: Log) -> LinearModel:
+    """Predict a few flights by hand, and return the model."""
+    model = LinearModel("squared")
+    screen.code('model = bl.LinearModel("squared")')
+    cancelled, landing = _cast(log)
+    tickets = {row: _predict(screen, model, log, row) for row in (*landing, cancelled)}
+    # They land in another order than they were to leave in.
+    first, *others = sorted(landing, key=lambda row: log.observed_at[row])
+    _land(screen, model, log, first, tickets[first])
+    _refuse(screen, model, tickets[first], 5.0, "again")
+    _refuse(screen, model, tickets[others[0]], math.nan, "broken")
+    model = _move_house(screen, model, log, first)
+    for row in others:
+        _land(screen, model, log, row, tickets[row])
+    _predict(screen, model, log, cancelled + 1)
+    screen.event("never", f"ticket {tickets[cancelled]}: cancelled, so its delay is never known")
+    return model
 
 
-def _take_order(screen: Screen, learner: Learner) -> Decision:
-    skipped = learner.report().skipped
-    decision = learner.predict()
-    text = f"ticket {decision.ticket}: we promise {show_promise(decision.x)}"
-    given_up = learner.report().skipped - skipped
-    if given_up:
-        text += f"; gave up on {given_up} that took too long"
-    screen.event("predict", f"{text} ({learner.open} open)")
-    return decision
+def _cast(log: Log) -> tuple[int, list[int]]:
+    """Return the row of the first cancelled flight, and those of the last ones before it."""
+    cancelled = int(np.argmin(log.answered))
+    return cancelled, list(range(cancelled - LANDING, cancelled))
 
 
-def _hear_truth(screen: Screen, learner: Learner, orders: Orders, decision: Decision) -> None:
-    ticket, x = decision
-    used = learner.observe(ticket, orders.gradient(ticket, x))
-    outcome = "used" if used else "too late, it is dropped"
-    text = f"ticket {ticket}: it took {show_promise(orders.truth[ticket])}; {outcome}"
-    screen.event("observe", f"{text} ({learner.open} open)")
+def _predict(screen: Screen, model: LinearModel, log: Log, row: int) -> int:
+    ticket, minutes = model.predict(log.row(row))
+    text = f"ticket {ticket}: {_name(log, row)}, we say {minutes:+.0f} min"
+    screen.event("predict", f"{text} ({model.open} open)")
+    return ticket
 
 
-def _refuse(screen: Screen, learner: Learner, ticket: int, answer: Floats, label: str) -> None:
-    """Give an answer that must be refused, and show how."""
+def _land(screen: Screen, model: LinearModel, log: Log, row: int, ticket: int) -> None:
+    assert log.target is not None  # flights have one
+    used = model.observe(ticket, float(log.target[row]))
+    outcome = "learned" if used else "too late, it is dropped"
+    text = f"ticket {ticket}: landed, {log.target[row]:+.0f} min; {outcome}"
+    screen.event("observe", f"{text} ({model.open} open)")
+
+
+def _refuse(screen: Screen, model: LinearModel, ticket: int, label: float, what: str) -> None:
+    """Give a label that must be refused, and show how."""
     try:
-        learner.observe(ticket, answer)
+        model.observe(ticket, label)
     except (AlreadyObserved, BadFeedback) as error:
-        screen.event(label, f"{type(error).__name__}: {error}")
+        screen.event(what, f"{type(error).__name__}: {error}")
 
 
-def _move_house(screen: Screen, learner: Learner) -> Learner:
-    """Save the learner, restore it, and check that both would go on alike."""
-    blob = learner.snapshot()
-    # Asking a learner changes it, so a copy is asked beside the one that is left behind.
-    copy, original = Learner.restore(blob).predict(), learner.predict()
-    same = copy.ticket == original.ticket and bool((copy.x == original.x).all())
+def _move_house(screen: Screen, model: LinearModel, log: Log, row: int) -> LinearModel:
+    """Save the model, restore it, and check that both would go on alike."""
+    blob = model.snapshot()
+    copy = LinearModel.restore(blob)
+    same = copy.peek(log.row(row)) == model.peek(log.row(row)) and copy.snapshot() == blob
     verdict = "both go on alike, to the last bit" if same else "THE TWO DIFFER"
     screen.event("snapshot", f"{len(blob):,} bytes, restored elsewhere: {verdict}")
-    return Learner.restore(blob)
+    return copy
 
 
-def show_promise(x: Floats) -> str:
-    """Write a pair of numbers with their units."""
-    return f"{x[0]:.0f} h, {x[1]:.2f} euros"
+def _name(log: Log, row: int) -> str:
+    """Say which flight it is, and when it is to leave."""
+    cells = log.row(row)
+    time = f"{cells['weekday']} {cells['hour']:02.0f}:{cells['minute']:02.0f}"
+    return f"{cells['flight']} {cells['origin']}-{cells['dest']}, {time}"

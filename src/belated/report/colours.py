@@ -71,13 +71,14 @@ FAMILIES = (
     ("undelayed regret", "drift"),
     ("learning", "delay", "unanswered"),
     ("the least regret", "within 1.1 of it"),
+    ("convex", "strongly convex", "experts"),
     ("regret",),
     ("wins",),
 )
 """Names that are shown together, in this order; those of one family all look different."""
 DETAILS = (
     *("bound", "tight", "gradient-adaptive", "OMD", "skipping", "strongly convex"),
-    *("order of the bound", "two values", "k + 1 values"),
+    *("order of the bound", "two values", "default"),
 )
 """What is often said of a method in addition; each changes its look in another way."""
 

@@ -1,0 +1,84 @@
+"""What lateness costs on a log, at a glance.
+
+>>> found = audit({"asked_at": [0, 1, 2, 3], "answered_at": [9, 2, 3, 4]}, unit="h")
+>>> print(found.verdict)
+Lateness multiplies the guarantee by 1.3; waiting longer than 1 h costs more than it brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from belated.audits.counting import OutOfOrder, Tally
+from belated.audits.promises import Promise
+from belated.audits.result import Audit, Quantiles
+from belated.audits.tradeoff import Patience
+from belated.chunks import Ties
+from belated.logs import Log, LogError, OnBad, Scan, Unit, scan
+from belated.logs.log import joined
+from belated.times import first_descent
+
+__all__ = ["Audit", "Patience", "Promise", "Quantiles", "audit"]
+
+ROWS = 1 << 17
+"""Rows of a log in memory that are counted at once."""
+
+
+def audit(
+    data: Any,
+    predicted: str | None = None,
+    observed: str | None = None,
+    *,
+    tz: str | None = None,
+    unit: Unit | None = None,
+    on_bad: OnBad = "error",
+    ties: Ties = "observe-first",
+) -> Audit:
+    """Count a log and say what its lateness costs.
+
+    ``data`` is a :class:`Log`, a :class:`Scan`, or whatever :func:`belated.logs.read` takes, with
+    the same arguments. A log in order of prediction is read once, in blocks, so that it may be
+    larger than memory; another one is sorted in memory first.
+
+    The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
+    would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
+    least, by the clock: beyond it, one more answer costs more than it brings.
+    """
+    if not isinstance(data, Log | Scan):
+        data = scan(data, predicted, observed, tz=tz, unit=unit, on_bad=on_bad)
+    elif predicted or observed or tz or unit:
+        raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
+    columns, is_calendar = None, False
+    if isinstance(data, Scan):
+        columns = (data.columns.predicted, data.columns.observed)
+        is_calendar = data.clock == "calendar"
+    else:
+        is_calendar = data.is_calendar
+    tally = Tally(ties)
+    try:
+        tally.count(data if isinstance(data, Scan) else _slices(data))
+    except OutOfOrder:
+        tally = Tally(ties)
+        tally.count(_slices(_whole(data)))
+    if not tally.rounds:
+        raise LogError(f"audit: {data.name} has no rows that can be used")
+    return Audit(
+        data.name, "ns" if is_calendar else data.unit, is_calendar, tally, data.bad, columns
+    )
+
+
+def _slices(log: Log) -> Iterator[Log]:
+    """Yield the times of a log in memory block by block, in order of prediction."""
+    times = Log(log.predicted_at, log.observed_at, log.answered, unit=log.unit)
+    if first_descent(log.predicted_at) is not None:
+        times = times.take(np.argsort(log.predicted_at, kind="stable"))
+    for at in range(0, len(log), ROWS):
+        yield times.take(slice(at, at + ROWS))
+
+
+def _whole(data: Log | Scan) -> Log:
+    """Return a log in memory."""
+    return data if isinstance(data, Log) else joined(list(data), data.bad)

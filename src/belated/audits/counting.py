@@ -1,0 +1,180 @@
+"""One pass over a log, in order of prediction, that counts all an audit reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from belated.audits.backlog import Backlogs
+from belated.audits.spread import Floats, Spread
+from belated.chunks import Arrivals, Ties
+from belated.errors import BelatedError
+from belated.logs.bad import NONE_BAD
+from belated.logs.log import Log, joined
+from belated.timeline import Timeline
+from belated.times import Array, BoolArray, IntArray, first_descent
+
+DRAWN = 3_000
+"""Most intervals in the picture of the whole log."""
+SHOWN = 40
+"""Intervals in the picture of its beginning."""
+FEWEST = 1 << 16
+"""Rows that are counted at once, unless the log has fewer."""
+EXACT = 1_000_000
+"""Rounds up to which the whole timeline is kept, for results that need all of it."""
+
+
+class OutOfOrder(BelatedError):
+    """A log that is not in order of prediction, and so cannot be counted as it is read."""
+
+
+@dataclass
+class Open:
+    """Open tickets by number: when they were predicted, and how long their answer takes."""
+
+    tickets: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    starts: Floats = field(default_factory=lambda: np.empty(0))
+    waits: Floats = field(default_factory=lambda: np.empty(0))
+
+    def enter(self, starts: Floats, waits: Floats, first: int) -> None:
+        """Add the next tickets."""
+        fresh = np.arange(first, first + len(starts))
+        self.tickets = np.concatenate([self.tickets, fresh])
+        self.starts = np.concatenate([self.starts, starts])
+        self.waits = np.concatenate([self.waits, waits])
+
+    def leave(self, tickets: IntArray) -> tuple[Floats, Floats]:
+        """Remove tickets, and return their starts and waits."""
+        places = np.searchsorted(self.tickets, tickets)
+        starts, waits = self.starts[places], self.waits[places]
+        kept = np.ones(len(self.tickets), dtype=np.bool_)
+        kept[places] = False
+        self.tickets, self.starts = self.tickets[kept], self.starts[kept]
+        self.waits = self.waits[kept]
+        return starts, waits
+
+
+@dataclass
+class Tally:
+    """What is counted; times are floats, in the log's own unit, after its first prediction."""
+
+    ties: Ties = "observe-first"
+    rounds: int = 0
+    answered: int = 0
+    total_delay: int = 0
+    max_delay: int = 0
+    max_backlog: int = 0
+    max_dual_delay: int = 0
+    busiest: float = 0.0
+    """When the backlog was largest."""
+    origin: Array | None = None
+    last: Array | None = None
+    all_delays: Spread = field(default_factory=Spread)
+    """Delays of all rounds, with themselves beside them."""
+    delays: Spread = field(default_factory=Spread)
+    """The same of those that were answered."""
+    dual_delays: Spread = field(default_factory=Spread)
+    waits: Spread = field(default_factory=Spread)
+    """Times until the answer, with delays beside them."""
+    backlogs: Backlogs = field(default_factory=Backlogs)
+    drawn: list[tuple[int, float, float]] = field(default_factory=list)
+    """Ticket, start and wait of some tickets of the whole log; NaN where no answer came."""
+    stride: int = 1
+    shown: list[tuple[int, float, float]] = field(default_factory=list)
+    """The same of the first tickets."""
+    kept: list[tuple[Array, Array, BoolArray]] | None = field(default_factory=list)
+    """All times, as long as there are few."""
+    _open: Open = field(default_factory=Open)
+
+    def count(self, blocks: Iterable[Log]) -> None:
+        """Read all blocks."""
+        for arrivals in Timeline.chunks(self._fed(blocks), self.ties):
+            self._settle(arrivals)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """The whole timeline, if the log is short enough to keep it."""
+        if not self.kept:
+            return None
+        predicted, observed, answered = (
+            np.concatenate(parts) for parts in zip(*self.kept, strict=True)
+        )
+        return Timeline.from_intervals(
+            predicted, np.ma.MaskedArray(observed, mask=~answered), self.ties
+        )
+
+    def _fed(self, blocks: Iterable[Log]) -> Iterator[tuple[Array, Array]]:
+        """Take note of every block on its way to being counted."""
+        for block in self._gathered(blocks):
+            self._check_order(block.predicted_at)
+            starts, waits = self._relative(block)
+            self._draw(starts, waits)
+            self._open.enter(starts, waits, self.rounds)
+            self.rounds += len(block)
+            self.answered += int(np.count_nonzero(block.answered))
+            self._keep(block)
+            yield block.times
+
+    def _gathered(self, blocks: Iterable[Log]) -> Iterator[Log]:
+        """Put small blocks together, so that work on the open tickets is done less often."""
+        found: list[Log] = []
+        rows = 0
+        for block in blocks:
+            found.append(block)
+            rows += len(block)
+            if rows >= max(FEWEST, len(self._open.tickets) // 2):
+                yield joined(found, NONE_BAD)
+                found, rows = [], 0
+        if rows:
+            yield joined(found, NONE_BAD)
+
+    def _check_order(self, predicted_at: Array) -> None:
+        before = predicted_at[:1] if self.last is None else self.last
+        if predicted_at[0] < before[0] or first_descent(predicted_at) is not None:
+            raise OutOfOrder("the log is not in order of prediction")
+        if self.origin is None:
+            self.origin = predicted_at[:1]
+        self.last = predicted_at[-1:]
+
+    def _relative(self, block: Log) -> tuple[Floats, Floats]:
+        """Return starts after the origin, and waits, NaN where no answer came."""
+        assert self.origin is not None  # set by the first block
+        starts, waits = block.predicted_at - self.origin, block.observed_at - block.predicted_at
+        if block.is_calendar:
+            starts, waits = starts.view(np.int64), waits.view(np.int64)
+        waits = np.where(block.answered, waits.astype(np.float64), np.nan)
+        return starts.astype(np.float64), waits
+
+    def _draw(self, starts: Floats, waits: Floats) -> None:
+        """Choose tickets for the pictures: the first ones, and every n-th of all."""
+        few = range(min(len(starts), max(0, SHOWN - self.rounds)))
+        self.shown += [(self.rounds + i, float(starts[i]), float(waits[i])) for i in few]
+        some = range(-self.rounds % self.stride, len(starts), self.stride)
+        self.drawn += [(self.rounds + i, float(starts[i]), float(waits[i])) for i in some]
+        while len(self.drawn) > DRAWN:
+            self.stride *= 2
+            self.drawn = [row for row in self.drawn if row[0] % self.stride == 0]
+
+    def _keep(self, block: Log) -> None:
+        if self.rounds > EXACT:
+            self.kept = None
+        if self.kept is not None:
+            self.kept.append((block.predicted_at, block.observed_at, block.answered))
+
+    def _settle(self, arrivals: Arrivals) -> None:
+        """Count tickets whose interval has ended."""
+        starts, waits = self._open.leave(arrivals.ticket)
+        came: BoolArray = arrivals.observed
+        self.total_delay += int(arrivals.delay.sum())
+        self.max_delay = max(self.max_delay, int(arrivals.delay.max()))
+        self.max_dual_delay = max(self.max_dual_delay, int(arrivals.dual_delay.max()))
+        peak = int(np.argmax(arrivals.backlog))
+        if arrivals.backlog[peak] > self.max_backlog:
+            self.max_backlog, self.busiest = int(arrivals.backlog[peak]), float(starts[peak])
+        self.all_delays.add(arrivals.delay, arrivals.delay)
+        self.delays.add(arrivals.delay[came], arrivals.delay[came])
+        self.dual_delays.add(arrivals.dual_delay[came], arrivals.dual_delay[came])
+        self.waits.add(waits[came], arrivals.delay[came])
+        self.backlogs.add(starts, arrivals.backlog)

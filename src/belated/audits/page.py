@@ -1,0 +1,307 @@
+"""An audit as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from belated._version import __version__
+from belated.audits.counting import EXACT
+from belated.audits.durations import best_unit
+from belated.audits.intervals import Intervals
+from belated.audits.result import SHARES, Audit
+from belated.audits.words import CONSTANTS, title
+from belated.errors import BelatedError
+from belated.logs.log import SECONDS
+from belated.report import Bars, Lines, Page, Section, Series, Table
+from belated.report.page import to_html
+from belated.report.plain import plain
+
+POINTS = 300
+"""Most points of a curve on the page."""
+_FIGURES = '<script type="application/json" id="figures">'
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Time on the page: a unit in which the log has a small number, and what the axis says."""
+
+    scale: float
+    label: str
+    wait_scale: float
+    wait_label: str
+
+    @classmethod
+    def of(cls, audit: Audit, span: float) -> _Axis:
+        """Return the axis for a stretch of the log."""
+        if audit.unit is None:
+            start = f"time after {audit.at(0.0)}, in the unit of the log"
+            return cls(1.0, start, 1.0, "wait, in the unit of the log")
+        unit = SECONDS[audit.unit]
+        name, size = best_unit(max(span, 1e-9) * unit)
+        wait, wait_size = best_unit(max(audit.wait.p90, 1e-9) * unit)
+        label = f"{_long(name)} after {audit.at(0.0)}"
+        return cls(unit / size, label, unit / wait_size, f"wait in {_long(wait)}")
+
+
+def _long(unit: str) -> str:
+    return {"h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds"}.get(unit, unit)
+
+
+def write(path: str | PathLike[str], audit: Audit) -> None:
+    """Write the page."""
+    axis = _Axis.of(audit, audit.span)
+    whole, beginning = _whole(audit, axis), _beginning(audit)
+    text = to_html(_page(audit, axis, whole, beginning))
+    text = _with_intervals(text, {"figure-1": whole, "figure-2": beginning})
+    target = Path(path)
+    unfinished = target.with_name(f"{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(target)
+    except OSError as error:
+        raise BelatedError(f"cannot write {target}: {error}") from error
+
+
+def _with_intervals(text: str, pictures: Mapping[str, Intervals]) -> str:
+    """Put intervals, a kind of figure that pages do not know, in the place of their stand-ins."""
+    start = text.index(_FIGURES) + len(_FIGURES)
+    end = text.index("</script>", start)
+    figures = json.loads(text[start:end])
+    figures |= {name: picture.to_plotly() for name, picture in pictures.items()}
+    data = json.dumps(figures, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        data = data.replace(sign, f"\\u{ord(sign):04x}")
+    text = text[:start] + data + text[end:]
+    for name, picture in pictures.items():
+        image = base64.b64encode(picture.to_svg()).decode("ascii")
+        pattern = rf'(<figure class="chart" id="{name}">.*?base64,)[^"]*'
+        text = re.sub(pattern, rf"\g<1>{image}", text, count=1, flags=re.DOTALL)
+    return text
+
+
+# ---- contents ----------------------------------------------------------------------------------
+
+
+def _page(audit: Audit, axis: _Axis, whole: Intervals, beginning: Intervals) -> Page:
+    sections = [
+        Section("What does the log look like?", whole.stand_in(), _says_whole(audit)),
+        Section("How does it begin?", beginning.stand_in(), _says_beginning()),
+        _waits(audit, axis),
+        _backlog(audit, axis),
+        _patience(audit, axis),
+        _guarantees(audit),
+    ]
+    facts = {"belated": __version__, "log": title(audit)}
+    if audit.bad:
+        facts["left out"] = str(audit.bad)
+    return Page(
+        f"What lateness costs: {audit.name}",
+        f"{audit.verdict}\n\n{title(audit)}. {audit.answered:,} were answered, {audit.never:,} "
+        "never.",
+        tuple(sections),
+        _command(audit),
+        facts,
+    )
+
+
+def _command(audit: Audit) -> str:
+    if audit.columns is None:
+        return f"belated audit {audit.name}"
+    predicted, observed = audit.columns
+    return f"belated audit {audit.name} --predicted {predicted} --observed {observed}"
+
+
+def _whole(audit: Audit, axis: _Axis) -> Intervals:
+    every = audit.tally.stride
+    what = "Every prediction" if every == 1 else f"One prediction in {every:,}"
+    return _intervals(audit, axis, audit.tally.drawn, f"{what}, from asking to knowing")
+
+
+def _beginning(audit: Audit) -> Intervals:
+    rows = audit.tally.shown
+    end = max(start + (0.0 if wait != wait else wait) for _, start, wait in rows)
+    return _intervals(audit, _Axis.of(audit, end), rows, f"The first {len(rows)} predictions")
+
+
+def _intervals(
+    audit: Audit, axis: _Axis, rows: Sequence[tuple[int, float, float]], name: str
+) -> Intervals:
+    ends = [None if wait != wait else (start + wait) * axis.scale for _, start, wait in rows]
+    texts = [
+        f"predicted {audit.at(start)}<br>"
+        + ("never answered" if wait != wait else f"answered after {audit.lasting(wait)}")
+        for _, start, wait in rows
+    ]
+    starts = [start * axis.scale for _, start, _ in rows]
+    return Intervals(name, axis.label, [row[0] for row in rows], starts, ends, texts)
+
+
+def _says_whole(audit: Audit) -> str:
+    text = f"There are {audit.rounds:,} predictions, and {len(audit.tally.drawn):,} are drawn."
+    return f"{text} A line to the right edge is a ticket that was never answered."
+
+
+def _says_beginning() -> str:
+    return (
+        "The delay of a ticket is the number of filled dots that stand between both ends of its "
+        "line, in whatever row; its dual delay is the number of open ones, as in Figure 1 of the "
+        "paper. Tickets that are not drawn count too."
+    )
+
+
+def _waits(audit: Audit, axis: _Axis) -> Section:
+    """Show what share of answers has come after how long."""
+    edges, counts, _ = audit.tally.waits.filled()
+    table = _quantiles(audit)
+    if not len(edges):
+        return Section("How long do answers take?", None, "No answer ever came.", table)
+    chosen = _chosen(len(edges))
+    shares = np.cumsum(counts) / audit.rounds
+    line = _series("answered", edges[chosen] * axis.wait_scale, 100.0 * shares[chosen])
+    figure = Lines(
+        "Share of all predictions that are answered",
+        axis.wait_label,
+        "answered within that wait, %",
+        (line,),
+    )
+    wait = audit.wait
+    says = (
+        f"Half of all answers come within {audit.lasting(wait.median)}, 99 % within "
+        f"{audit.lasting(wait.p99)}; the longest took {audit.lasting(wait.longest)}. "
+        f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
+    )
+    return Section("How long do answers take?", figure, says, table)
+
+
+def _quantiles(audit: Audit) -> Table:
+    heads = ("", "mean", *(f"{share:.0%}" for share in SHARES), "longest")
+    wait = audit.wait
+    times = (wait.mean, wait.median, wait.p90, wait.p99, wait.longest)
+    rows = [("wait", *(audit.lasting(value) for value in times))]
+    for name, found in (
+        ("delay (predictions meanwhile)", audit.delay),
+        ("dual delay (answers meanwhile)", audit.dual_delay),
+    ):
+        values = (found.mean, found.median, found.p90, found.p99, found.longest)
+        rows.append((name, *(plain(value, 4) for value in values)))
+    return Table(heads, tuple(rows), "Of predictions that were answered")
+
+
+def _backlog(audit: Audit, axis: _Axis) -> Section:
+    """Show how many tickets are open over time."""
+    tally = audit.tally
+    times, mean, largest = tally.backlogs.curves()
+    places = times * axis.scale
+    figure = Lines(
+        "Open tickets over time",
+        axis.label,
+        "open tickets",
+        (_series("largest", places, largest), _series("mean", places, mean)),
+    )
+    says = (
+        f"When a prediction is made, {plain(tally.total_delay / audit.rounds, 3)} others are open "
+        f"on average, and {tally.max_backlog:,} at most, at {audit.at(tally.busiest)}. Summed over "
+        f"all predictions that is the total delay, {tally.total_delay:,}, which is also the sum of "
+        "all delays, of all dual delays and of all dual backlogs."
+    )
+    if audit.never:
+        says += " Tickets that are never answered stay open to the end of the log."
+    names = ("rounds", "total delay", "largest delay", "largest backlog", "largest dual delay")
+    values = (audit.rounds, tally.total_delay, tally.max_delay, tally.max_backlog)
+    rows = tuple(zip(names, (*values, tally.max_dual_delay), strict=True))
+    return Section(
+        "How many answers are out?", figure, says, Table(("of all rounds", "count"), rows)
+    )
+
+
+def _patience(audit: Audit, axis: _Axis) -> Section:
+    """Show what every limit on waiting costs, and the best one."""
+    question, patience = "How long should one wait?", audit.patience
+    says = f"{_first_up(audit.verdict.partition('; ')[2])} {_explained(audit)}"
+    if not len(patience.limits):
+        return Section(question, None, says)
+    chosen = _chosen(len(patience.limits))
+    limits = patience.limits[chosen] * axis.wait_scale
+    series = [_series("giving up after this wait", limits, patience.costs[chosen])]
+    ends = (float(limits[0]), float(limits[-1]))
+    series.append(Series("never giving up", ends, (patience.forever,) * 2, dashed=True))
+    if patience.pays:
+        best = patience.limit * axis.wait_scale
+        series.append(Series("recommended", (best,), (patience.cost,)))
+    figure = Lines(
+        "The skip trade-off: rounds given up plus the root of the delays that are left",
+        axis.wait_label,
+        "cost",
+        tuple(series),
+        log_y=True,
+    )
+    return Section(question, figure, says)
+
+
+def _explained(audit: Audit) -> str:
+    patience, rounds = audit.patience, audit.patience_in_rounds
+    return (
+        "Giving up on a prediction costs one; waiting for it costs its delay under a root "
+        f"(Theorem 6.1). Waiting for everything costs {plain(patience.forever, 4)}, the best limit "
+        f"{plain(min(patience.cost, patience.forever), 4)}. By rounds instead of the clock the "
+        f"least is {plain(min(rounds.cost, rounds.forever), 4)}, for giving up on delays above "
+        f"{rounds.limit:,.0f}. The learner Skip comes within a constant of that without being "
+        "told any limit."
+    )
+
+
+def _guarantees(audit: Audit) -> Section:
+    """Show what each result promises, with lateness and without."""
+    found = [*audit.promises, *audit.more_promises]
+    rows = []
+    for promise in found:
+        bound = promise.bound
+        name = f"{bound.name} {bound.note}".strip()
+        remark = "says nothing yet" if bound.vacuous else ""
+        row = (name, promise.answers, bound.total, bound.learning, bound.factor, remark)
+        rows.append(row)
+    names = tuple(str(row[0]) for row in rows)
+    groups = (
+        Series("with lateness", (), tuple(promise.bound.total for promise in found)),
+        Series("without", (), tuple(promise.bound.learning for promise in found)),
+    )
+    figure = Bars("Guaranteed regret", names, groups, "regret at most", log_y=True)
+    says = (
+        f"The guarantee of Corollary 5.3 is {plain(audit.factor, 3)} times what it would be if all "
+        f"answers came at once; with the tight rate {plain(audit.tight_factor, 3)} times. All "
+        f"numbers are {CONSTANTS}; where values come back, the dimension is 10. A result says "
+        f"nothing yet where it exceeds {audit.rounds:,}, which no sequence of plays does."
+    )
+    if not audit.more_promises:
+        says += (
+            f" Results on skipping and on values need the whole timeline, and are left out for "
+            f"logs of more than {EXACT:,} rounds."
+        )
+    heads = ("result", "answers", "with lateness", "without", "factor", "")
+    return Section("What is guaranteed?", figure, says, Table(heads, tuple(rows)))
+
+
+# ---- shared parts ------------------------------------------------------------------------------
+
+
+def _chosen(count: int) -> Any:
+    """Return which points of a long curve are drawn, both ends included."""
+    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(np.int64))
+
+
+def _series(name: str, x: Any, y: Any) -> Series:
+    return Series(name, tuple(map(float, x)), tuple(map(float, y)))
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]

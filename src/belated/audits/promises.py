@@ -1,0 +1,95 @@
+"""What each result of the paper promises on the delays of a log, and what it would without them.
+
+The constants are 1: gradients are at most 1 long (G), the set is 1 wide (D), curvature (lambda) and
+values (M) are 1, and the dimension is 10 where it counts. Ratios do not depend on G and D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from belated import bounds
+from belated.bounds import Bound
+from belated.domains import Ball
+from belated.timeline import Timeline
+
+DIMENSION = 10
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A guarantee and whom it is for."""
+
+    answers: str
+    """What an answer holds, and of what losses."""
+    bound: Bound
+
+
+def from_counts(rounds: int, total_delay: int, max_backlog: int) -> list[Promise]:
+    """Return the results that only depend on counts, so that no timeline is needed.
+
+    They are those of :mod:`belated.bounds`, for logs of which no timeline fits in memory.
+    """
+    size, root = _logarithm(rounds), math.sqrt(total_delay)
+    waiting = min(max_backlog * size, 2.0 * root)
+    convex, curved = "gradients, convex", "gradients, strongly convex"
+    return [
+        _promise(
+            convex,
+            "Corollary 5.3",
+            rounds,
+            3.0 * math.sqrt(rounds + total_delay),
+            3.0 * rounds**0.5,
+        ),
+        _promise(
+            convex,
+            "Corollary 5.3 with the tight rate",
+            rounds,
+            2.0 * math.sqrt(0.5 * rounds + total_delay),
+            2.0 * math.sqrt(0.5 * rounds),
+        ),
+        _promise(curved, "Corollary 5.4", rounds, 9.0 * (waiting + size), 9.0 * size, "for P-FTRL"),
+        _promise(
+            curved, "Corollary 5.4", rounds, 3.0 * (max_backlog + 1) * size, 3.0 * size, "for OMD"
+        ),
+    ]
+
+
+def from_timeline(timeline: Timeline) -> Iterator[Promise]:
+    """Yield the results that need the whole timeline: skipping, and answers that are values."""
+    constants: dict[str, Any] = {"lipschitz": 1.0, "diameter": 1.0}
+    for result in (bounds.corollary_5_3, bounds.tight):
+        yield Promise("gradients, convex", bounds.corollary_6_2(timeline, result, **constants))
+    ball = Ball(DIMENSION, radius=0.5)
+    for answers, found in (
+        ("two values, convex", bounds.corollary_g_3(timeline, domain=ball, lipschitz=1.0)),
+        (
+            "two values, strongly convex",
+            bounds.corollary_g_4(timeline, domain=ball, lipschitz=1.0, curvature=1.0),
+        ),
+        (
+            "one value, convex",
+            bounds.corollary_5_7(timeline, domain=ball, lipschitz=1.0, magnitude=1.0),
+        ),
+        (
+            "one value, strongly convex",
+            bounds.corollary_5_8(
+                timeline, domain=ball, lipschitz=1.0, curvature=1.0, magnitude=1.0
+            ),
+        ),
+    ):
+        yield Promise(answers, replace(found, note=""))
+
+
+def _promise(
+    answers: str, name: str, rounds: int, late: float, prompt: float, note: str = ""
+) -> Promise:
+    return Promise(answers, Bound(name, prompt, late - prompt, note, trivial=float(rounds)))
+
+
+def _logarithm(rounds: int) -> float:
+    """Return ln(e T)."""
+    return 1.0 + math.log(rounds)

@@ -1,0 +1,226 @@
+"""What an audit finds, in numbers and in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from belated.audits import promises
+from belated.audits.counting import Tally
+from belated.audits.durations import humane
+from belated.audits.promises import Promise
+from belated.audits.spread import Spread
+from belated.audits.tradeoff import Patience, by_clock, by_rounds
+from belated.logs.bad import BadRows
+from belated.logs.log import SECONDS, Unit
+from belated.report.plain import plain
+
+SHARES = (0.5, 0.9, 0.99)
+"""Quantiles that are reported."""
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """How long something takes: mean, median, 90 % and 99 % of all, and the longest."""
+
+    mean: float
+    median: float
+    p90: float
+    p99: float
+    longest: float
+
+    @classmethod
+    def of(cls, spread: Spread) -> Quantiles:
+        """Read them off a spread; they are exact to 0.1 %."""
+        median, p90, p99 = (spread.quantile(share) for share in SHARES)
+        return cls(spread.mean, median, p90, p99, spread.largest)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What lateness does to a log: counts, delays, backlog, and the price of it in guarantees.
+
+    Times and waits are in the log's own ``unit``: nanoseconds for datetimes.
+    """
+
+    name: str
+    unit: Unit | None
+    is_calendar: bool
+    tally: Tally
+    bad: BadRows
+    columns: tuple[str, str] | None = None
+    """The names of the columns of times, where the log has them."""
+
+    @property
+    def rounds(self) -> int:
+        """T, the number of predictions."""
+        return self.tally.rounds
+
+    @property
+    def answered(self) -> int:
+        """How many of them were answered."""
+        return self.tally.answered
+
+    @property
+    def never(self) -> int:
+        """How many never were, as far as the log goes."""
+        return self.rounds - self.answered
+
+    @cached_property
+    def delay(self) -> Quantiles:
+        """d_t of the answered: predictions made while a ticket was open."""
+        return Quantiles.of(self.tally.delays)
+
+    @cached_property
+    def dual_delay(self) -> Quantiles:
+        """d*_t of the answered: answers that came while a ticket was open."""
+        return Quantiles.of(self.tally.dual_delays)
+
+    @cached_property
+    def wait(self) -> Quantiles:
+        """r_t - l_t of the answered, in the log's unit."""
+        return Quantiles.of(self.tally.waits)
+
+    @cached_property
+    def patience(self) -> Patience:
+        """The skip trade-off by the clock: how long it pays to wait."""
+        return by_clock(self.tally.waits, self.never, self.tally.total_delay)
+
+    @cached_property
+    def patience_in_rounds(self) -> Patience:
+        """The skip trade-off of Theorem 6.1, by delays in rounds."""
+        return by_rounds(self.tally.all_delays, self.tally.total_delay)
+
+    @cached_property
+    def promises(self) -> list[Promise]:
+        """What the results on gradients promise, with the lateness and without."""
+        counts = self.rounds, self.tally.total_delay, self.tally.max_backlog
+        return promises.from_counts(*counts)
+
+    @cached_property
+    def more_promises(self) -> list[Promise]:
+        """The results that need the whole timeline; none for logs of more than a million rounds."""
+        timeline = self.tally.timeline
+        return [] if timeline is None else list(promises.from_timeline(timeline))
+
+    @property
+    def factor(self) -> float:
+        """By how much lateness multiplies the guarantee of Corollary 5.3."""
+        return self.promises[0].bound.factor
+
+    @property
+    def tight_factor(self) -> float:
+        """The same with the tight rate, whose constant is better."""
+        return self.promises[1].bound.factor
+
+    # ---- words -----------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> str:
+        """What to know about this log, in one plain sentence."""
+        return f"{self._price()}; {self._advice()}."
+
+    def _price(self) -> str:
+        if self.tally.total_delay == 0:
+            return "Nothing is late: every answer comes before the next prediction"
+        return f"Lateness multiplies the guarantee by {plain(self.factor, 2)}"
+
+    def _advice(self) -> str:
+        """Say how long it pays to wait."""
+        patience, longest = self.patience, self.wait.longest
+        if not self.answered:
+            return "no answer ever came, so there is nothing to wait for"
+        if not patience.pays:
+            return "every answer is worth waiting for"
+        limit = self.lasting(patience.limit)
+        if patience.given_up == self.never and patience.limit >= longest:
+            return f"waiting longer than {limit}, the longest that an answer took, brings nothing"
+        return f"waiting longer than {limit} costs more than it brings"
+
+    def lasting(self, length: float) -> str:
+        """Return a length of time in words."""
+        text = humane(length, self.unit)
+        return text if self.unit is not None else f"{text} (in the unit of the log)"
+
+    def at(self, start: float) -> str:
+        """Return a time after the first prediction as the log has it."""
+        origin = self.tally.origin
+        assert origin is not None  # there is no audit of an empty log
+        if self.is_calendar:
+            moment = origin[0] + np.timedelta64(round(start), "ns")
+            return f"{str(moment.astype('datetime64[m]')).replace('T', ' ')} UTC"
+        return f"{float(origin[0]) + start:,.10g}"
+
+    @property
+    def span(self) -> float:
+        """From the first prediction to the last, in the log's unit."""
+        origin, last = self.tally.origin, self.tally.last
+        assert origin is not None  # there is no audit of an empty log
+        assert last is not None
+        gap = last[0] - origin[0]
+        return float(gap.astype(np.int64) if self.is_calendar else gap)
+
+    def summary(self) -> str:
+        """Return the audit in words, for a terminal."""
+        from belated.audits.words import summary
+
+        return summary(self)
+
+    def page(self, path: str | PathLike[str]) -> None:
+        """Write the audit as one HTML page; needs ``belated[report]``."""
+        from belated.audits.page import write
+
+        write(path, self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; waits in seconds where the unit is known."""
+        scale = 1.0 if self.unit is None else SECONDS[self.unit]
+        tally, patience = self.tally, self.patience
+        return {
+            "name": self.name,
+            "rounds": self.rounds,
+            "answered": self.answered,
+            "never": self.never,
+            "bad_rows": len(self.bad),
+            "first": self.at(0.0),
+            "last": self.at(self.span),
+            "total_delay": tally.total_delay,
+            "max_delay": tally.max_delay,
+            "max_backlog": tally.max_backlog,
+            "max_dual_delay": tally.max_dual_delay,
+            "delay": _plain(self.delay),
+            "dual_delay": _plain(self.dual_delay),
+            "wait": _plain(self.wait, scale),
+            "wait_unit": None if self.unit is None else "s",
+            "factor": self.factor,
+            "tight_factor": self.tight_factor,
+            "recommended_wait": patience.limit * scale if patience.pays else None,
+            "given_up": patience.given_up if patience.pays else 0,
+            "cost": min(patience.cost, patience.forever),
+            "cost_of_waiting": patience.forever,
+            "promises": [
+                {"answers": promise.answers, **promise.bound.to_dict()} for promise in self.promises
+            ],
+            "verdict": self.verdict,
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the audit as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return the verdict and what it is about."""
+        return f"<Audit of {self.name!r}, {self.rounds:,} rounds: {self.verdict}>"
+
+
+def _plain(quantiles: Quantiles, scale: float = 1.0) -> dict[str, float]:
+    return {name: value * scale for name, value in vars(quantiles).items()}

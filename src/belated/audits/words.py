@@ -1,0 +1,122 @@
+"""An audit as text: plain lines, or set with ``rich`` where that is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from typing import TYPE_CHECKING, TextIO
+
+from belated.report.plain import plain
+
+if TYPE_CHECKING:
+    from belated.audits.result import Audit, Quantiles
+
+WIDTH = 96
+"""Columns of the text."""
+CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
+
+
+def summary(audit: Audit) -> str:
+    """Return all lines."""
+    lines = [title(audit), "", *_paragraph(audit.verdict), ""]
+    lines += [f"{name:<15}{text}" for name, text in facts(audit)]
+    lines += ["", f"{'guarantee':<46}{'with lateness':>14}{'without':>12}{'factor':>9}"]
+    lines += [f"{a:<46}{b:>14}{c:>12}{d:>9}" for a, b, c, d in guarantees(audit)]
+    lines += [f"({CONSTANTS})"]
+    if audit.bad:
+        lines += ["", f"left out: {audit.bad}"]
+    return "\n".join(lines)
+
+
+def _paragraph(text: str) -> list[str]:
+    return [f"  {line}" for line in textwrap.wrap(text, WIDTH)]
+
+
+def show(audit: Audit, out: TextIO) -> None:
+    """Write the summary; with colours and tables where a person looks on."""
+    if not out.isatty() or importlib.util.find_spec("rich") is None:
+        out.write(summary(audit) + "\n")
+        return
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=out)
+    console.print(Panel(Text(audit.verdict, style="bold"), title=Text(title(audit))))
+    table = Table(box=None, show_header=False)
+    for name, text in facts(audit):
+        table.add_row(Text(name, style="cyan"), Text(text))
+    console.print(table)
+    table = Table(caption=CONSTANTS)
+    for name in ("guarantee", "with lateness", "without", "factor"):
+        table.add_column(name, justify="left" if name == "guarantee" else "right")
+    for row in guarantees(audit):
+        table.add_row(*map(Text, row))
+    console.print(table)
+    if audit.bad:
+        console.print(Text(f"left out: {audit.bad}", style="yellow"))
+
+
+def title(audit: Audit) -> str:
+    """Say what was audited."""
+    span = f"{audit.at(0.0)} to {audit.at(audit.span)}"
+    length = f", {audit.lasting(audit.span)}" if audit.unit is not None else ""
+    return f"{audit.name}: {audit.rounds:,} predictions, {span}{length}"
+
+
+def facts(audit: Audit) -> list[tuple[str, str]]:
+    """Return name and text of what was counted."""
+    tally = audit.tally
+    share = audit.answered / audit.rounds
+    return [
+        ("answered", f"{audit.answered:,} ({share:.1%}), never {audit.never:,}"),
+        ("wait", _times(audit)),
+        ("delay", f"{_counts(audit.delay)} predictions meanwhile"),
+        ("dual delay", f"{_counts(audit.dual_delay)} answers meanwhile"),
+        (
+            "backlog",
+            f"mean {plain(tally.total_delay / audit.rounds, 3)}, most {tally.max_backlog:,} open, "
+            f"at {audit.at(tally.busiest)}",
+        ),
+        ("total delay", f"{tally.total_delay:,}"),
+        ("giving up", _giving_up(audit)),
+    ]
+
+
+def _times(audit: Audit) -> str:
+    if not audit.answered:
+        return "no answer came"
+    wait = audit.wait
+    named = (("median", wait.median), ("90 %", wait.p90), ("99 %", wait.p99))
+    parts = [f"{name} {audit.lasting(value)}" for name, value in named]
+    return f"{', '.join(parts)}, longest {audit.lasting(wait.longest)}"
+
+
+def _counts(found: Quantiles) -> str:
+    return (
+        f"median {found.median:,.0f}, 90 % {found.p90:,.0f}, 99 % {found.p99:,.0f}, "
+        f"most {found.longest:,.0f}"
+    )
+
+
+def _giving_up(audit: Audit) -> str:
+    """Say what the recommended wait costs and brings."""
+    patience = audit.patience
+    if not patience.pays:
+        return f"on nothing: the skip trade-off is {plain(patience.forever, 3)}"
+    return (
+        f"after {audit.lasting(patience.limit)}, on {patience.given_up:,}: the skip trade-off is "
+        f"{plain(patience.cost, 3)} instead of {plain(patience.forever, 3)}"
+    )
+
+
+def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:
+    """Return name, value with lateness, value without, and their ratio."""
+    rows = []
+    for promise in audit.promises:
+        bound = promise.bound
+        name = f"{bound.name} {bound.note}".strip()
+        factor = plain(bound.factor, 3)
+        rows.append((name, plain(bound.total, 4), plain(bound.learning, 4), factor))
+    return rows

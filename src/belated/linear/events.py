@@ -1,0 +1,79 @@
+"""Events of a log, checked before the first of them is played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.linear.rows import Floats, Ints, numbers, whole
+from belated.timeline import Timeline
+
+
+def events_of(timeline: Timeline | ArrayLike) -> Ints:
+    """Return the events of a timeline; observations that never came are left out."""
+    if not isinstance(timeline, Timeline):
+        events = whole(timeline, "replay: events, t and ~t,", UnknownTicket)
+        if events.ndim != 1:
+            raise UnknownTicket(f"replay: events must have one dimension, got {events.shape}")
+        return events
+    events = timeline.events
+    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
+    return np.ascontiguousarray(events[answered])
+
+
+def check_predictions(events: Ints, rounds: int, rows: int) -> int:
+    """Return how many predictions there are, each of the next ticket and with a row."""
+    positions = np.flatnonzero(events >= 0)
+    tickets = events[positions]
+    wrong = np.flatnonzero(tickets != np.arange(rounds, rounds + tickets.size))
+    if wrong.size:
+        where = int(wrong[0])
+        raise UnknownTicket(
+            f"replay: event {positions[where]}: the next prediction is ticket {rounds + where}, "
+            f"the timeline says {tickets[where]}"
+        )
+    if tickets.size > rows:
+        raise UnknownTicket(f"replay: {tickets.size} predictions, but only {rows} rows of features")
+    return int(tickets.size)
+
+
+def check_labels(events: Ints, rounds: int, first: int, labels: int) -> Ints:
+    """Return the tickets that are observed; each was handed out before, and has a label."""
+    positions = np.flatnonzero(events < 0)
+    tickets = ~events[positions]
+    handed_out = rounds + positions - np.arange(positions.size)
+    _refuse(tickets >= handed_out, positions, tickets, "was never handed out before", UnknownTicket)
+    absent = (tickets < first) | (tickets >= first + labels)
+    _refuse(absent, positions, tickets, "has no label", UnknownTicket)
+    new = tickets >= rounds
+    counts = np.bincount(tickets[new] - rounds, minlength=1)
+    if counts.max(initial=0) > 1:
+        twice = rounds + int(np.argmax(counts > 1))
+        repeated = np.zeros(tickets.size, dtype=np.bool_)
+        repeated[np.flatnonzero(tickets == twice)[1]] = True
+        _refuse(repeated, positions, tickets, "is observed twice", AlreadyObserved)
+    return tickets
+
+
+def _refuse(
+    wrong: Any,
+    positions: Ints,
+    tickets: Ints,
+    why: str,
+    error: type[UnknownTicket | AlreadyObserved],
+) -> None:
+    if wrong.any():
+        where = int(np.argmax(wrong))
+        raise error(f"replay: event {positions[where]}: ticket {tickets[where]} {why}")
+
+
+def vector(given: ArrayLike, who: str, length: int | None = None) -> Floats:
+    """Return numbers in one dimension, of a given length."""
+    array = numbers(given, who, BadFeedback)
+    if array.ndim != 1 or (length is not None and array.size != length):
+        expected = "one dimension" if length is None else f"shape ({length},)"
+        raise BadFeedback(f"{who} must have {expected}, got shape {array.shape}")
+    return array

@@ -1,0 +1,530 @@
+"""``LinearModel``: predict from features now, learn when the label comes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.counters import checked_ticket
+from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.kernels import layout as at
+from belated.kernels import linear_entries as entries
+from belated.kernels import linear_layout as lm
+from belated.linear import events as of_log
+from belated.linear import snapshot
+from belated.linear.features import Features, Hasher
+from belated.linear.report import LinearReport, report_of
+from belated.linear.rows import BadFeatures, Floats, Ints, Rows, from_arrays, from_dense
+from belated.linear.rows import numbers as numbers_of
+from belated.linear.rows import whole as whole_of
+from belated.linear.settings import Loss, Settings, Wait, checked
+from belated.linear.store import Store
+from belated.timeline import Timeline
+
+_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
+_as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
+_CHUNK = 250_000  # events between two chances to interrupt a long replay
+
+Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
+Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row]
+
+
+class Forecast(NamedTuple):
+    """What ``predict`` returns."""
+
+    ticket: int
+    """Number to give back with the label."""
+    value: float
+    """The prediction: a number, for logistic loss a probability, for Poisson loss a rate."""
+
+
+class LinearModel:
+    """A linear model whose labels come late, in any order, or never.
+
+    ``loss`` is "squared", "absolute", "quantile" (at level ``quantile``), "huber" (linear beyond
+    ``delta``), "logistic" (labels 0 and 1, predicts a probability), "hinge" (labels -1 and 1) or
+    "poisson" (labels from 0 on, predicts a rate). Features are hashed into 2^``bits`` coordinates;
+    ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
+    ``wait`` says when to stop waiting for a label: "skip" decides by Skip's rule, an int waits for
+    so many later predictions, None for ever. ``l1`` and ``l2`` shrink weights.
+
+    Five experts share the work: four scales a_k of per-coordinate steps
+
+        w_i -= eta_i x_i h r,  eta_i = a_k S / sqrt(A_i),  A_i += h g |x_i| (g |x_i| + c_k U open_i)
+
+    with standardised features x, S the scale of the labels, g the slope of the loss at the current
+    weights, open_i the |x_i| of the tickets still open, and r the slope after the step; and one
+    that bets on coins and has no scale. Their predictions are mixed by what each has lost so far.
+    Nothing needs tuning. No theorem covers the whole.
+
+    >>> import belated as bl
+    >>> model = bl.LinearModel("squared")
+    >>> ticket, value = model.predict({"origin": "JFK", "distance": 187.0})
+    >>> later = model.predict({"origin": "LGA", "distance": 2475.0})
+    >>> model.observe(later.ticket, 12.0), model.observe(ticket, -3.0)
+    (True, True)
+    >>> model.open, round(model.predict({"origin": "JFK", "distance": 200.0}).value, 3)
+    (0, 3.359)
+
+    A model is not thread-safe; different models in different threads run in parallel.
+    """
+
+    def __init__(
+        self,
+        loss: Loss = "squared",
+        *,
+        bits: int = 20,
+        quantile: float = 0.5,
+        delta: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        intercept: bool = True,
+        interactions: Iterable[Sequence[str]] = (),
+        wait: Wait = "skip",
+    ) -> None:
+        self._settings = checked(
+            loss=loss,
+            bits=bits,
+            quantile=quantile,
+            delta=delta,
+            l1=l1,
+            l2=l2,
+            intercept=intercept,
+            interactions=interactions,
+            wait=wait,
+        )
+        self._connect(Store.fresh(self._settings))
+
+    def _connect(self, store: Store) -> None:
+        """Take hold of the arrays, and of the entries for this loss."""
+        settings = self._settings
+        self._store = store
+        self._arrays = store.arrays
+        self._predict = entries.predict(settings.kind)
+        self._observe = entries.observe(settings.kind)
+        self._hasher = Hasher(settings.bits, settings.interactions)
+        self._positions: Ints = np.arange(64, dtype=np.int64)
+
+    @property
+    def settings(self) -> Settings:
+        """What the model was told."""
+        return self._settings
+
+    @property
+    def hasher(self) -> Hasher:
+        """What turns named features into coordinates."""
+        return self._hasher
+
+    @property
+    def rounds(self) -> int:
+        """Predictions made so far; also the next ticket."""
+        return int(self._store.n[at.ROUNDS])
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
+        return int(self._store.n[at.ROUNDS] - self._store.n[at.ARRIVED])
+
+    # --- One event ------------------------------------------------------------------------------
+
+    def predict(self, features: Row) -> Forecast:
+        """Return the next ticket and a prediction.
+
+        ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
+        a vector whose positions are the coordinates.
+        """
+        row = self._hasher.entries(features) if features.__class__ is dict else self._row(features)
+        try:
+            forecast = self._predict(*self._arrays, *row)
+        except TypeError:  # arrays with gaps, read-only, or of another type or rank
+            row = self._converted(features)
+            forecast = self._predict(*self._arrays, *row)
+        if forecast[0] < 0:
+            forecast = self._retried(self._predict, forecast[0], row, features, "predict")
+        return _as_tuple(Forecast, forecast)
+
+    def peek(self, features: Row) -> float:
+        """Return what ``predict`` would, without a ticket and without any change."""
+        entry = entries.peek(self._settings.kind)
+        row = self._converted(features)
+        status, value = entry(*self._arrays, *row)
+        if status < 0:
+            status, value = self._retried(entry, status, row, features, "peek")
+        return value
+
+    def observe(self, ticket: int, label: float, weight: float = 1.0) -> bool:
+        """Learn the label of a ticket, which counts ``weight`` times.
+
+        Any order, any delay. Returns False when the model had given up on the ticket, so that the
+        label is dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then
+        nothing has changed.
+        """
+        if ticket.__class__ is not int or ticket >> 63:
+            ticket = checked_ticket(ticket)
+        if label.__class__ is not float:
+            label = _number(label, "label")
+        if weight.__class__ is not float:
+            weight = _number(weight, "weight")
+        status = self._observe(*self._arrays, ticket, label, weight)
+        if status < 0:
+            raise self._refusal(status, ticket, label, weight, "observe: ")
+        return status == at.USED
+
+    def cancel(self, ticket: int) -> None:
+        """Close a ticket whose label will never come."""
+        ticket = checked_ticket(ticket)
+        status = entries.cancel()(*self._arrays, ticket)
+        if status < 0:
+            raise self._refusal(status, ticket, 0.0, 1.0, "cancel: ")
+
+    # --- Many events ----------------------------------------------------------------------------
+
+    def predict_many(self, rows: Many) -> tuple[Ints, Floats]:
+        """Predict for many rows; return their tickets and predictions.
+
+        ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
+        result is the same, bit for bit, as row by row.
+        """
+        sparse = self._rows(rows, "predict_many")
+        begin = self.rounds
+        values = np.empty(sparse.height)
+        entry = entries.predict_many(self._settings.kind)
+        done = entry(*self._arrays, *sparse, 0, values)
+        while done < sparse.height:
+            self._make_room(sparse.widest)
+            done = entry(*self._arrays, *sparse, done, values)
+        return np.arange(begin, begin + sparse.height, dtype=np.int64), values
+
+    def observe_many(
+        self, tickets: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """Learn many labels, in this order; return which were used (False: given up on before).
+
+        All are checked before the first is used. The result is the same, bit for bit, as one by
+        one.
+        """
+        wanted = whole_of(tickets, "observe_many: tickets", UnknownTicket)
+        if wanted.ndim != 1:
+            raise UnknownTicket(
+                f"observe_many: tickets must have one dimension, got {wanted.shape}"
+            )
+        labels, weights = self._labels(labels, weights, wanted.size, "observe_many")
+        first = np.unique(wanted, return_index=True)[1]
+        if first.size < wanted.size:
+            again = np.delete(np.arange(wanted.size), first)[0]
+            raise AlreadyObserved(f"observe_many: ticket {wanted[again]} is there twice")
+        self._check_known(wanted, "observe_many")
+        self._check_labels(wanted, labels, weights, "observe_many")
+        status = np.empty(wanted.size, dtype=np.int64)
+        entries.observe_many(self._settings.kind)(*self._arrays, wanted, labels, weights, status)
+        used: NDArray[np.bool_] = status == at.USED
+        return used
+
+    def replay(
+        self,
+        rows: Many,
+        labels: ArrayLike,
+        timeline: Timeline | ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        first: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> Floats:
+        """Feed a whole log through the compiled loop and return the predictions in ticket order.
+
+        ``rows`` holds the features of the predictions of this call, in order, as for
+        ``predict_many``. Entry i of ``labels`` and ``weights`` belongs to ticket first + i; where a
+        ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
+        never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
+        label. ``progress`` is called with the number of events done, every now and then.
+
+        The result is the same, bit for bit, as event by event. Everything is checked before the
+        first event. When the run is interrupted, the model stands between two events; its
+        ``rounds`` and ``report`` say where.
+        """
+        sparse = self._rows(rows, "replay")
+        labels, weights = self._labels(labels, weights, None, "replay")
+        events = of_log.events_of(timeline)
+        first = operator.index(first)
+        begin = self.rounds
+        count = of_log.check_predictions(events, begin, sparse.height)
+        observed = of_log.check_labels(events, begin, first, labels.size)
+        older = observed[observed < begin]
+        if np.unique(older).size < older.size:
+            raise AlreadyObserved("replay: the label of an older ticket is there twice")
+        self._check_known(older, "replay")
+        places = observed - first
+        self._check_labels(observed, labels[places], weights[places], "replay")
+        values = np.empty(count)
+        entry = entries.replay(self._settings.kind)
+        done = 0
+        while done < events.size:
+            part = events[done : done + _CHUNK]
+            now = entry(*self._arrays, part, *sparse, begin, labels, weights, first, values)
+            done += now
+            if now < part.size:
+                self._make_room(sparse.widest)
+            elif progress is not None:
+                progress(done)
+        return values
+
+    # --- State ----------------------------------------------------------------------------------
+
+    def report(self) -> LinearReport:
+        """Return counts, delays so far, the mean loss, and how much each expert counts."""
+        return report_of(self._settings.loss, self._store.f, self._store.n)
+
+    def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
+        """Return the losses of predictions, as ``predict`` gave them.
+
+        Those of the squared loss are (value - label)^2 / 2; Poisson's leave out what only depends
+        on the label.
+        """
+        v = of_log.vector(values, "losses: values")
+        y = of_log.vector(labels, "losses: labels", v.size)
+        return loss_of(self._settings, v, y)
+
+    def snapshot(self) -> bytes:
+        """Return the whole model as one blob, as long as the coordinates that it has seen.
+
+        Equal models give equal blobs.
+        """
+        return snapshot.pack(self._settings, self._store)
+
+    @classmethod
+    def restore(cls, blob: bytes) -> Self:
+        """Return the model that a snapshot holds; it goes on as if nothing had happened."""
+        model = cls.__new__(cls)
+        model._settings, store = snapshot.unpack(blob)
+        model._connect(store)
+        return model
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle and copy by snapshot."""
+        return type(self).restore, (self.snapshot(),)
+
+    def __repr__(self) -> str:
+        """Return what the model is and where it stands."""
+        return f"<LinearModel, {self._settings.loss} loss: {self.rounds} rounds, {self.open} open>"
+
+    # --- Features -------------------------------------------------------------------------------
+
+    def _row(self, features: Any) -> tuple[Ints, Floats, int]:
+        """Return indices, values and their number, as they are where that may be good enough."""
+        if features.__class__ is tuple and len(features) == 2:
+            indices, values = features
+            if (
+                indices.__class__ is np.ndarray
+                and values.__class__ is np.ndarray
+                and indices.dtype is _INT
+                and values.dtype is _FLOAT
+                and indices.ndim == 1
+                and indices.shape == values.shape
+            ):
+                return indices, values, len(indices)
+        return self._converted(features)
+
+    def _converted(self, features: Row) -> tuple[Ints, Floats, int]:
+        """Return indices, values and their number, as the kernels take them."""
+        if isinstance(features, Mapping):
+            return self._hasher.entries(features)
+        if isinstance(features, tuple):
+            return _pair(features)
+        values = numbers_of(features, "features: a vector")
+        if values.ndim != 1:
+            raise BadFeatures(
+                "features: a row is a dict, a pair (indices, values) or a vector; got shape "
+                f"{values.shape}"
+            )
+        if values.size > self._positions.size:
+            self._positions = np.arange(2 * values.size, dtype=np.int64)
+        return self._positions, values, values.size
+
+    def _rows(self, rows: Any, who: str) -> Rows:
+        """Return checked sparse rows."""
+        if isinstance(rows, tuple):
+            sparse = from_arrays(rows, who)
+        elif isinstance(rows, np.ndarray):
+            sparse = from_dense(rows, who)
+        else:
+            sparse = self._listed(rows, who)
+        coordinates = 1 << self._settings.bits
+        place = entries.bad_entry()(coordinates, sparse.indices, sparse.values)
+        if place >= 0:
+            row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
+            index, value = sparse.indices[place], sparse.values[place]
+            raise BadFeatures(f"{who}: row {row}: {self._bad(int(index), float(value))}")
+        return sparse
+
+    def _listed(self, rows: Any, who: str) -> Rows:
+        """Return the rows of a list."""
+        if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
+            raise BadFeatures(
+                f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
+                f"{type(rows).__name__}"
+            )
+        parts = []
+        for position, row in enumerate(rows):
+            try:
+                indices, values, count = self._converted(row)
+            except BadFeatures as error:
+                raise BadFeatures(f"{who}: row {position}: {error}") from error
+            parts.append((indices[:count].copy(), values[:count].copy()))
+        lengths = [0, *(part[0].size for part in parts)]
+        return Rows(
+            np.cumsum(lengths, dtype=np.int64),
+            np.concatenate([np.empty(0, dtype=np.int64), *(part[0] for part in parts)]),
+            np.concatenate([np.empty(0), *(part[1] for part in parts)]),
+        )
+
+    def _bad(self, index: int, value: float) -> str:
+        """Say why an entry cannot be used, and what to do."""
+        coordinates = 1 << self._settings.bits
+        if not 0 <= index < coordinates:
+            return (
+                f"index {index} must be from 0 to {coordinates - 1}; raise bits, or take it modulo "
+                "2^bits"
+            )
+        if np.isfinite(value):
+            return f"value {value!r} is too large to compute with ({lm.HUGE_VALUE:g}); rescale it"
+        return f"value {value!r} is not finite; leave the feature out where it is not known"
+
+    # --- Room and refusals ----------------------------------------------------------------------
+
+    def _make_room(self, entries_of_row: int) -> None:
+        """Let grow whatever is too small for one more ticket."""
+        self._store.make_room(entries_of_row + int(self._settings.intercept))
+        self._arrays = self._store.arrays
+
+    def _retried(
+        self,
+        entry: entries.Predict,
+        status: int,
+        row: tuple[Ints, Floats, int],
+        features: Row,
+        who: str,
+    ) -> tuple[int, float]:
+        """Make room and call again, or raise."""
+        indices, values, count = row
+        if status == at.BAD:
+            place = entries.bad_entry()(1 << self._settings.bits, indices[:count], values[:count])
+            why = self._bad(int(indices[place]), float(values[place]))
+            name = _named(features, float(values[place])) or f"entry {place}"
+            raise BadFeatures(f"{who}: {name}: {why}; nothing has changed")
+        self._make_room(count)
+        return entry(*self._arrays, *row)
+
+    def _labels(
+        self, labels: ArrayLike, weights: ArrayLike | None, length: int | None, who: str
+    ) -> tuple[Floats, Floats]:
+        """Return labels and weights as arrays of one length."""
+        y = of_log.vector(labels, f"{who}: labels", length)
+        if weights is None:
+            return y, np.ones(y.size)
+        return y, of_log.vector(weights, f"{who}: weights", y.size)
+
+    def _check_known(self, tickets: Ints, who: str) -> None:
+        """Refuse tickets that were never handed out, or that are closed."""
+        status = np.empty(tickets.size, dtype=np.int64)
+        entries.find()(self._store.f, self._store.n, tickets, status)
+        wrong = np.flatnonzero(status < 0)
+        if wrong.size:
+            ticket = int(tickets[wrong[0]])
+            raise self._refusal(int(status[wrong[0]]), ticket, 0.0, 1.0, f"{who}: ")
+
+    def _check_labels(self, tickets: Ints, labels: Floats, weights: Floats, who: str) -> None:
+        """Refuse labels and weights that cannot be used."""
+        place = entries.bad_label(self._settings.kind)(labels)
+        if place < 0:
+            wrong = np.flatnonzero(~((weights > 0.0) & (weights <= lm.HUGE_WEIGHT)))
+            place = int(wrong[0]) if wrong.size else -1
+        if place >= 0:
+            ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
+            raise self._refusal(at.BAD, ticket, label, weight, f"{who}: ")
+
+    def _refusal(
+        self, status: int, ticket: int, label: float, weight: float, where: str
+    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+        """Return the error for a refusal of the kernels."""
+        if status == at.UNKNOWN:
+            return UnknownTicket(
+                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
+                f"{self.rounds - 1}"
+                if self.rounds
+                else f"{where}no ticket was handed out yet"
+            )
+        if status == at.CLOSED:
+            return AlreadyObserved(
+                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
+            )
+        if not 0.0 < weight <= lm.HUGE_WEIGHT:
+            return BadFeedback(
+                f"{where}the weight of ticket {ticket} must be positive and at most "
+                f"{lm.HUGE_WEIGHT:g}, got {weight!r}; nothing has changed: to leave a label out, "
+                "cancel its ticket"
+            )
+        return BadFeedback(
+            f"{where}labels of the {self._settings.loss} loss must be {self._settings.labels}, got "
+            f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
+            "ticket"
+        )
+
+
+def loss_of(settings: Settings, v: Floats, y: Floats) -> Floats:
+    """Return losses of predictions behind the link."""
+    away = v - y
+    match settings.loss:
+        case "squared":
+            return 0.5 * away * away
+        case "absolute":
+            return np.abs(away)
+        case "quantile":
+            return np.maximum((1.0 - settings.quantile) * away, -settings.quantile * away)
+        case "huber":
+            size, delta = np.abs(away), settings.delta
+            return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+        case "hinge":
+            return np.maximum(0.0, 1.0 - y * v)
+        case "logistic":
+            tiny = np.finfo(np.float64).tiny
+            return -np.log(np.maximum(np.where(y == 1.0, v, 1.0 - v), tiny))
+        case "poisson":
+            return v - y * np.log(np.maximum(v, np.finfo(np.float64).tiny))
+
+
+def _named(features: Row, value: float) -> str | None:
+    """Return the name of the feature that has a value which cannot be used, if it has one."""
+    if isinstance(features, Mapping):
+        for name, given in features.items():
+            if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
+                return repr(name)
+    return None
+
+
+def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:
+    if len(features) != 2:
+        raise BadFeatures(
+            f"features: a tuple is a pair (indices, values), got {len(features)} parts; a vector "
+            "is a list or an array"
+        )
+    indices = whole_of(features[0], "features: indices")
+    values = numbers_of(features[1], "features: values")
+    if indices.ndim != 1 or indices.shape != values.shape:
+        raise BadFeatures(
+            "features: indices and values must have one dimension and one length, got shapes "
+            f"{indices.shape} and {values.shape}; a vector is a list or an array"
+        )
+    return indices, values, indices.size
+
+
+def _number(given: Any, name: str) -> float:
+    if isinstance(given, str | bytes):
+        raise BadFeedback(f"observe: a {name} must be a number, got {given!r}")
+    try:
+        return float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise BadFeedback(f"observe: a {name} must be a number, got {given!r}") from None

@@ -1,0 +1,146 @@
+"""What a linear model is told, checked."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from belated.errors import SpecError
+from belated.kernels import layout as at
+from belated.kernels import linear_layout as lm
+from belated.linear.features import Interactions, checked_interactions
+from belated.program import FEWEST, Floats, Ints, resized
+
+Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
+Wait = Literal["skip"] | int | None
+
+LOSSES: dict[str, int] = {
+    "squared": lm.SQUARED,
+    "absolute": lm.ABSOLUTE,
+    "quantile": lm.QUANTILE,
+    "huber": lm.HUBER,
+    "hinge": lm.HINGE,
+    "logistic": lm.LOGISTIC,
+    "poisson": lm.POISSON,
+}
+LABELS: dict[str, str] = {
+    "hinge": "-1 or 1",
+    "logistic": "0 or 1",
+    "poisson": f"a number from 0 to {lm.HUGE_LABEL:g}",
+}
+"""What labels must be, for losses that do not take any number."""
+MOST_BITS = 30
+LONGEST_WAIT = 1 << 31
+_WORK = 64  # entries of a row for which there is room at the start
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a ``LinearModel``."""
+
+    loss: Loss
+    bits: int
+    quantile: float
+    delta: float
+    l1: float
+    l2: float
+    intercept: bool
+    interactions: Interactions
+    wait: Wait
+
+    @property
+    def kind(self) -> int:
+        """The loss as the kernels know it."""
+        return LOSSES[self.loss]
+
+    @property
+    def labels(self) -> str:
+        """What labels must be, in words."""
+        return LABELS.get(self.loss, f"a finite number of at most {lm.HUGE_LABEL:g}")
+
+    def fresh(self) -> tuple[Floats, Ints]:
+        """Return parameters, sums and counters of a model that has seen nothing."""
+        f = np.zeros(lm.HEADER + lm.SCALES * _WORK)
+        f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
+        f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
+        n = np.zeros(at.N_HEADER, dtype=np.int64)
+        n[lm.COORDINATES] = 1 << self.bits
+        n[lm.INTERCEPT] = self.intercept
+        n[at.KEPT_AT], n[at.KEEP] = f.size, lm.KEEP
+        if self.wait == "skip":
+            n[lm.GIVES_UP] = lm.BY_SKIP
+        elif self.wait is not None:
+            n[lm.GIVES_UP], n[at.PATIENCE] = lm.AFTER, self.wait**2
+        return resized(f, n, FEWEST)
+
+
+def checked(
+    *,
+    loss: Any,
+    bits: Any,
+    quantile: Any,
+    delta: Any,
+    l1: Any,
+    l2: Any,
+    intercept: Any,
+    interactions: Any,
+    wait: Any,
+) -> Settings:
+    """Return the settings, or say which one is wrong."""
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise _wrong(f"loss must be one of {', '.join(LOSSES)}", loss)
+    level = _number("quantile", quantile)
+    if not 0.0 < level < 1.0:
+        raise _wrong("quantile must be between 0 and 1", quantile)
+    bend = _number("delta", delta)
+    if not 0.0 < bend <= lm.HUGE_LABEL:
+        raise _wrong("delta must be positive", delta)
+    penalties = {"l1": _number("l1", l1), "l2": _number("l2", l2)}
+    for name, penalty in penalties.items():
+        if not 0.0 <= penalty <= lm.HUGE_LABEL:
+            raise _wrong(f"{name} must be at least 0", penalty)
+    if not isinstance(intercept, bool | np.bool_):
+        raise _wrong("intercept must be True or False", intercept)
+    return Settings(
+        loss=loss,  # type: ignore[arg-type]  # one of them, as was just checked
+        bits=_whole("bits", bits, 1, MOST_BITS),
+        quantile=level,
+        delta=bend,
+        intercept=bool(intercept),
+        interactions=checked_interactions(interactions),
+        wait=wait if wait is None or _is_skip(wait) else _whole("wait", wait, 0, LONGEST_WAIT),
+        **penalties,
+    )
+
+
+def _is_skip(wait: Any) -> bool:
+    return isinstance(wait, str) and wait == "skip"
+
+
+def _wrong(rule: str, value: Any) -> SpecError:
+    return SpecError(f"LinearModel: {rule}, got {value!r}")
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value) if not isinstance(value, str | bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise _wrong(f"{name} must be a finite number", value)
+    return number
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    extra = "'skip', None or " if name == "wait" else ""
+    try:
+        number = operator.index(value) if not isinstance(value, bool) else -1
+    except TypeError:
+        number = -1
+    if not low <= number <= high:
+        raise _wrong(f"{name} must be {extra}a whole number from {low} to {high}", value)
+    return number

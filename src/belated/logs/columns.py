@@ -1,0 +1,158 @@
+"""Which columns hold the times: told, or guessed from types and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from belated.logs.bad import LogError
+from belated.logs.values import Kind, is_blank, kind_of
+
+PREDICTED = (
+    *("predicted_at", "prediction_time", "predict_time", "pred_time", "predicted", "asked_at"),
+    *("requested_at", "request_time", "decided_at", "decision_time", "shown_at", "issued_at"),
+    *("created_at", "started_at", "start_time", "sent_at", "start", "opened_at"),
+)
+OBSERVED = (
+    *("observed_at", "observation_time", "observe_time", "obs_time", "observed", "answered_at"),
+    *("label_time", "labelled_at", "labeled_at", "feedback_time", "outcome_at", "outcome_time"),
+    *("resolved_at", "completed_at", "finished_at", "ended_at", "end_time", "arrived_at"),
+    *("arrival_time", "converted_at", "conversion_time", "learned_at", "closed_at", "end"),
+)
+"""Usual names, the clearest first."""
+_STEMS = {
+    "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
+    "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
+}
+_WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that are read."""
+
+    predicted: str
+    observed: str
+    target: str | None = None
+    weight: str | None = None
+    features: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> list[str]:
+        """Every name once."""
+        names = [self.predicted, self.observed, self.target, self.weight, *self.features]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def choose(
+    batch: Any,
+    name: str,
+    predicted: str | None,
+    observed: str | None,
+    target: str | None,
+    weight: str | None,
+    features: Sequence[str] | str,
+) -> Columns:
+    """Return the columns to read, from what was told and the first rows."""
+    names = list(batch.schema.names)
+    wanted = [predicted, observed, target, weight]
+    if not isinstance(features, str):
+        wanted += features
+    elif features != "all":
+        raise LogError(f"logs: features is 'all' or a list of columns, got {features!r}")
+    for column in wanted:
+        if column is not None and column not in names:
+            raise LogError(
+                f"logs: {name} has no column {column!r}; it has {', '.join(map(repr, names))}"
+            )
+    if predicted is None or observed is None:
+        predicted, observed = _guess(batch, name, predicted, observed)
+    if predicted == observed:
+        raise LogError(f"logs: predicted and observed must be two columns, got {predicted!r} twice")
+    taken = {predicted, observed, target, weight}
+    chosen = [column for column in names if column not in taken] if features == "all" else features
+    return Columns(predicted, observed, target, weight, tuple(chosen))
+
+
+def _guess(batch: Any, name: str, predicted: str | None, observed: str | None) -> tuple[str, str]:
+    """Return the columns of times, or ask for them and list those that it could be."""
+    kinds = {column: kind_of(batch.column(column)) for column in batch.schema.names}
+    candidates = {column: kind for column, kind in kinds.items() if kind is not None}
+    first = predicted or _by_name("predicted", PREDICTED, candidates, observed)
+    blank: dict[str, Kind] = {
+        column: "calendar" for column in batch.schema.names if is_blank(batch.column(column))
+    }
+    second = observed or _by_name("observed", OBSERVED, candidates | blank, first)
+    dates = [column for column, kind in candidates.items() if kind == "calendar"]
+    if first is None and second is None and len(dates) == 2:
+        return _by_order(batch, name, dates, candidates)
+    if first is None and second in dates and len(dates) == 2:
+        first = next(column for column in dates if column != second)
+    if second is None and first in dates and len(dates) == 2:
+        second = next(column for column in dates if column != first)
+    if first is None or second is None:
+        raise _question(name, candidates, first, second)
+    return first, second
+
+
+def _by_name(
+    role: str, usual: Sequence[str], candidates: dict[str, Kind], other: str | None
+) -> str | None:
+    """Return the one column whose name says this best, if there is just one."""
+    known = {_plain(column): column for column in candidates if column != other}
+    for name in usual:
+        if name in known:
+            return known[name]
+    similar = [
+        column
+        for name, column in known.items()
+        if re.search(rf"(^|_)({_STEMS[role]})", name) and candidates[column] == "calendar"
+    ]
+    return similar[0] if len(similar) == 1 else None
+
+
+def _plain(name: str) -> str:
+    """Return a name in small letters with one underscore between words.
+
+    >>> _plain("predictedAt"), _plain("Asked at")
+    ('predicted_at', 'asked_at')
+    """
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")
+
+
+def _by_order(
+    batch: Any, name: str, dates: list[str], candidates: dict[str, Kind]
+) -> tuple[str, str]:
+    """Return two columns of dates by which one is never later than the other."""
+    from belated.logs.values import read_times
+
+    left, right = (read_times(batch.column(column), "calendar", None) for column in dates)
+    known = ~(left.missing | right.missing | left.bad | right.bad)
+    early, late = left.values[known], right.values[known]
+    if known.any() and (early <= late).all() and not left.missing.any():
+        return dates[0], dates[1]
+    if known.any() and (late <= early).all() and not right.missing.any():
+        return dates[1], dates[0]
+    raise _question(name, candidates, None, None)
+
+
+def _question(
+    name: str, candidates: dict[str, Kind], first: str | None, second: str | None
+) -> LogError:
+    """Return an error that asks for what could not be guessed."""
+    missing = " and ".join(
+        f"{role}=... ({meaning})"
+        for role, meaning, found in (
+            ("predicted", "when each prediction was made", first),
+            ("observed", "when its truth was known", second),
+        )
+        if found is None
+    )
+    listed = ", ".join(f"{column!r} ({_WORDS[kind]})" for column, kind in candidates.items())
+    return LogError(
+        f"logs: which columns of {name} hold the times? Give {missing}, on the command line with "
+        f"--predicted and --observed. It could be: {listed or 'none, no column holds times'}"
+    )

@@ -1,0 +1,178 @@
+"""A log in memory: when predictions were made, when the truth was known, and what else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from belated.errors import SpecError
+from belated.logs.bad import NONE_BAD, BadRows
+from belated.timeline import Timeline
+from belated.times import Array, BoolArray
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Unit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
+"""What one unit of numeric times stands for."""
+
+SECONDS: Mapping[str, float] = MappingProxyType(
+    {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Log:
+    """A table of predictions: one row each, with the two times, and optionally more.
+
+    Times are ``datetime64[ns]`` in UTC, or numbers: float64, or int64 where whole numbers are too
+    large for that. Arrays must not be changed.
+
+    >>> log = Log(np.array([1.0, 2.0, 3.0]), np.array([9.0, 4.0, np.nan]))
+    >>> log
+    Log('log', 3 rows, 2 answered, numbers 1.0 to 3.0)
+    >>> log.timeline.delay
+    array([2, 1, 0])
+    """
+
+    predicted_at: Array
+    """l_t: when each prediction was made."""
+    observed_at: Array
+    """r_t: when its truth was known; NaT or NaN (for int64 any number) where it never was."""
+    answered: BoolArray = None  # type: ignore[assignment]  # filled in below
+    """False where the truth never came."""
+    target: FloatArray | None = None
+    """The truth; NaN where it is not known."""
+    weight: FloatArray | None = None
+    features: Mapping[str, Array] = field(default_factory=dict)
+    """What was known at prediction time, by column: float64, or text as objects (None: missing)."""
+    name: str = "log"
+    about: str = ""
+    """Where it comes from and what it may be used for."""
+    unit: Unit | None = None
+    """What one unit of the times is: "ns" for datetimes; None: numbers of which nobody said."""
+    bad: BadRows = NONE_BAD
+    """Rows that were left out."""
+
+    def __post_init__(self) -> None:
+        """Find out what was answered, and check that all columns have the same length."""
+        if self.answered is None:
+            missing = np.isnat if self.is_calendar else np.isnan
+            object.__setattr__(self, "answered", ~missing(self.observed_at))
+        if self.unit is None and self.is_calendar:
+            object.__setattr__(self, "unit", "ns")
+        if self.unit is not None and self.unit not in get_args(Unit):
+            known = ", ".join(get_args(Unit))
+            raise SpecError(f"Log: unit must be one of {known}, got {self.unit!r}")
+        for what, column in self._columns().items():
+            if len(column) != len(self):
+                raise SpecError(f"Log: {what} must have {len(self)} rows, got {len(column)}")
+
+    def _columns(self) -> dict[str, Array]:
+        """Return every column by its name."""
+        known = {"observed_at": self.observed_at, "answered": self.answered}
+        if self.target is not None:
+            known["target"] = self.target
+        if self.weight is not None:
+            known["weight"] = self.weight
+        return known | {f"feature {name!r}": column for name, column in self.features.items()}
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.predicted_at)
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether times are dates and not numbers."""
+        return self.predicted_at.dtype.kind == "M"
+
+    @property
+    def times(self) -> tuple[Array, Array]:
+        """Both columns of times as :class:`Timeline` takes them."""
+        if self.observed_at.dtype.kind == "i":
+            return self.predicted_at, np.ma.MaskedArray(self.observed_at, mask=~self.answered)
+        return self.predicted_at, self.observed_at
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The latency intervals of all rows; ``timeline.rows`` leads back to the rows."""
+        return Timeline.from_intervals(*self.times)
+
+    def row(self, i: int) -> dict[str, float | str]:
+        """Return the features of one row that are known, as a learner takes them.
+
+        >>> times = np.arange(2.0)
+        >>> Log(times, times, features={"size": np.array([1.5, np.nan])}).row(0)
+        {'size': 1.5}
+        """
+        cells = ((name, column[i]) for name, column in self.features.items())
+        return {
+            name: cell if isinstance(cell, str) else float(cell)
+            for name, cell in cells
+            if cell is not None and cell == cell
+        }
+
+    def take(self, rows: Any) -> Log:
+        """Return some rows: a slice, a mask or their numbers.
+
+        >>> Log(np.arange(5.0), np.arange(5.0)).take(slice(0, 2))
+        Log('log', 2 rows, 2 answered, numbers 0.0 to 1.0)
+        """
+        return replace(
+            self,
+            predicted_at=self.predicted_at[rows],
+            observed_at=self.observed_at[rows],
+            answered=self.answered[rows],
+            target=None if self.target is None else self.target[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            features={name: column[rows] for name, column in self.features.items()},
+        )
+
+    def __repr__(self) -> str:
+        """Return what it is on one line."""
+        parts = [f"{len(self):,} rows", f"{np.count_nonzero(self.answered):,} answered"]
+        if len(self):
+            parts.append(f"{self._clock()} {self._span()}")
+        if self.features:
+            parts.append(f"features {', '.join(self.features)}")
+        if self.bad:
+            parts.append(f"{len(self.bad):,} bad rows left out")
+        return f"Log({self.name!r}, {', '.join(parts)})"
+
+    def _clock(self) -> str:
+        if self.is_calendar:
+            return "UTC"
+        return "numbers" if self.unit is None else f"in {self.unit},"
+
+    def _span(self) -> str:
+        first, last = self.predicted_at.min(), self.predicted_at.max()
+        if self.is_calendar:
+            first, last = (time.astype("datetime64[m]") for time in (first, last))
+        return f"{first} to {last}"
+
+
+def joined(blocks: Sequence[Log], bad: BadRows) -> Log:
+    """Return consecutive blocks of one log as one."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return replace(first, bad=bad)
+
+    def column(get: Any) -> Any:
+        return None if get(first) is None else np.concatenate([get(block) for block in blocks])
+
+    return replace(
+        first,
+        predicted_at=column(lambda block: block.predicted_at),
+        observed_at=column(lambda block: block.observed_at),
+        answered=column(lambda block: block.answered),
+        target=column(lambda block: block.target),
+        weight=column(lambda block: block.weight),
+        features={
+            name: column(lambda block, name=name: block.features[name]) for name in first.features
+        },
+        bad=bad,
+    )

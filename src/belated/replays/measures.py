@@ -1,0 +1,164 @@
+"""What predictions were worth: over time, by what they said, and by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.linear.rows import Floats, Ints
+from belated.logs import Log
+from belated.report.plain import plain
+from belated.times import Array, BoolArray
+
+WINDOWS = 48
+"""Most windows of a curve."""
+BINS = 10
+"""Most bins of predictions."""
+VALUES = 12
+"""Most values of a column that are shown by themselves."""
+FEW = 60
+"""Most values of a column that is sliced without being asked for."""
+COLUMNS = 3
+"""Most columns that are sliced without being asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Losses in the order of predictions, in windows with the same number of labels."""
+
+    ends: Ints
+    """Ticket after the last one of each window."""
+    windowed: Floats
+    """Mean loss inside each window."""
+    cumulative: Floats
+    """Mean loss from the first prediction to the end of each window."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Predictions that are about the same, and what came of them."""
+
+    count: int
+    predicted: float
+    """Their mean."""
+    observed: float
+    """The mean of their labels."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The predictions for which a column has one value, and their mean loss by method."""
+
+    value: str
+    count: int
+    weight: float
+    losses: Mapping[str, float]
+
+
+def mean(losses: Floats, weights: Floats) -> float:
+    """Return the weighted mean."""
+    return float(np.sum(losses * weights) / np.sum(weights))
+
+
+def curve(losses: Floats, weights: Floats, known: BoolArray) -> Curve:
+    """Return the curve of one method."""
+    tickets = np.flatnonzero(known)
+    cuts = np.linspace(0, len(tickets), min(WINDOWS, len(tickets)) + 1).astype(np.int64)
+    lost, counted = losses[tickets] * weights[tickets], weights[tickets]
+    sums, sizes = np.add.reduceat(lost, cuts[:-1]), np.add.reduceat(counted, cuts[:-1])
+    return Curve(tickets[cuts[1:] - 1] + 1, sums / sizes, np.cumsum(sums) / np.cumsum(sizes))
+
+
+def calibration(values: Floats, labels: Floats, weights: Floats) -> tuple[Bin, ...]:
+    """Return what was observed where about the same was predicted, in bins of equal counts.
+
+    >>> calibration(np.array([0.1, 0.1, 0.8]), np.array([0.0, 1.0, 1.0]), np.ones(3))
+    (Bin(count=2, predicted=0.1, observed=0.5), Bin(count=1, predicted=0.8, observed=1.0))
+    """
+    shares = np.linspace(0.0, 1.0, BINS + 1)[1:-1]
+    edges = np.unique(np.quantile(values, shares, method="higher"))
+    places = np.searchsorted(edges, values, side="left")
+    sizes = np.bincount(places, weights)
+    predicted = np.bincount(places, weights * values)
+    observed = np.bincount(places, weights * labels)
+    counts = np.bincount(places)
+    return tuple(
+        Bin(int(counts[i]), float(predicted[i] / sizes[i]), float(observed[i] / sizes[i]))
+        for i in np.flatnonzero(counts)
+    )
+
+
+def calibration_error(bins: Sequence[Bin]) -> float:
+    """Return by how much predictions are off on average, bin by bin."""
+    off = sum(bin.count * abs(bin.predicted - bin.observed) for bin in bins)
+    return off / sum(bin.count for bin in bins)
+
+
+def slices(
+    column: Array, known: BoolArray, losses: Mapping[str, Floats], weights: Floats
+) -> tuple[Slice, ...]:
+    """Return the mean losses of the most frequent values of a column; the rest is one slice."""
+    names, codes = _coded(column[known])
+    size = np.bincount(codes, weights[known], minlength=len(names))
+    counts = np.bincount(codes, minlength=len(names))
+    sums = {
+        name: np.bincount(codes, weights[known] * lost[known], minlength=len(names))
+        for name, lost in losses.items()
+    }
+    order = np.argsort(-counts, kind="stable")
+    groups = [[i] for i in order[:VALUES]]
+    if len(order) > VALUES + 1:
+        groups.append(list(order[VALUES:]))
+    elif len(order) > VALUES:
+        groups.append([order[VALUES]])
+    found = []
+    for group in groups:
+        value = names[group[0]] if len(group) == 1 else f"{len(group):,} other values"
+        weight = float(size[group].sum())
+        mean_losses = {name: float(total[group].sum()) / weight for name, total in sums.items()}
+        found.append(Slice(value, int(counts[group].sum()), weight, mean_losses))
+    return tuple(found)
+
+
+def _coded(column: Array) -> tuple[list[str], Ints]:
+    """Return names of values, and for every row the number of its value."""
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+        values = np.unique(column[~missing])
+        if len(values) > VALUES:
+            names, codes = _fifths(column, missing)
+        else:
+            names = [plain(float(value)) for value in values]
+            codes = np.searchsorted(values, np.where(missing, np.inf, column))
+        if missing.any():
+            names.append("missing")
+            codes[missing] = len(names) - 1
+        return names, codes
+    texts = np.array(["missing" if cell is None else str(cell) for cell in column])
+    values, codes = np.unique(texts, return_inverse=True)
+    return values.tolist(), codes.astype(np.int64)
+
+
+def _fifths(column: Array, missing: BoolArray) -> tuple[list[str], Ints]:
+    """Return a column of many numbers as five ranges with about as many rows each."""
+    present = column[~missing]
+    edges = np.unique(np.quantile(present, (0.2, 0.4, 0.6, 0.8), method="higher"))
+    codes = np.searchsorted(edges, np.where(missing, -np.inf, column), side="left")
+    used = np.unique(codes[~missing])
+    names = []
+    for code in used:
+        inside = column[~missing & (codes == code)]
+        names.append(f"{plain(float(inside.min()))} to {plain(float(inside.max()))}")
+    return names, np.searchsorted(used, codes).astype(np.int64)
+
+
+def usual_slices(log: Log, features: Sequence[str]) -> tuple[str, ...]:
+    """Return the first text features with few values."""
+    found = []
+    for name in features:
+        column = log.features[name]
+        if column.dtype.kind != "f" and 2 <= len({*column.tolist()}) <= FEW:
+            found.append(name)
+    return tuple(found[:COLUMNS])

@@ -1,0 +1,210 @@
+"""The methods that a log is replayed through, all on the same features and events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.game.progress import Progress
+from belated.linear.rows import Floats, Ints, Rows
+from belated.replays import others
+from belated.replays.blind import ada_grad, in_units
+from belated.replays.measures import mean
+from belated.replays.task import Task
+
+OURS = "belated"
+AT_ONCE = "told at once"
+WAITING = "fixed wait"
+BLIND = "AdaGrad, delay-blind"
+HINDSIGHT = "AdaGrad, best in hindsight"
+MEAN = "running mean"
+SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""Scales of AdaGrad's steps, in units of the labels."""
+STEPS = 100
+"""Steps of the progress bar per method."""
+
+MEASURES = {
+    "squared": "mean squared error",
+    "absolute": "mean absolute error",
+    "quantile": "pinball loss",
+    "huber": "Huber loss",
+    "hinge": "hinge loss",
+    "logistic": "log loss",
+    "poisson": "Poisson loss",
+}
+"""What mean losses are called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """One method: what it predicted, and what that cost."""
+
+    name: str
+    about: str
+    predictions: Floats
+    """By ticket, as they were made."""
+    losses: Floats
+    """By ticket; NaN where no label ever came."""
+    mean_loss: float
+    used: int
+    """Labels that it learned from."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What AdaGrad loses with steps of one scale."""
+
+    scale: float
+    late: float
+    """Mean loss with the delays of the log."""
+    at_once: float
+    """Mean loss if it were told every label at once."""
+
+
+Report = Callable[[int], None]
+"""Told how many events are done."""
+
+
+class Replayer:
+    """Runs methods on one task, and reports progress."""
+
+    def __init__(self, task: Task, wait: int, names: tuple[str, ...], bar: Progress) -> None:
+        self.task, self.wait, self.names, self.bar = task, wait, names, bar
+        self.model = task.how.model()
+        self.scales: tuple[Scale, ...] = ()
+
+    @staticmethod
+    def steps(names: tuple[str, ...]) -> int:
+        """Return how often progress is reported."""
+        return STEPS * (5 + len(names))
+
+    def run(self) -> Iterator[Method]:
+        """Yield every method."""
+        self._compile()
+        about = "the default LinearModel, no setting given; it learns from labels as they come"
+        yield self._linear(OURS, about, "skip", at_once=False)
+        about = "the same model, if every label came right after its prediction: not possible"
+        yield self._linear(AT_ONCE, about, "skip", at_once=True)
+        about = f"the same model, giving up on labels that take more than {self.wait:,} predictions"
+        yield self._linear(WAITING, about, self.wait, at_once=False)
+        yield from self._blind()
+        yield self._running_mean()
+        for name in self.names:
+            begin = time.perf_counter()
+            values = others.play(name, self.task, self._reporter(len(self.task.events)))
+            seconds = time.perf_counter() - begin
+            yield self._method(others.TITLES[name], others.about(name), values, seconds)
+
+    def _compile(self) -> None:
+        """Run one event, so that nobody's seconds count what is compiled or loaded for it."""
+        one = self.task.events[:1]
+        self.task.how.model().replay(self.task.rows, self.task.labels, one)
+        self._ada_grad(self.task.rows, one, 1.0, lambda done: None)
+
+    def _linear(self, name: str, about: str, wait: str | int, *, at_once: bool) -> Method:
+        task = self.task
+        events = task.at_once if at_once else task.events
+        begin = time.perf_counter()
+        model = task.how.model(wait)  # type: ignore[arg-type]  # a number or "skip"
+        counted = np.where(task.weights > 0.0, task.weights, 1.0)
+        report = self._reporter(len(events))
+        values = model.replay(task.rows, task.labels, events, weights=counted, progress=report)
+        seconds = time.perf_counter() - begin
+        report(len(events))
+        return self._method(name, about, values, seconds, model.report().observed)
+
+    def _blind(self) -> Iterator[Method]:
+        """Run AdaGrad at all scales: as tuned without delays, and the best with them."""
+        task = self.task
+        rows, unit = in_units(task.rows, self.model.settings.bits), _unit(task)
+        total = len(task.events)
+        report = self._reporter(2 * len(SCALES) * total)
+        found = []
+        for number, scale in enumerate(SCALES):
+            begin = time.perf_counter()
+            before = 2 * number * total
+            late = self._ada_grad(rows, task.events, scale * unit, _later(report, before))
+            seconds = time.perf_counter() - begin
+            before += total
+            early = self._ada_grad(rows, task.at_once, scale * unit, _later(report, before))
+            costs = [self._cost(values)[1] for values in (late, early)]
+            found.append((Scale(scale, *costs), late, seconds))
+        self.scales = tuple(scale for scale, _, _ in found)
+        tuned, values, seconds = min(found, key=lambda one: one[0].at_once)
+        about = (
+            f"late gradients used as if they were fresh, with the scale, {tuned.scale:g}, that is "
+            "best for this log without delays"
+        )
+        yield self._method(BLIND, about, values, seconds)
+        best, values, seconds = min(found, key=lambda one: one[0].late)
+        about = (
+            f"the same with the scale, {best.scale:g}, that turns out best of {len(SCALES)}, "
+            "which nobody knows before"
+        )
+        yield self._method(HINDSIGHT, about, values, seconds)
+
+    def _ada_grad(self, rows: Rows, events: Ints, scale: float, report: Report) -> Floats:
+        task = self.task
+        return ada_grad(self.model, rows, task.labels, task.weights, events, scale, report)
+
+    def _running_mean(self) -> Method:
+        """Predict the mean of the labels that have come; for yes or no, and rates, from 1/2 on."""
+        task = self.task
+        begin = time.perf_counter()
+        prior = 0.5 if task.how.loss in ("logistic", "poisson") else 0.0
+        is_label = task.events < 0
+        tickets = np.where(is_label, ~task.events, 0)
+        labels = np.where(is_label, task.labels[tickets] * task.weights[tickets], 0.0)
+        sums = np.cumsum(labels) + prior
+        counts = np.cumsum(np.where(is_label, task.weights[tickets], 0.0)) + 2.0 * prior
+        means = sums / np.where(counts > 0.0, counts, 1.0)
+        values = means[~is_label]
+        self._reporter(1)(1)
+        about = "the mean of the labels that have come so far"
+        return self._method(MEAN, about, values, time.perf_counter() - begin)
+
+    def _method(
+        self, name: str, about: str, values: Floats, seconds: float, used: int | None = None
+    ) -> Method:
+        losses, cost = self._cost(values)
+        used = int(np.count_nonzero(self.task.known)) if used is None else used
+        return Method(name, about, values, losses, cost, used, seconds)
+
+    def _cost(self, values: Floats) -> tuple[Floats, float]:
+        """Return the losses of predictions, and their mean; infinite where numbers overflow."""
+        task = self.task
+        known = task.known
+        losses = np.full(task.rounds, np.nan)
+        found = self.model.losses(values[known], task.labels[known])
+        if task.how.loss == "squared":
+            found = 2.0 * found
+        losses[known] = np.where(np.isnan(found), np.inf, found)
+        return losses, mean(losses[known], task.weights[known])
+
+    def _reporter(self, total: int) -> Report:
+        """Return what moves the bar by the steps of one method."""
+        shown = 0
+
+        def report(done: int) -> None:
+            nonlocal shown
+            while shown < STEPS * done // max(total, 1):
+                shown += 1
+                self.bar.advance()
+
+        return report
+
+
+def _later(report: Report, before: int) -> Report:
+    """Return a report that counts events of this run after those of the runs before."""
+    return lambda done: report(before + done)
+
+
+def _unit(task: Task) -> float:
+    """Return the spread of the labels where predictions have their unit, else 1."""
+    if task.how.loss in ("logistic", "hinge", "poisson"):
+        return 1.0
+    return float(np.std(task.labels[task.known])) or 1.0

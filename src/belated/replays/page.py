@@ -1,0 +1,292 @@
+"""A replay as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from belated._version import __version__
+from belated.audits.durations import best_unit
+from belated.logs.log import SECONDS
+from belated.replays.measures import calibration_error
+from belated.replays.methods import AT_ONCE, BLIND, MEAN, OURS, WAITING
+from belated.replays.result import Replay
+from belated.replays.words import advice, command, title
+from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
+from belated.report.plain import plain
+
+SPREAD = 12.0
+"""Ratio of values from which on an axis is logarithmic."""
+CLOSE = (OURS, AT_ONCE, WAITING, MEAN)
+"""Methods that are shown where there is no room for all."""
+OFF_THE_CHART = 1.25
+"""A method that loses so many times what the running mean does is not drawn beside the others."""
+
+
+def write(path: str | PathLike[str], replay: Replay) -> None:
+    """Write the page."""
+    write_page(path, _page(replay))
+
+
+def _page(replay: Replay) -> Page:
+    sections = [
+        _losses(replay),
+        _over_time(replay),
+        _so_far(replay),
+        _calibration(replay),
+        *_slices(replay),
+        _scales(replay),
+    ]
+    facts = {
+        "belated": __version__,
+        "log": title(replay),
+        "fixed wait": f"{replay.wait:,} predictions",
+    }
+    if replay.task.log.bad:
+        facts["left out"] = str(replay.task.log.bad)
+    return Page(
+        f"Late labels, replayed: {replay.name}",
+        f"{advice(replay)}\n\n{title(replay)}",
+        tuple(sections),
+        command(replay),
+        facts,
+    )
+
+
+def _losses(replay: Replay) -> Section:
+    """Show the mean loss of every method."""
+    ranked = sorted(replay.methods.values(), key=lambda method: method.mean_loss)
+    losses = tuple(_finite(method.mean_loss) for method in ranked)
+    figure = Bars(
+        _first_up(f"{replay.measure} of every method"),
+        tuple(method.name for method in ranked),
+        (Series(replay.measure, (), losses),),
+        replay.measure,
+        log_y=_is_wide(losses),
+    )
+    rows = []
+    for method in ranked:
+        more = replay.against(method.name)
+        change = None if more is None else round(100.0 * more, 1)
+        loss, seconds = _finite(method.mean_loss), round(method.seconds, 3)
+        rows.append((method.name, loss, change, method.used, seconds, method.about))
+    heads = ("method", replay.measure, "against belated, %", "labels used", "seconds", "what it is")
+    says = (
+        f"Every method sees the same {replay.rounds:,} predictions and "
+        f"{replay.counted:,} labels, in the order of time, and pays for what it said when it was "
+        'asked. Only "told at once" hears the truth before it can be known.'
+    )
+    return Section("How good is every method?", figure, says, Table(heads, tuple(rows)))
+
+
+# ---- curves ------------------------------------------------------------------------------------
+
+
+def _over_time(replay: Replay) -> Section:
+    """Show the mean loss window by window."""
+    x, label = _times(replay)
+    ends = next(iter(replay.curves.values())).ends
+    middles = (x[np.append(0, ends[:-1])] + x[ends - 1]) / 2.0
+    series = [_series(name, middles, replay.curves[name].windowed) for name in CLOSE]
+    figure = Lines(
+        _first_up(f"{replay.measure}, window by window"),
+        label,
+        replay.measure,
+        tuple(series),
+        log_y=_is_wide(y for line in series for y in line.y),
+    )
+    ours = replay.curves[OURS].windowed
+    worst, first = int(np.argmax(ours)), np.append(0, ends[:-1])
+    says = (
+        f"Each point is the mean over a window of about {replay.counted // len(ends):,} "
+        f"predictions whose label came, at the time when they were made. The worst window of the "
+        f"default model is at {_at(replay, int(first[worst]))}, with {plain(float(ours[worst]))}."
+    )
+    return Section("When was it hard?", figure, says)
+
+
+def _so_far(replay: Replay) -> Section:
+    """Show the mean loss from the start to each moment."""
+    x, label = _times(replay)
+    shown, note = _shown(replay)
+    ends = next(iter(replay.curves.values())).ends
+    series = [_series(name, x[ends - 1], replay.curves[name].cumulative) for name in shown]
+    figure = Lines(
+        _first_up(f"{replay.measure} so far"),
+        label,
+        replay.measure,
+        tuple(series),
+        log_y=_is_wide(y for line in series for y in line.y),
+        note=note,
+    )
+    says = "The mean over all predictions up to each moment; the right end is the total."
+    return Section("Who leads when?", figure, says)
+
+
+def _times(replay: Replay) -> tuple[Any, str]:
+    """Return the time of every prediction after the first, and what the axis says."""
+    log = replay.task.log
+    away = (log.predicted_at - log.predicted_at[0]).astype(np.float64)
+    if log.unit is None:
+        return away, f"time after {_at(replay, 0)}, in the unit of the log"
+    scale = SECONDS[log.unit]
+    name, size = best_unit(max(float(away[-1]) * scale, 1e-9))
+    long = {"h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds"}.get(name, name)
+    return away * (scale / size), f"{long} after {_at(replay, 0)}"
+
+
+def _at(replay: Replay, ticket: int) -> str:
+    """Return the time of a prediction as the log has it."""
+    time = replay.task.log.predicted_at[ticket]
+    if not replay.task.log.is_calendar:
+        return f"{float(time):,.10g}"
+    return f"{str(time.astype('datetime64[m]')).replace('T', ' ')} UTC"
+
+
+def _shown(replay: Replay) -> tuple[list[str], str]:
+    """Return the methods that fit on one chart, and a note on those that do not."""
+    limit = replay.methods[MEAN].mean_loss
+    limit = OFF_THE_CHART * limit if limit > 0.0 else math.inf
+    shown: list[str] = []
+    hidden: list[str] = []
+    for name, method in replay.methods.items():
+        is_far = not math.isfinite(method.mean_loss) or method.mean_loss > limit
+        (hidden if is_far and name != OURS else shown).append(name)
+    if not hidden:
+        return shown, ""
+    return shown, f"Left out, as it would hide the others: {', '.join(hidden)}."
+
+
+# ---- calibration -------------------------------------------------------------------------------
+
+
+def _calibration(replay: Replay) -> Section:
+    """Show what came of predictions that were about the same."""
+    shown, note = _shown(replay)
+    series = []
+    for name in shown:
+        bins = replay.calibration[name]
+        series.append(
+            _series(name, [bin.predicted for bin in bins], [bin.observed for bin in bins])
+        )
+    ends = [x for line in series for x in (line.x[0], line.x[-1])]
+    ends = [min(ends), max(ends)]
+    series.append(Series("perfect", tuple(ends), tuple(ends), dashed=True))
+    chance = replay.task.how.loss == "logistic"
+    figure = Lines(
+        "What was predicted, and what came",
+        "mean predicted probability" if chance else "mean prediction",
+        "share that came true" if chance else "mean label",
+        tuple(series),
+        note=note,
+    )
+    rows = [
+        (number, bin.count, bin.predicted, bin.observed, bin.observed - bin.predicted)
+        for number, bin in enumerate(replay.calibration[OURS], start=1)
+    ]
+    heads = ("bin of belated", "predictions", "predicted", "came", "difference")
+    errors = {name: calibration_error(replay.calibration[name]) for name in shown}
+    listed = ", ".join(f"{name} {plain(error, 3)}" for name, error in errors.items())
+    says = (
+        "The predictions of every method, sorted and put into up to ten bins with as many each: on "
+        "the dashed line, what was predicted is what came on average. Mean distance from it: "
+        f"{listed}."
+    )
+    return Section("Can predictions be believed?", figure, says, Table(heads, tuple(rows)))
+
+
+# ---- slices ------------------------------------------------------------------------------------
+
+
+def _slices(replay: Replay) -> Iterable[Section]:
+    """Show the mean losses by the values of each column."""
+    for column, parts in replay.slices.items():
+        groups = tuple(
+            Series(name, (), tuple(_finite(part.losses[name]) for part in parts)) for name in CLOSE
+        )
+        figure = Bars(
+            _first_up(f"{replay.measure} by {column}"),
+            tuple(part.value for part in parts),
+            groups,
+            replay.measure,
+            log_y=_is_wide(y for group in groups for y in group.y),
+        )
+        rows = [
+            (part.value, part.count, *(_finite(part.losses[name]) for name in replay.methods))
+            for part in parts
+        ]
+        heads = (column, "predictions", *replay.methods)
+        yield Section(f"How does {column} matter?", figure, _says(parts), Table(heads, tuple(rows)))
+
+
+def _says(parts: Sequence[Any]) -> str:
+    worst = max(parts, key=lambda part: float(part.losses[OURS]))
+    best = min(parts, key=lambda part: float(part.losses[OURS]))
+    lost = sum(part.losses[OURS] > part.losses[MEAN] for part in parts)
+    worse = f"In {lost} of {len(parts)} slices it is above" if lost else "Nowhere is it above"
+    return (
+        f"The default model has most to lose at {worst.value} ({plain(worst.losses[OURS])}) and "
+        f"least at {best.value} ({plain(best.losses[OURS])}). {worse} the running mean."
+    )
+
+
+# ---- the scale of AdaGrad ----------------------------------------------------------------------
+
+
+def _scales(replay: Replay) -> Section:
+    """Show what hangs on a number that AdaGrad needs and the default model does not."""
+    ours = replay.methods[OURS].mean_loss
+    late = [(one.scale, one.late) for one in replay.scales if math.isfinite(one.late)]
+    early = [(one.scale, one.at_once) for one in replay.scales if math.isfinite(one.at_once)]
+    ends = (replay.scales[0].scale, replay.scales[-1].scale)
+    series = [
+        _series(name, [scale for scale, _ in points], [loss for _, loss in points])
+        for name, points in (("AdaGrad", late), ("AdaGrad (told at once)", early))
+        if points
+    ]
+    figure = Lines(
+        "AdaGrad by the scale of its steps",
+        "scale, in units of the labels",
+        replay.measure,
+        (*series, Series(OURS, ends, (ours, ours), dashed=True)),
+        log_x=True,
+        log_y=ours > 0.0,
+    )
+    tuned = min(replay.scales, key=lambda one: one.at_once)
+    says = (
+        f"Tuned on labels that come at once, AdaGrad would take the scale {tuned.scale:g} and have "
+        f"{_value(tuned.at_once)}; with the delays of this log that scale has {_value(tuned.late)} "
+        f"({BLIND}). The dashed line is the default model, {plain(ours)}, which has no such number."
+    )
+    heads = ("scale", "with late labels", "told at once")
+    rows = tuple((one.scale, _finite(one.late), _finite(one.at_once)) for one in replay.scales)
+    return Section("What hangs on AdaGrad's scale?", figure, says, Table(heads, rows))
+
+
+# ---- shared parts ------------------------------------------------------------------------------
+
+
+def _series(name: str, x: Any, y: Any) -> Series:
+    return Series(name, tuple(map(float, x)), tuple(map(float, y)))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _value(value: float) -> str:
+    return plain(value) if math.isfinite(value) else "overflow"
+
+
+def _is_wide(values: Iterable[float | None]) -> bool:
+    """Whether values are too far apart for one axis that is not logarithmic."""
+    known = [value for value in values if value is not None]
+    return bool(known) and min(known) > 0.0 and max(known) > SPREAD * min(known)
+
+
+def _first_up(text: str) -> str:
+    return text[:1].upper() + text[1:]

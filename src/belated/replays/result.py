@@ -1,0 +1,178 @@
+"""What a replay finds, in numbers and in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+from belated.replays import measures
+from belated.replays.measures import Bin, Curve, Slice
+from belated.replays.methods import AT_ONCE, MEASURES, OURS, Method, Scale
+from belated.replays.task import Task
+from belated.report.plain import plain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay:
+    """How every method would have done on a log, in the order of its events.
+
+    Losses are those of predictions as they were made, whenever their label came; predictions
+    without a label do not count.
+    """
+
+    task: Task
+    methods: Mapping[str, Method]
+    """By name, in the order in which they ran."""
+    scales: tuple[Scale, ...]
+    """What AdaGrad loses by the scale of its steps."""
+    wait: int
+    """How many predictions the method with a fixed wait waits for a label."""
+    slices: Mapping[str, tuple[Slice, ...]]
+    """Mean losses by column and value, the most frequent values first."""
+
+    @property
+    def name(self) -> str:
+        """What the log is called."""
+        return self.task.log.name
+
+    @property
+    def rounds(self) -> int:
+        """How many predictions were made."""
+        return self.task.rounds
+
+    @property
+    def counted(self) -> int:
+        """How many of them ever got a label."""
+        return int(self.task.known.sum())
+
+    @property
+    def measure(self) -> str:
+        """What mean losses are called."""
+        return MEASURES[self.task.how.loss]
+
+    @property
+    def target(self) -> str:
+        """What is predicted, in words."""
+        return self.task.how.words(self.task.target)
+
+    @cached_property
+    def curves(self) -> Mapping[str, Curve]:
+        """Losses over time, by method."""
+        task = self.task
+        return {
+            name: measures.curve(method.losses, task.weights, task.known)
+            for name, method in self.methods.items()
+        }
+
+    @cached_property
+    def calibration(self) -> Mapping[str, tuple[Bin, ...]]:
+        """What came of predictions that were about the same, by method."""
+        known = self.task.known
+        labels, weights = self.task.labels[known], self.task.weights[known]
+        return {
+            name: measures.calibration(method.predictions[known], labels, weights)
+            for name, method in self.methods.items()
+            if math.isfinite(method.mean_loss)
+        }
+
+    @property
+    def price(self) -> float:
+        """By what share the loss would be less if every label came at once."""
+        ours, at_once = (self.methods[name].mean_loss for name in (OURS, AT_ONCE))
+        return (ours - at_once) / abs(ours) if ours else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The price of lateness, in one plain sentence."""
+        ours, at_once = (self.methods[name].mean_loss for name in (OURS, AT_ONCE))
+        start = f"The {self.measure} is {plain(ours)}"
+        if not self.task.delays.any():
+            return f"{start}; no label is late here, so lateness costs nothing."
+        then = f"told every label at once, the same model would have {plain(at_once)}"
+        share = f"{abs(self.price):.1%}"
+        if self.price <= 0.0005:
+            more = f", {share} more" if self.price < -0.0005 else ""
+            return f"{start}; {then}{more}: lateness costs nothing here."
+        return f"{start}; {then}, {share} less: that is the price of lateness."
+
+    def against(self, name: str) -> float | None:
+        """Return how much more than ours a method loses, as a share; None where that says nothing.
+
+        Poisson losses may be negative, and then have no shares.
+        """
+        ours, loss = self.methods[OURS].mean_loss, self.methods[name].mean_loss
+        return loss / ours - 1.0 if ours > 0.0 and math.isfinite(loss) else None
+
+    def summary(self) -> str:
+        """Return the replay in words, for a terminal."""
+        from belated.replays.words import summary
+
+        return summary(self)
+
+    def page(self, path: str | PathLike[str]) -> None:
+        """Write the replay as one HTML page; needs ``belated[report]``."""
+        from belated.replays.page import write
+
+        write(path, self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; a loss that overflowed is None."""
+        task = self.task
+        return {
+            "name": self.name,
+            "rounds": self.rounds,
+            "counted": self.counted,
+            "target": self.target,
+            "features": list(task.features),
+            "loss": task.how.loss,
+            "measure": self.measure,
+            "wait": self.wait,
+            "price": self.price,
+            "verdict": self.verdict,
+            "methods": [self._method(method) for method in self.methods.values()],
+            "windows": next(iter(self.curves.values())).ends.tolist(),
+            "slices": {
+                column: [asdict(part) | {"losses": _plain(part.losses)} for part in parts]
+                for column, parts in self.slices.items()
+            },
+            "scales": [_plain(asdict(scale)) for scale in self.scales],
+        }
+
+    def _method(self, method: Method) -> dict[str, Any]:
+        curve = self.curves[method.name]
+        return {
+            "name": method.name,
+            "about": method.about,
+            "mean_loss": _finite(method.mean_loss),
+            "against_ours": self.against(method.name),
+            "labels_used": method.used,
+            "seconds": method.seconds,
+            "windowed": [_finite(loss) for loss in curve.windowed.tolist()],
+            "cumulative": [_finite(loss) for loss in curve.cumulative.tolist()],
+            "calibration": [asdict(bin) for bin in self.calibration.get(method.name, ())],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the replay as JSON, without single predictions."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return the verdict and what it is about."""
+        return f"<Replay of {self.name!r}, {self.rounds:,} predictions: {self.verdict}>"
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: _finite(number) for name, number in numbers.items()}

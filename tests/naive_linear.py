@@ -1,0 +1,384 @@
+"""A slow, obvious version of the linear model that learns from late labels.
+
+Nothing here imports the library and nothing here is fast: plain dicts, lists and floats, and roots
+are found by halving an interval.
+
+Five linear experts share the rows. Experts 1 to 4 are AdaGrad per coordinate at the scales
+a = 1/64, 1/16, 1/4, 1 with implicit steps; expert 5 bets coins. Each learns from a label at its
+weights of that moment (fresh gradients). MLpol mixes them by the predictions that were issued.
+
+Symbols: x a feature and s its standardised value, p a prediction, y a label, h its weight,
+l'(p, y) the slope of the loss in p.
+
+A row is a list of (coordinate, value); a value of zero that stands in it counts like any other. A
+coordinate that stands in a row more than once is treated entry by entry, in order: each entry moves
+the standardiser before it is standardised itself, each adds to A before its own step size is taken,
+and the entries of a step are applied one after the other. A ticket touches the coordinates that
+stand in its row, so penalties act on these, also where s = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
+Wait = Literal["skip"] | int | None
+Row = list[tuple[int, float]]
+
+SCALES = [1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0]
+CAUTION = [0.01 / math.sqrt(a) for a in SCALES]
+EXPERTS = 5
+COIN = 4
+ENDOWMENT = 0.25
+BIAS = -1
+
+
+# --- Losses --------------------------------------------------------------------------------------
+
+
+def sigmoid(p: float) -> float:
+    """Return 1 / (1 + exp(-p)), without overflow."""
+    if p >= 0.0:
+        return 1.0 / (1.0 + math.exp(-p))
+    return math.exp(p) / (1.0 + math.exp(p))
+
+
+def sign(v: float) -> float:
+    """Return -1, 0 or 1."""
+    return float(v > 0.0) - float(v < 0.0)
+
+
+def clip(v: float, low: float, high: float) -> float:
+    """Return the nearest number in [low, high]."""
+    return max(low, min(v, high))
+
+
+def soft(w: float, t: float) -> float:
+    """Soft threshold sign(w) max(|w| - t, 0)."""
+    return sign(w) * max(abs(w) - t, 0.0)
+
+
+@dataclass(frozen=True)
+class NaiveLoss:
+    """A loss l(p, y) of a prediction and a label, as slopes and implicit steps.
+
+    ``quantile`` is the level tau and ``delta`` the width of the quadratic part of Huber's loss.
+    """
+
+    kind: Loss
+    quantile: float = 0.5
+    delta: float = 1.0
+
+    def value(self, p: float, y: float) -> float:
+        """Return l(p, y)."""
+        d = p - y
+        if self.kind == "squared":
+            return d * d / 2.0
+        if self.kind == "absolute":
+            return abs(d)
+        if self.kind == "quantile":
+            return max((1.0 - self.quantile) * d, -self.quantile * d)
+        if self.kind == "huber":
+            inner = min(abs(d), self.delta)
+            return inner * inner / 2.0 + self.delta * (abs(d) - inner)
+        if self.kind == "hinge":
+            return max(1.0 - y * p, 0.0)
+        if self.kind == "logistic":
+            return max(p, 0.0) + math.log1p(math.exp(-abs(p))) - y * p
+        return math.exp(p) - y * p
+
+    def slope(self, p: float, y: float) -> float:
+        """Return l'(p, y), and 0 where a minimum is a kink."""
+        d = p - y
+        if self.kind == "squared":
+            return d
+        if self.kind == "absolute":
+            return sign(d)
+        if self.kind == "quantile":
+            return 1.0 - self.quantile if d > 0.0 else -self.quantile if d < 0.0 else 0.0
+        if self.kind == "huber":
+            return clip(d, -self.delta, self.delta)
+        if self.kind == "hinge":
+            return -y if y * p < 1.0 else 0.0
+        if self.kind == "logistic":
+            return sigmoid(p) - y
+        return math.exp(p) - y
+
+    def implicit(self, p: float, y: float, q: float) -> float:
+        """Solve r = l'(p - q r, y) for r; at a kink, r is a slope between the two sides."""
+        d = p - y
+        if self.kind == "squared":
+            return d / (1.0 + q)
+        if self.kind == "absolute":
+            return clip(d / q, -1.0, 1.0)
+        if self.kind == "quantile":
+            return clip(d / q, -self.quantile, 1.0 - self.quantile)
+        if self.kind == "huber":
+            return clip(d / (1.0 + q), -self.delta, self.delta)
+        if self.kind == "hinge":
+            return -y * min((1.0 - y * p) / q, 1.0) if y * p < 1.0 else 0.0
+        return self._bisected(p, y, q)
+
+    def _bisected(self, p: float, y: float, q: float) -> float:
+        """Halve the interval between 0 and g, on which r - l'(p - q r, y) rises through zero."""
+        g = self.slope(p, y)
+        low, high = min(g, 0.0), max(g, 0.0)
+        while low < (middle := (low + high) / 2.0) < high:
+            if middle < self.slope(p - q * middle, y):
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2.0
+
+    def shown(self, p: float) -> float:
+        """Return what the user sees: a probability, a mean count, or p itself."""
+        if self.kind == "logistic":
+            return sigmoid(p)
+        return math.exp(p) if self.kind == "poisson" else p
+
+
+# --- State ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Coordinate:
+    """All that is kept of one coordinate: the standardiser and five experts."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+    w: list[float] = field(default_factory=lambda: [0.0] * EXPERTS)
+    A: list[float] = field(default_factory=lambda: [0.0] * len(SCALES))
+    theta: float = 0.0
+    G: float = 0.0
+    largest: float = 0.0
+    reward: float = 0.0
+
+    def standardise(self, x: float) -> float:
+        """Welford's step, then (x - mean) / sd; a constant that is not 0 becomes 1."""
+        self.count += 1
+        d = x - self.mean
+        self.mean += d / self.count
+        self.squares += d * (x - self.mean)
+        if self.squares > 1e-12 * self.count * self.mean**2:
+            return (x - self.mean) / math.sqrt(self.squares / self.count)
+        return 1.0 if self.mean != 0.0 else 0.0
+
+
+@dataclass
+class Labels:
+    """Weighted statistics of the labels; a label of weight h counts h times."""
+
+    total: float = 0.0
+    mean: float = 0.0
+    squares: float = 0.0
+    sum: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, y: float, h: float) -> None:
+        """Count a label."""
+        self.total += h
+        d = y - self.mean
+        self.mean += d * (h / self.total)  # the first mean is its label exactly
+        self.squares += h * d * (y - self.mean)
+        self.sum += h * y
+        self.low = min(self.low, y)
+        self.high = max(self.high, y)
+
+    def base(self, loss: Loss) -> float:
+        """Return the constant that predictions start from."""
+        if self.total == 0.0:
+            return 0.0
+        if loss == "logistic":
+            share = (self.sum + 0.5) / (self.total + 1.0)
+            return math.log(share / (1.0 - share))
+        if loss == "poisson":
+            return math.log((self.sum + 0.5) / (self.total + 0.5))
+        return self.mean
+
+    def scale(self, loss: Loss) -> float:
+        """S: 1 for a link function, else the standard deviation of the labels."""
+        if self.total == 0.0:
+            return 0.0
+        if loss in ("logistic", "poisson"):
+            return 1.0
+        return math.sqrt(self.squares / self.total)
+
+    def clipped(self, loss: Loss, p: float) -> float:
+        """Keep an issued prediction where labels have been."""
+        if self.total == 0.0 or loss == "logistic":
+            return p
+        if loss == "poisson":
+            return min(p, math.log(max(self.high, 1.0)) + 1.0)
+        return clip(p, self.low, self.high)
+
+
+@dataclass
+class Mixture:
+    """MLpol: v_k is in proportion to max(R_k, 0) / (B^2 + Q_k)."""
+
+    v: list[float] = field(default_factory=lambda: [1.0 / EXPERTS] * EXPERTS)
+    R: list[float] = field(default_factory=lambda: [0.0] * EXPERTS)
+    Q: list[float] = field(default_factory=lambda: [0.0] * EXPERTS)
+    B: float = 0.0
+
+    def learn(self, gains: list[float]) -> None:
+        """Add the gains r_k of the experts over the mixture and weigh anew."""
+        for k, r in enumerate(gains):
+            self.R[k] += r
+            self.Q[k] += r * r
+            self.B = max(self.B, abs(r))
+        positive = [max(R, 0.0) for R in self.R]
+        if any(positive):
+            raw = [R / (self.B**2 + Q) for R, Q in zip(positive, self.Q, strict=True)]
+            self.v = [u / sum(raw) for u in raw]
+        else:
+            self.v = [1.0 / EXPERTS] * EXPERTS
+
+
+@dataclass(frozen=True)
+class OpenTicket:
+    """What a ticket keeps: its standardised row, what each expert said, and the mixture."""
+
+    row: Row
+    said: list[float]
+    issued: float
+
+
+# --- The model -----------------------------------------------------------------------------------
+
+
+class NaiveLinear:
+    """The linear model: ``predict``, then ``observe`` or ``cancel`` in any order.
+
+    ``wait`` says when an open ticket is given up. "skip": before prediction t the number of open
+    tickets is added to D, then every open s with t - s > sqrt(D) is closed. A number: a ticket is
+    closed before the next prediction once so many predictions followed its own. None:
+    never.
+    """
+
+    def __init__(
+        self,
+        loss: Loss = "squared",
+        *,
+        quantile: float = 0.5,
+        delta: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        intercept: bool = True,
+        wait: Wait = "skip",
+    ) -> None:
+        """Start with weights of zero and a uniform mixture."""
+        self.loss = NaiveLoss(loss, quantile, delta)
+        self.l1 = l1
+        self.l2 = l2
+        self.intercept = intercept
+        self.wait: Wait = wait
+        self.coordinates: dict[int, Coordinate] = {}
+        self.labels = Labels()
+        self.mixture = Mixture()
+        self.open: dict[int, OpenTicket] = {}
+        self.given_up: set[int] = set()
+        self.predictions = 0
+        self.backlogs = 0  # D, the sum of open tickets before each prediction
+
+    # --- predict ---
+
+    def predict(self, row: Row) -> tuple[int, float]:
+        """Return the next ticket and the mixture's prediction, as the user sees it."""
+        self._give_up()
+        ticket = self.predictions
+        self.predictions += 1
+        standard = self._standardised(row)
+        said = [
+            self.labels.clipped(self.loss.kind, self._fresh(k, standard)) for k in range(EXPERTS)
+        ]
+        issued = sum(v * p for v, p in zip(self.mixture.v, said, strict=True))
+        self.open[ticket] = OpenTicket(standard, said, issued)
+        return ticket, self.loss.shown(issued)
+
+    def _give_up(self) -> None:
+        t = self.predictions
+        self.backlogs += len(self.open)
+        for s in sorted(self.open):
+            if self.wait == "skip":
+                late = t - s > math.sqrt(self.backlogs)
+            else:
+                late = self.wait is not None and t - s > self.wait
+            if late:
+                self.cancel(s)
+                self.given_up.add(s)
+
+    def _standardised(self, row: Row) -> Row:
+        full = [*row, (BIAS, 1.0)] if self.intercept else row
+        return [(i, self.coordinates.setdefault(i, Coordinate()).standardise(x)) for i, x in full]
+
+    def _fresh(self, k: int, standard: Row) -> float:
+        """Return base + sum_i w[i, k] s_i at the weights of this moment."""
+        base = self.labels.base(self.loss.kind)
+        return base + sum(self.coordinates[i].w[k] * s for i, s in standard)
+
+    # --- observe and cancel ---
+
+    def observe(self, ticket: int, label: float, weight: float = 1.0) -> bool:
+        """Learn from a label; False, and nothing else, if the ticket was given up."""
+        if ticket in self.given_up:
+            self.given_up.remove(ticket)
+            return False
+        kept = self.open[ticket]
+        g = self.loss.slope(kept.issued, label)
+        self.mixture.learn([weight * g * (kept.issued - p) for p in kept.said])
+        self.labels.add(label, weight)
+        self.cancel(ticket)
+        S = self.labels.scale(self.loss.kind)
+        if S > 0.0:
+            for k in range(len(SCALES)):
+                self._step(k, S, kept.row, label, weight)
+            self._bet(S, kept.row, label, weight)
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Close a ticket without a label: it is no longer open, and nothing else changes."""
+        del self.open[ticket]
+
+    def _open_size(self, i: int) -> float:
+        """Return the sum of |s_i| over the open tickets that touch coordinate i."""
+        return sum(abs(s) for kept in self.open.values() for j, s in kept.row if j == i)
+
+    def _step(self, k: int, S: float, row: Row, y: float, h: float) -> None:
+        """AdaGrad at scale a_k with caution for open tickets, by an implicit step."""
+        p = self._fresh(k, row)
+        g = abs(self.loss.slope(p, y))
+        if g == 0.0:
+            return
+        unit = S if self.loss.kind in ("squared", "huber") else 1.0  # that of slopes
+        etas = []
+        for i, s in row:
+            c = self.coordinates[i]
+            c.A[k] += h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
+            etas.append(SCALES[k] * S / math.sqrt(c.A[k]) if c.A[k] > 0.0 else 0.0)
+        q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
+        r = self.loss.implicit(p, y, h * q) if q > 0.0 else 0.0
+        for eta, (i, s) in zip(etas, row, strict=True):
+            w = self.coordinates[i].w
+            w[k] -= eta * s * h * r
+            w[k] = soft(w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
+
+    def _bet(self, S: float, row: Row, y: float, h: float) -> None:
+        """Coin betting per coordinate with a quarter of the labels' scale to start with."""
+        g = self.loss.slope(self._fresh(COIN, row), y)
+        for i, s in row:
+            c = self.coordinates[i]
+            w = c.w[COIN]
+            z = h * g * s + h * (self.l2 * w + self.l1 * sign(w))
+            if z == 0.0:
+                continue
+            c.largest = max(c.largest, abs(z))
+            c.G += abs(z)
+            c.theta -= z
+            c.reward = max(c.reward - z * w, 0.0)
+            wealth = ENDOWMENT * S * c.largest + c.reward
+            c.w[COIN] = c.theta / (c.largest * (c.G + c.largest)) * wealth

@@ -1,0 +1,627 @@
+"""Replays: small logs whose answer is known, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from belated import cli
+from belated.datasets import flights_file
+from belated.errors import BelatedError, MissingExtra, SpecError
+from belated.linear import LinearModel
+from belated.logs import Log, LogError
+from belated.replays import Replay, blind, measures, methods, others, replay
+from belated.replays import page as page_module
+from belated.replays.command import replay_flights
+from belated.replays.methods import AT_ONCE, BLIND, HINDSIGHT, MEAN, OURS, SCALES, WAITING
+from belated.replays.task import Labels
+from belated.replays.words import command, standing, summary
+
+ROUNDS = 400
+
+
+def small(delay: float = 12.5, *, lost: float = 0.1, seed: int = 0, **more: Any) -> Log:
+    """A log whose target is linear in one number, with one word and some missing values."""
+    rng = np.random.default_rng(seed)
+    asked = np.arange(float(ROUNDS))
+    size = rng.normal(size=ROUNDS)
+    shop = np.array(["north", "south", "east"], dtype=object)[rng.integers(0, 3, ROUNDS)]
+    shop[::50] = None
+    answered = asked + delay * (1.0 + rng.random(ROUNDS) if delay else 0.0)
+    answered[rng.random(ROUNDS) < lost] = np.nan
+    target = 5.0 + 2.0 * size + (shop == "north") + 0.1 * rng.normal(size=ROUNDS)
+    target[np.isnan(answered)] = np.nan
+    return Log(
+        asked, answered, target=target, features={"size": size, "shop": shop}, unit="h", **more
+    )
+
+
+@pytest.fixture(scope="module")
+def found() -> Replay:
+    return replay(small())
+
+
+@pytest.fixture(scope="module")
+def flown() -> Replay:
+    """The flights of the first days, as a yes or no."""
+    return replay_flights(loss="logistic", first=2_500)
+
+
+# ---- known answers -----------------------------------------------------------------------------
+
+
+def test_told_at_once_without_delays_is_the_default() -> None:
+    found = replay(small(delay=0.0))
+    ours, at_once = found.methods[OURS], found.methods[AT_ONCE]
+    assert (ours.predictions == at_once.predictions).all()
+    assert found.price == 0.0
+    assert "no label is late here" in found.verdict
+    late, early = found.methods[BLIND], found.methods[HINDSIGHT]
+    assert (late.predictions == early.predictions).all()
+
+
+def test_our_predictions_are_those_of_the_live_model(found: Replay) -> None:
+    log, task = small(), found.task
+    model = LinearModel("squared")
+    rows = [log.row(i) for i in range(len(log))]
+    live = []
+    for event in task.events.tolist():
+        if event >= 0:
+            live.append(model.predict(rows[event]).value)
+        else:
+            model.observe(~event, float(task.labels[~event]))
+    assert found.methods[OURS].predictions.tolist() == live
+
+
+def test_a_wait_beyond_all_delays_is_waiting_for_ever() -> None:
+    log = small(lost=0.0)
+    longest = int(log.timeline.delay.max())
+    found = replay(log, wait=longest)
+    model = LinearModel("squared", wait=None)
+    rows = [log.row(i) for i in range(len(log))]
+    assert log.target is not None
+    forever = model.replay(rows, log.target, log.timeline)
+    assert (found.methods[WAITING].predictions == forever).all()
+    assert found.methods[WAITING].used == found.counted
+
+
+def test_the_usual_wait_is_the_median_delay(found: Replay) -> None:
+    assert found.wait == int(np.median(found.task.delays))
+    assert 0.3 < found.methods[WAITING].used / found.counted < 0.7
+
+
+def test_the_running_mean_is_that_of_labels_that_have_come(found: Replay) -> None:
+    log = small()
+    predictions = found.methods[MEAN].predictions
+    assert log.target is not None
+    for t in (0, 5, 30, 399):
+        # An answer at the time of a prediction comes before it.
+        known = log.target[log.observed_at <= log.predicted_at[t]]
+        expected = known.mean() if known.size else 0.0
+        assert predictions[t] == pytest.approx(expected, rel=1e-12)
+
+
+def test_running_shares_start_at_one_half() -> None:
+    found = replay(small(), threshold=5.0)
+    mean = found.methods[MEAN]
+    assert mean.predictions[0] == 0.5
+    assert mean.predictions.min() > 0.0
+    assert math.isfinite(mean.mean_loss)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_ada_grad_is_the_textbook_with_stale_gradients(loss: Any) -> None:
+    labels: dict[str, Any] = {} if loss == "squared" else {"threshold": 5.0}
+    task = replay(small(), loss=loss, **labels).task
+    model = task.how.model()
+    rows = blind.in_units(task.rows, model.settings.bits)
+    ones = np.ones(task.rounds)
+    out = blind.ada_grad(model, rows, task.labels, ones, task.events, 0.3, lambda done: None)
+    weights: dict[int, float] = {}
+    sums: dict[int, float] = {}
+    said: dict[int, float] = {}
+    for event in task.events.tolist():
+        t = event if event >= 0 else ~event
+        span = slice(rows.indptr[t], rows.indptr[t + 1])
+        pairs = [*zip(rows.indices[span].tolist(), rows.values[span].tolist(), strict=True)]
+        pairs.append((-1, 1.0))
+        if event >= 0:
+            margin = sum(weights.get(i, 0.0) * x for i, x in pairs)
+            said[t] = margin if loss == "squared" else 1.0 / (1.0 + math.exp(-margin))
+            continue
+        for i, x in pairs:
+            g = (said[t] - task.labels[t]) * x
+            sums[i] = sums.get(i, 0.0) + g * g
+            if sums[i] > 0.0:
+                weights[i] = weights.get(i, 0.0) - 0.3 * g / math.sqrt(sums[i])
+    assert out == pytest.approx([said[t] for t in range(task.rounds)], rel=1e-9, abs=1e-12)
+
+
+def test_values_in_units_are_at_most_one(found: Replay) -> None:
+    rows = blind.in_units(found.task.rows, 20)
+    assert np.abs(rows.values).max() == 1.0
+    assert np.abs(found.task.rows.values).max() > 1.0
+
+
+def test_ada_grad_is_tuned_without_delays_and_in_hindsight(found: Replay) -> None:
+    assert [one.scale for one in found.scales] == list(SCALES)
+    tuned = min(found.scales, key=lambda one: one.at_once)
+    assert found.methods[BLIND].mean_loss == tuned.late
+    assert found.methods[HINDSIGHT].mean_loss == min(one.late for one in found.scales)
+
+
+# ---- sums --------------------------------------------------------------------------------------
+
+
+def test_losses_are_those_of_predictions_that_got_a_label(found: Replay) -> None:
+    log = small()
+    assert log.target is not None
+    assert found.rounds == ROUNDS
+    assert found.counted == np.count_nonzero(log.answered)
+    for method in found.methods.values():
+        squares = (method.predictions - log.target) ** 2
+        assert method.mean_loss == pytest.approx(np.nanmean(squares), rel=1e-12)
+        assert (np.isnan(method.losses) == ~log.answered).all()
+
+
+def test_slices_add_up_to_the_total(found: Replay) -> None:
+    assert list(found.slices) == ["shop"]
+    parts = found.slices["shop"]
+    assert {part.value for part in parts} == {"north", "south", "east", "missing"}
+    counts = [part.count for part in parts]
+    assert sum(counts) == found.counted
+    assert counts == sorted(counts, reverse=True)
+    for name, method in found.methods.items():
+        total = sum(part.weight * part.losses[name] for part in parts)
+        assert total / found.counted == pytest.approx(method.mean_loss, rel=1e-12)
+
+
+@pytest.mark.parametrize(("values", "expected"), [(5, 5), (13, 13), (40, 13)])
+def test_rare_words_share_a_slice(values: int, expected: int) -> None:
+    rng = np.random.default_rng(0)
+    column = np.array([f"w{i}" for i in rng.integers(0, values, 2_000)], dtype=object)
+    losses = {"a": rng.random(2_000)}
+    parts = measures.slices(column, np.ones(2_000, dtype=np.bool_), losses, np.ones(2_000))
+    assert len(parts) == expected
+    assert sum(part.count for part in parts) == 2_000
+    assert sum(part.count * part.losses["a"] for part in parts) == pytest.approx(losses["a"].sum())
+    assert (parts[-1].value == f"{values - 12} other values") == (values > 13)
+
+
+@pytest.mark.parametrize("distinct", [1, 7, 1_000])
+def test_numbers_are_sliced_by_value_or_in_fifths(distinct: int) -> None:
+    rng = np.random.default_rng(1)
+    column = rng.integers(0, distinct, 3_000).astype(np.float64)
+    column[:10] = np.nan
+    losses = {"a": np.ones(3_000)}
+    parts = measures.slices(column, np.ones(3_000, dtype=np.bool_), losses, np.ones(3_000))
+    assert sum(part.count for part in parts) == 3_000
+    assert parts[-1].value == "missing"
+    assert len(parts) == 1 + min(distinct, 7 if distinct == 7 else 5)
+    if distinct == 1_000:
+        assert all(500 < part.count < 700 and " to " in part.value for part in parts[:-1])
+
+
+def test_calibration_counts_all(found: Replay, flown: Replay) -> None:
+    for one in (found, flown):
+        for name, bins in one.calibration.items():
+            assert sum(bin.count for bin in bins) == one.counted
+            assert 1 <= len(bins) <= measures.BINS
+            predicted = [bin.predicted for bin in bins]
+            assert predicted == sorted(predicted)
+            values = one.methods[name].predictions[one.task.known]
+            mean = sum(bin.count * bin.predicted for bin in bins) / one.counted
+            assert mean == pytest.approx(values.mean(), rel=1e-9)
+
+
+def test_a_constant_has_one_bin() -> None:
+    bins = measures.calibration(np.full(9, 0.25), np.repeat([0.0, 1.0], [6, 3]), np.ones(9))
+    assert bins == (measures.Bin(9, 0.25, 1 / 3),)
+    assert measures.calibration_error(bins) == pytest.approx(1 / 12)
+
+
+def test_curves_end_at_the_total(found: Replay) -> None:
+    for name, curve in found.curves.items():
+        method = found.methods[name]
+        assert curve.cumulative[-1] == pytest.approx(method.mean_loss, rel=1e-12)
+        assert len(curve.ends) == measures.WINDOWS
+        first = method.losses[: curve.ends[0]]
+        assert curve.windowed[0] == pytest.approx(np.nanmean(first))
+        assert curve.windowed[0] == pytest.approx(curve.cumulative[0])
+
+
+def test_weights_count() -> None:
+    """A weight of two is a label that counts twice, one of zero a label that does not count."""
+    weight = np.repeat([1.0, 2.0, 0.0, 3.0], ROUNDS // 4)
+    found = replay(small(weight=weight))
+    counted = found.task.known
+    assert not counted[ROUNDS // 2 : 3 * ROUNDS // 4].any()
+    ours = found.methods[OURS]
+    expected = np.average(ours.losses[counted], weights=weight[counted])
+    assert ours.mean_loss == pytest.approx(expected)
+    assert sum(part.weight for part in found.slices["shop"]) == weight[counted].sum()
+    assert found.curves[OURS].cumulative[-1] == pytest.approx(expected)
+
+
+def test_rows_in_any_order_are_replayed_in_the_order_of_time(found: Replay) -> None:
+    shuffled = np.random.default_rng(3).permutation(ROUNDS)
+    again = replay(small().take(shuffled))
+    for name, method in found.methods.items():
+        assert (again.methods[name].predictions == method.predictions).all()
+
+
+def test_the_first_predictions_are_those_of_the_whole_log(found: Replay) -> None:
+    """Nothing from later is used, by methods that are not tuned."""
+    few = replay(small(), first=150, wait=found.wait)
+    assert few.rounds == 150
+    assert "(the first of 400)" in summary(few)
+    for name in (OURS, AT_ONCE, WAITING, MEAN):
+        assert (few.methods[name].predictions == found.methods[name].predictions[:150]).all()
+
+
+# ---- targets and columns -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "more", "measure"),
+    [
+        ("quantile", {"quantile": 0.9}, "pinball loss"),
+        ("hinge", {"threshold": 5.0}, "hinge loss"),
+        ("logistic", {"threshold": 5.0}, "log loss"),
+        ("poisson", {"clip": (0.0, 9.0)}, "Poisson loss"),
+    ],
+)
+def test_other_losses(loss: Any, more: dict[str, Any], measure: str) -> None:
+    found = replay(small(), loss=loss, **more)
+    assert found.measure == measure
+    model = LinearModel(loss, quantile=found.task.how.quantile, delta=found.task.how.delta)
+    known = found.task.known
+    for method in found.methods.values():
+        losses = model.losses(method.predictions[known], found.task.labels[known])
+        assert method.mean_loss == pytest.approx(losses.mean())
+    assert measure in found.summary()
+    assert json.loads(found.to_json())["loss"] == loss
+
+
+def columns() -> dict[str, Any]:
+    """A table with an answer in words."""
+    asked = list(range(60))
+    return {
+        "asked_at": asked,
+        "answered_at": [t + 7 if t % 9 else None for t in asked],
+        "size": [float(t % 5) for t in asked],
+        "shop": ["north" if t % 3 else None for t in asked],
+        "bought": [("yes" if t % 5 > 2 else "no") if t % 9 else None for t in asked],
+        "stars": [t % 5 for t in asked],
+    }
+
+
+def test_words_and_numbers_can_be_the_positive() -> None:
+    by_word = replay(columns(), "bought", positive="yes", features=["size", "shop"])
+    assert by_word.target == "bought = yes"
+    assert by_word.task.how.loss == "logistic"
+    assert by_word.counted == 53
+    everything = replay(columns(), "bought", positive="yes")
+    assert everything.task.features == ("size", "shop", "stars")
+    by_number = replay(columns(), "stars", positive="4", features=["size"], slices=["shop"])
+    assert by_number.task.labels.sum() == 12
+    assert list(by_number.slices) == ["shop"]
+    with pytest.raises(LogError, match=r"no target is 'maybe'; .* are 'no', 'yes'"):
+        replay(columns(), "bought", positive="maybe")
+    with pytest.raises(LogError, match="the target holds numbers, got 'many'"):
+        replay(columns(), "stars", positive="many")
+
+
+def test_zero_and_one_need_no_threshold() -> None:
+    table = columns()
+    table["bought"] = [None if cell is None else int(cell == "yes") for cell in table["bought"]]
+    found = replay(table, "bought", loss="logistic")
+    assert set(found.task.labels[found.task.known]) == {0.0, 1.0}
+    signs = replay(table, "bought", loss="hinge")
+    assert set(signs.task.labels[signs.task.known]) == {-1.0, 1.0}
+    with pytest.raises(LogError, match=r"needs a yes or no, and the target is 2; .*--threshold"):
+        replay(table, "stars", loss="logistic")
+
+
+def test_labels_say_what_is_wrong() -> None:
+    with pytest.raises(LogError, match="give threshold or positive, not both"):
+        Labels("logistic", threshold=1.0, positive="yes")
+    with pytest.raises(LogError, match="logistic or hinge, got 'squared'"):
+        Labels("squared", threshold=1.0)
+    with pytest.raises(LogError, match="low and high, in this order"):
+        Labels("squared", clip=(2.0, 1.0))
+
+
+def test_missing_columns_are_named() -> None:
+    with pytest.raises(LogError, match="no column 'price'; it has 'asked_at', "):
+        replay(columns(), "price")
+    with pytest.raises(LogError, match="no column 'colour'"):
+        replay(columns(), "stars", features=["colour"])
+    with pytest.raises(LogError, match="no column 'colour'; it has 'size', 'shop'"):
+        replay(small(), features=["colour"])
+    with pytest.raises(LogError, match="no column 'town'"):
+        replay(small(), slices=["town"])
+    with pytest.raises(LogError, match="no column 'price'"):
+        replay(columns(), "price", positive="yes")
+    with pytest.raises(LogError, match="which column is to be predicted"):
+        replay(columns())
+    with pytest.raises(LogError, match="a Log has its columns"):
+        replay(small(), predicted="asked_at")
+    with pytest.raises(LogError, match="has no target"):
+        replay(Log(np.arange(3.0), np.arange(3.0)))
+    nothing = {"asked_at": [1, 2], "answered_at": [None, None], "y": [1.0, None]}
+    with pytest.raises(LogError, match="no answered row with a target"):
+        replay(nothing, "y")
+    with pytest.raises(SpecError, match="wait must be"):
+        replay(small(), wait=-1)
+
+
+def test_a_log_without_features_is_predicted_by_its_bias() -> None:
+    found = replay(small(), features=())
+    assert found.task.rows.indices.size == 0
+    assert found.slices == {}
+    assert "no features" in found.summary()
+
+
+def test_one_answered_row_is_enough(tmp_path: Path) -> None:
+    found = replay({"asked_at": [1, 2], "answered_at": [3, None], "y": [1.0, None]}, "y")
+    assert found.counted == 1
+    assert found.methods[OURS].mean_loss == 1.0
+    json.loads(found.to_json())
+    pytest.importorskip("plotly")
+    found.page(tmp_path / "one.html")
+
+
+# ---- words and the page ------------------------------------------------------------------------
+
+
+def test_the_verdict_is_computed(found: Replay) -> None:
+    ours, at_once = found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss
+    assert found.price == pytest.approx(1.0 - at_once / ours)
+    assert f"{found.price:.1%} less: that is the price of lateness" in found.verdict
+    assert found.verdict in repr(found)
+    assert str(found) == found.summary()
+
+
+def changed(found: Replay, name: str, loss: float) -> Replay:
+    """The same replay with another mean loss of one method."""
+    from dataclasses import replace
+
+    other = replace(found.methods[name], mean_loss=loss)
+    return replace(found, methods={**found.methods, name: other})
+
+
+def test_whoever_is_best_is_named(found: Replay) -> None:
+    ours = found.methods[OURS].mean_loss
+    beaten = changed(found, WAITING, ours / 2.0)
+    assert standing(beaten).startswith(f'Here "{WAITING}" is better')
+    assert "50.0% less" in standing(beaten)
+    assert "With late labels that is the least" in standing(changed(found, OURS, 1e-9))
+    no_price = changed(found, AT_ONCE, ours * 1.5)
+    assert "50.0% more: lateness costs nothing here" in no_price.verdict
+    assert "lateness costs nothing here" in changed(found, AT_ONCE, ours).verdict
+
+
+def test_a_loss_that_overflows_is_said_so(found: Replay, tmp_path: Path) -> None:
+    broken = changed(found, BLIND, math.inf)
+    assert "overflow" in broken.summary()
+    one = next(one for one in json.loads(broken.to_json())["methods"] if one["name"] == BLIND)
+    assert one["mean_loss"] is None
+    assert one["against_ours"] is None
+    pytest.importorskip("plotly")
+    broken.page(tmp_path / "page.html")
+
+
+def test_numbers_for_programs(found: Replay) -> None:
+    data = json.loads(found.to_json(indent=1))
+    assert [one["name"] for one in data["methods"]] == list(found.methods)
+    assert data["rounds"] == ROUNDS
+    for one in data["methods"]:
+        assert len(one["windowed"]) == len(one["cumulative"]) == len(data["windows"])
+        assert sum(bin["count"] for bin in one["calibration"]) == found.counted
+        assert one["seconds"] >= 0.0
+    assert sum(part["count"] for part in data["slices"]["shop"]) == found.counted
+
+
+def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    flown.page(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    for part in (
+        "Late labels, replayed: flights",
+        "How good is every method?",
+        "When was it hard?",
+        "Who leads when?",
+        "Can predictions be believed?",
+        "share that came true",
+        "days after 2013-02-04 10:00 UTC",
+        "How does carrier matter?",
+        "What hangs on AdaGrad",
+        "Left out, as it would hide the others: AdaGrad, delay-blind.",
+        "belated replay flights --loss logistic --threshold 15 --slice carrier origin weekday",
+        flown.verdict,
+    ):
+        assert part in text, part
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_page_of_numbers_without_a_unit(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    found = replay(columns(), "stars", "asked_at", "answered_at", features=["size"], clip=(0, 3))
+    found.page(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "in the unit of the log" in text
+    wanted = "--target stars --predicted asked_at --observed answered_at --clip 0 3 --loss squared"
+    assert wanted in text
+
+
+# ---- the command -------------------------------------------------------------------------------
+
+
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["replay", "flights", "--quick"]) == 0
+    out = capsys.readouterr().out
+    assert "5,000 predictions (the first of 12,340) of arrival delay" in out
+    assert "clipped to [-60, 180]" in " ".join(out.split())
+    assert out.endswith("Page written to belated-replay.html\n")
+    assert (tmp_path / "belated-replay.html").exists()
+    assert cli.main(["replay", "flights", "--quick", "--loss", "logistic", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["target"] == "arrival delay in minutes above 15"
+
+
+def test_the_command_on_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The shipped file, read as anyone's, gives what the shortcut gives."""
+    monkeypatch.chdir(tmp_path)
+    common = ["--json", "--quick", "--features", "carrier", "hour", "--slice", "origin"]
+    assert cli.main(["replay", "flights", *common]) == 0
+    shortcut = json.loads(capsys.readouterr().out)
+    named = ["--target", "arr_delay", "--clip", "-60", "180"]
+    assert cli.main(["replay", str(flights_file()), *named, *common]) == 0
+    data = json.loads(capsys.readouterr().out)
+    for one, other in zip(shortcut["methods"], data["methods"], strict=True):
+        assert one["mean_loss"] == other["mean_loss"]
+    assert data["slices"] == shortcut["slices"]
+    assert cli.main(["replay", str(flights_file())]) == 1
+    assert "which column is to be predicted?" in capsys.readouterr().err
+    assert cli.main(["replay", "none.csv", "--target", "y"]) == 1
+    assert "there is no file none.csv" in capsys.readouterr().err
+    assert cli.main(["replay", "flights", "--target", "dest"]) == 1
+    assert "flights has its target" in capsys.readouterr().err
+    assert cli.main(["replay", "flights", "--output", "no/where.html"]) == 1
+    assert "there is no folder no" in capsys.readouterr().err
+
+
+def test_the_command_counts_bad_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text("asked_at,answered_at,y\n1,2,3\n5,x,1\n3,4,2\n6,8,1\n")
+    assert cli.main(["replay", "log.csv", "--target", "y", "--no-page"]) == 1
+    assert "1 bad row" in capsys.readouterr().err
+    assert cli.main(["replay", "log.csv", "--target", "y", "--no-page", "--skip-bad-rows"]) == 0
+    assert "left out: 1 bad row" in capsys.readouterr().out
+
+
+def test_without_plotly_there_is_no_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(*_: Any) -> None:
+        raise MissingExtra("plotly", extra="report", where="Replay.page")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(page_module, "write", missing)
+    assert cli.main(["replay", "flights", "--quick"]) == 0
+    assert "No page: Replay.page needs plotly" in capsys.readouterr().out
+
+
+def test_an_interrupt_leaves_the_old_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    Path("belated-replay.html").write_text("old")
+    monkeypatch.setattr(methods, "ada_grad", stop)
+    assert cli.main(["replay", "flights", "--quick"]) == 130
+    assert capsys.readouterr().err == "belated: interrupted\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["belated-replay.html"]
+    assert Path("belated-replay.html").read_text() == "old"
+
+
+def test_ctrl_c_stops_a_long_replay() -> None:
+    script = (
+        "import sys, numpy as np\n"
+        "from belated.logs import Log\n"
+        "from belated.replays import replay\n"
+        "times = np.arange(2e5)\n"
+        "log = Log(times, times + 50.0, target=times % 7, features={'x': times % 5})\n"
+        "print('ready', flush=True)\n"
+        "try:\n"
+        "    while True: replay(log)\n"
+        "except KeyboardInterrupt: sys.exit(130)\n"
+    )
+    line = [sys.executable, "-c", script]
+    with subprocess.Popen(line, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGINT)
+        begin = time.monotonic()
+        assert process.wait(timeout=30) == 130
+        assert time.monotonic() - begin < 10.0
+
+
+def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bar:
+        steps = 0
+
+        def advance(self) -> None:
+            self.steps += 1
+
+    bar = Bar()
+    task = replay(small()).task
+    player = methods.Replayer(task, 5, (), bar)
+    assert len(list(player.run())) == 6
+    assert bar.steps == methods.Replayer.steps(())
+
+
+def test_help_is_light() -> None:
+    source = (
+        "import sys\n"
+        "from belated.cli import main\n"
+        "try: main(['replay', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print('heavy' if {'numpy', 'pyarrow'} & set(sys.modules) else 'light')"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "light"
+
+
+# ---- other libraries ---------------------------------------------------------------------------
+
+
+def test_others_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BelatedError, match="others are vw and river, got 'sklearn'"):
+        replay(small(), also=["sklearn"])
+    for name, package in others.PACKAGES.items():
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(BelatedError, match=f"needs {package}, .*: pip install {package}"):
+            replay(small(), also=[name])
+
+
+def test_others_without_such_a_loss_are_refused() -> None:
+    pytest.importorskip("vowpalwabbit")
+    with pytest.raises(BelatedError, match="Vowpal Wabbit has no huber loss"):
+        replay(small(), loss="huber", also=["vw"])
+
+
+@pytest.mark.parametrize("name", ["vw", "river"])
+@pytest.mark.parametrize(("loss", "more"), [("squared", {}), ("logistic", {"threshold": 5.0})])
+def test_others_learn_from_late_labels(name: str, loss: Any, more: dict[str, Any]) -> None:
+    pytest.importorskip(others.PACKAGES[name])
+    found = replay(small(weight=np.full(ROUNDS, 2.0)), loss=loss, also=[name], **more)
+    method = found.methods[others.TITLES[name]]
+    assert np.ptp(method.predictions[:10]) == 0.0  # no label has come yet
+    assert method.mean_loss < found.methods[MEAN].mean_loss
+    assert others.about(name) in found.summary().replace("\n  ", " ")
+    assert f"--with {name}" in command(found)
+    if loss == "logistic":
+        assert 0.0 < method.predictions.min() < method.predictions.max() < 1.0
