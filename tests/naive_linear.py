@@ -256,8 +256,8 @@ class NaiveLinear:
 
     ``wait`` says when an open ticket is given up. "skip": before prediction t the number of open
     tickets is added to D, then every open s with t - s > sqrt(D) is closed. A number: a ticket is
-    closed before the next prediction once so many predictions followed its own. None:
-    never.
+    closed before the next prediction once so many predictions followed its own. None: never. D
+    starts at ``patience`` squared.
     """
 
     def __init__(
@@ -270,6 +270,7 @@ class NaiveLinear:
         l2: float = 0.0,
         intercept: bool = True,
         wait: Wait = "skip",
+        patience: int = 0,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
         self.loss = NaiveLoss(loss, quantile, delta)
@@ -283,7 +284,7 @@ class NaiveLinear:
         self.open: dict[int, OpenTicket] = {}
         self.given_up: set[int] = set()
         self.predictions = 0
-        self.backlogs = 0  # D, the sum of open tickets before each prediction
+        self.backlogs = patience**2  # D, to which open tickets are added at each prediction
 
     # --- predict ---
 

@@ -100,7 +100,10 @@ class Log:
 @pytest.mark.parametrize("kind", LOSSES)
 def test_replay_equals_live(kind: Any, wait: Any) -> None:
     log = Log(kind)
-    one, other = LinearModel(kind, bits=BITS, wait=wait), LinearModel(kind, bits=BITS, wait=wait)
+    one, other = (
+        LinearModel(kind, bits=BITS, wait=wait, patience=0),
+        LinearModel(kind, bits=BITS, wait=wait, patience=0),
+    )
     values = log.live(one)
     replayed = other.replay(log.sparse, log.labels, log.timeline, weights=log.weights)
     assert replayed.tolist() == values
@@ -410,7 +413,7 @@ def test_the_best_expert_gets_the_weight() -> None:
 def test_skips_the_same_tickets_as_skip() -> None:
     rng = np.random.default_rng(2)
     learner = bl.Learner(bl.Skip(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0)))))
-    model = LinearModel(bits=2)
+    model = LinearModel(bits=2, patience=0)
     waiting: list[int] = []
     for _ in range(600):
         if waiting and rng.random() < 0.45:
@@ -424,6 +427,16 @@ def test_skips_the_same_tickets_as_skip() -> None:
     assert ours["late"] > 0
     for name in set(ours) & set(theirs):
         assert ours[name] == theirs[name], name
+
+
+def test_nothing_is_given_up_before_the_patience_ends() -> None:
+    model = LinearModel(bits=2, patience=30)
+    for _ in range(31):
+        model.predict([1.0])
+    assert model.report().skipped == 0
+    for _ in range(60):
+        model.predict([1.0])
+    assert model.report().skipped > 0
 
 
 def test_a_fixed_wait() -> None:
@@ -691,10 +704,10 @@ def test_labels_that_are_not_observed_may_be_anything() -> None:
 @pytest.mark.parametrize("kind", ["squared", "logistic"])
 def test_restored_models_go_on(kind: Any, wait: Any) -> None:
     log = Log(kind, 80)
-    whole = LinearModel(kind, bits=BITS, wait=wait, l1=0.01)
+    whole = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
     values = log.live(whole)
     for cut in range(0, log.events.size, 17):
-        model = LinearModel(kind, bits=BITS, wait=wait, l1=0.01)
+        model = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
         first = log.live(model, log.events[:cut])
         blob = model.snapshot()
         restored = LinearModel.restore(blob)

@@ -566,6 +566,7 @@ class Settings:
             l2=l2,
             intercept=self.intercept,
             wait=self.wait,
+            patience=0,
         )
 
 

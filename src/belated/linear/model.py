@@ -49,8 +49,9 @@ class LinearModel:
     ``delta``), "logistic" (labels 0 and 1, predicts a probability), "hinge" (labels -1 and 1) or
     "poisson" (labels from 0 on, predicts a rate). Features are hashed into 2^``bits`` coordinates;
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
-    ``wait`` says when to stop waiting for a label: "skip" decides by Skip's rule, an int waits for
-    so many later predictions, None for ever. ``l1`` and ``l2`` shrink weights.
+    ``wait`` says when to stop waiting for a label: "skip" decides by Skip's rule, but not before
+    ``patience`` later predictions; an int waits for so many later predictions, None for ever.
+    ``l1`` and ``l2`` shrink weights.
 
     Five experts share the work: four scales a_k of per-coordinate steps
 
@@ -85,6 +86,7 @@ class LinearModel:
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] = (),
         wait: Wait = "skip",
+        patience: int = 1000,
     ) -> None:
         self._settings = checked(
             loss=loss,
@@ -96,6 +98,7 @@ class LinearModel:
             intercept=intercept,
             interactions=interactions,
             wait=wait,
+            patience=patience,
         )
         self._connect(Store.fresh(self._settings))
 
@@ -123,6 +126,11 @@ class LinearModel:
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
         return int(self._store.n[at.ROUNDS])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
+        return sum(array.nbytes for array in (store.f, store.n, store.c, store.pool))
 
     @property
     def open(self) -> int:

@@ -51,6 +51,7 @@ class Settings:
     intercept: bool
     interactions: Interactions
     wait: Wait
+    patience: int
 
     @property
     def kind(self) -> int:
@@ -72,7 +73,7 @@ class Settings:
         n[lm.INTERCEPT] = self.intercept
         n[at.KEPT_AT], n[at.KEEP] = f.size, lm.KEEP
         if self.wait == "skip":
-            n[lm.GIVES_UP] = lm.BY_SKIP
+            n[lm.GIVES_UP], n[at.PATIENCE] = lm.BY_SKIP, self.patience**2
         elif self.wait is not None:
             n[lm.GIVES_UP], n[at.PATIENCE] = lm.AFTER, self.wait**2
         return resized(f, n, FEWEST)
@@ -89,6 +90,7 @@ def checked(
     intercept: Any,
     interactions: Any,
     wait: Any,
+    patience: Any,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     if not isinstance(loss, str) or loss not in LOSSES:
@@ -113,6 +115,7 @@ def checked(
         intercept=bool(intercept),
         interactions=checked_interactions(interactions),
         wait=wait if wait is None or _is_skip(wait) else _whole("wait", wait, 0, LONGEST_WAIT),
+        patience=_whole("patience", patience, 0, LONGEST_WAIT),
         **penalties,
     )
 

@@ -85,7 +85,7 @@ def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
     if waits is None or skips is None:
         says = "One of the two ways has no results here."
     else:
-        verdict = "pays" if skips < waits else "does not pay"
+        verdict = _verdict(skips, waits)
         says = (
             f"At T = {end:,} giving up {verdict}: regret {short(skips)} with Skip and "
             f"{short(waits)} without. It gave up on {short(skipped)} rounds, and the delays that "
@@ -103,6 +103,12 @@ def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
         ),
         says=says,
     )
+
+
+def _verdict(skips: float, waits: float) -> str:
+    if abs(skips - waits) <= 0.005 * abs(waits):
+        return "makes no difference"
+    return "pays" if skips < waits else "does not pay"
 
 
 def _told(feedback: str) -> str:

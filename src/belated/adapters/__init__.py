@@ -1,0 +1,1 @@
+"""belated's models under the interfaces of other libraries; each module needs its library."""
