@@ -53,7 +53,7 @@ class _Late(base.Estimator):
 
     @property
     def _raw_memory_usage(self) -> int:
-        """Count what the model holds; river itself would walk on into code that all models share."""
+        """Count what the model holds; river would walk on into code that all share."""
         return self._linear.nbytes + sys.getsizeof(self._waiting)
 
     def cancel_one(self, key: Hashable) -> None:

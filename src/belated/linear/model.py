@@ -130,7 +130,7 @@ class LinearModel:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
-        return sum(array.nbytes for array in (store.f, store.n, store.c, store.pool))
+        return sum(array.nbytes for array in self._store.arrays)
 
     @property
     def open(self) -> int:
