@@ -22,7 +22,7 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.learners import OMD, PFTRL
+from belated.learners import OMD, PFTRL, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
 from belated.spec import from_json
 
@@ -75,6 +75,7 @@ __all__ = [
     "Learner",
     "MissingExtra",
     "OnePoint",
+    "Portfolio",
     "Problem",
     "Report",
     "Run",

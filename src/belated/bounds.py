@@ -28,7 +28,7 @@ from belated import rates, smoothing
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels import layout as at
-from belated.learners import OMD, PFTRL, Base
+from belated.learners import OMD, PFTRL, Base, Portfolio
 from belated.program import Floats, Ints, Schedule, compile_spec, schedule_of
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.spec import number, positive
@@ -45,6 +45,7 @@ __all__ = [
     "corollary_g_3",
     "corollary_g_4",
     "gradient_adaptive",
+    "portfolio",
     "skipping",
     "theorem_e_1",
     "theorem_e_2",
@@ -228,6 +229,75 @@ def theorem_e_2(
     18.0
     """
     return _theorem_e("Theorem E.2", OMD, timeline, base, lipschitz, curvature)
+
+
+def portfolio(timeline: Timeline, *, base: Portfolio, lipschitz: float | None = None) -> Bound:
+    """The guarantee of ``Portfolio`` for gradients of convex losses, before any is seen.
+
+    min_j {D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1) + 2 G sum_n min(D, G |s - m| eta_j)}
+    + 3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1), L = G D sqrt(members),
+    over the members j whose rates depend on counts only; G is what the members were told, unless
+    given. An answer after more than ``base.reach`` others costs G D more.
+
+    Differs from the paper: the portfolio is ours; see its docstring for the proof.
+
+    >>> from belated import Ball
+    >>> ball = Ball(2)
+    >>> base = Portfolio([OMD(ball, rates.InverseRoot(1.0)), PFTRL(ball, rates.Tight(1.0))])
+    >>> portfolio(Timeline.from_delays([0] * 10_000), base=base).vacuous
+    False
+    """
+    known = base.rate.lipschitz if lipschitz is None else lipschitz
+    if known is None:
+        raise SpecError("portfolio: needs the gradient bound: give lipschitz here or to a member")
+    given = positive("portfolio", "lipschitz", known)
+    members = [each for each in base.members if not isinstance(each.rate, _FOLLOWING)]
+    if not members:
+        raise SpecError(
+            "portfolio: no member has a bound in advance; add one with rates.DelayAdaptive or "
+            "rates.Tight"
+        )
+    diameter = base.domain.diameter
+    largest = given * diameter * math.sqrt(len(base.members))
+
+    def value(late: Timeline) -> float:
+        backlog = int(late.dual_backlog.max(initial=0)) + 1
+        spread = 3.0 * math.sqrt(0.5 * late.rounds + late.total_delay) + 2.0 * backlog
+        lags = late.dual_delay[late.order]
+        forgotten = given * diameter * int(np.count_nonzero(lags > base.reach))
+        best = min(_member(late, each, given) for each in members)
+        return best + math.sqrt(2.0) * largest * spread + forgotten
+
+    return _split("Portfolio", timeline, value, given * diameter)
+
+
+_FOLLOWING = (rates.GradientAdaptive, rates.StronglyConvex)
+"""Rates without a bound in advance on linear costs that they do not know."""
+
+
+def _member(late: Timeline, base: PFTRL | OMD, lipschitz: float) -> float:
+    """Theorem E.1 or E.2 for a member, and twice the most that it is charged too much."""
+    play = _Play(late, FirstOrder(base))
+    own = base.domain.diameter**2 / (2.0 * play.last) + lipschitz**2 * play.weigh(
+        play.open_lags + 1
+    )
+    arrivals = np.arange(late.rounds)
+    seen = arrivals - play.lags
+    level = _levels(arrivals, seen)
+    below = (seen >> level) << level
+    half = (1 << level) >> 1
+    nearest = np.minimum((seen + half) >> level, arrivals >> level) << level
+    etas = play.etas[np.maximum(below - 1, 0)]  # eta of the last step before that point
+    way = np.minimum(base.domain.diameter, lipschitz * np.abs(seen - nearest) * etas)
+    return own + 2.0 * lipschitz * float(np.sum(way))
+
+
+def _levels(newest: Ints, seen: Ints) -> Ints:
+    """Return on which level the points for ``seen`` arrivals are kept."""
+    level = np.zeros_like(seen)
+    while (far := (newest >> level) - (seen >> level) >= at.PLACES).any():
+        level[far] += 1
+    return level
 
 
 _BASES = {"pftrl": "P-FTRL", "omd": "OMD"}
@@ -491,6 +561,7 @@ _SKIPPABLE = (
     gradient_adaptive,
     theorem_e_1,
     theorem_e_2,
+    portfolio,
     corollary_5_7,
     corollary_g_3,
 )

@@ -7,13 +7,14 @@ feedback into that game, so the base never hears of delays.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from belated.domains import Domain, Simplex
+from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.rates import Constant, Rate
-from belated.spec import Spec
+from belated.rates import Constant, Mixed, Rate, Table
+from belated.spec import Spec, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,8 +118,88 @@ class OMD(Base):
             )
 
 
+@dataclass(frozen=True, repr=False)
+class Portfolio(Base):
+    """A base made of bases, for people who do not know which one suits their losses.
+
+    All members z_i hear the same costs; the play is z = sum_i w_i z_i. The weights w play the same
+    drift-penalised game on the simplex, as P-FTRL with ``rates.GradientAdaptive()`` (for values,
+    with ``rates.DelayAdaptive``): an answer c_n to a play made after s arrivals charges member i
+
+        l_i = <c_n, z_i(m)> + |c_n| min(D, g |s - m| eta_i),
+
+    z_i(m) a point that it had after m arrivals, eta_i its step at the last point kept before both,
+    and g the largest |c| so far. That is never less than what its own play would have cost, so a
+    member that moves too much for the delays pays for it. Points are kept for m close to s: m = s
+    for the last 16 arrivals, then |s - m| is at most a fifteenth of the arrivals since s; an answer
+    after more than ``reach`` other arrivals does not move the weights. So memory is
+    O(members dim log reach), whatever the number of open tickets, and time O(members dim).
+
+    Guarantee, for gradients and any member j: regret <= what Theorem 4.1 allows member j
+    + 2 sum_n |c_n| min(D, g |s - m| eta_j) + what it allows the weights. With L = G D sqrt(members)
+    the last part is at most 3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1).
+    So the failures of others cannot undo the guarantee of a good member. ``bounds.portfolio`` gives
+    the number in advance, and the report a certificate with the observed ones. No theorem covers
+    values, where it is a heuristic.
+
+    Differs from the paper: this is ours. The proof: f(x_s) - f(u) <= <c_n, x_s - u>, and
+    <c_n, x_s> <= sum_i w_i(s) l_i; the weights' regret and drift on l are those of Theorem 4.1
+    (tickets whose |l| is more than twice what had been seen when they were issued are at most
+    max dual backlog + 1 for every doubling, and cost sqrt(2) |l| each); the rest is member j's own
+    game. The members must share a set other than ``ConvexSet``.
+
+    >>> from belated import Ball, rates
+    >>> ball = Ball(3)
+    >>> base = Portfolio([OMD(ball, rates.InverseRoot(1.0)), PFTRL(ball, rates.Tight(1.0))])
+    >>> base.domain, len(base.members)
+    (Ball(dim=3), 2)
+    """
+
+    members: Sequence[PFTRL | OMD]
+    reach: int = 65_536
+
+    def __post_init__(self) -> None:
+        """Check that the members can be mixed."""
+        if isinstance(self.members, Base | str) or not isinstance(self.members, Iterable):
+            raise SpecError(f"Portfolio: members must be a sequence, got {self.members!r}")
+        object.__setattr__(self, "members", tuple(self.members))
+        object.__setattr__(self, "reach", whole("Portfolio", "reach", self.reach))
+        if not self.members:
+            raise SpecError("Portfolio: needs at least one member")
+        for member in self.members:
+            _check_member(member)
+        if len({member.domain for member in self.members}) > 1:
+            raise SpecError("Portfolio: all members must play in the same set")
+
+    @property
+    def domain(self) -> Domain:
+        """Set that all members play in."""
+        return self.members[0].domain
+
+    @property
+    def rate(self) -> Rate:
+        """Every member has its own."""
+        known = [member.rate.lipschitz for member in self.members if member.rate.lipschitz]
+        return Mixed(max(known, default=None))
+
+
+def _check_member(member: Any) -> None:
+    """Refuse bases whose steps or distances cannot be mixed."""
+    if not isinstance(member, PFTRL | OMD):
+        raise SpecError(f"Portfolio: members must be PFTRL or OMD, got {member!r}")
+    if isinstance(member, OMD) and member.mirror == "entropy":
+        raise SpecError("Portfolio: members must be euclidean, got an OMD with mirror='entropy'")
+    if isinstance(member.domain, ConvexSet):
+        raise SpecError(
+            "Portfolio: the set must be one that belated projects on itself, got a ConvexSet; use "
+            "PFTRL there"
+        )
+    if isinstance(member.rate, Table):
+        raise SpecError("Portfolio: a member cannot have rates.Table; use another rate")
+
+
 def _check_parts(base: Base) -> None:
     if not isinstance(base.domain, Domain):
         raise SpecError(f"{base.kind}: domain must be a belated domain, got {base.domain!r}")
-    if not isinstance(base.rate, Rate):
+    if not isinstance(base.rate, Rate) or isinstance(base.rate, Mixed):
         raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}")

@@ -139,6 +139,43 @@ class Constant(Rate, module="rates"):
 
 
 @dataclass(frozen=True, repr=False)
+class InverseRoot(Rate, module="rates"):
+    """The classical step eta_n = step / sqrt(n); it does not look at delays.
+
+    Without delay and with ``step`` = D / (G sqrt 2) the regret is at most G D sqrt(2 T) (Zinkevich
+    2003). Under delay it is a member for a ``Portfolio`` rather than a choice of its own.
+
+    >>> InverseRoot(0.5)
+    rates.InverseRoot(step=0.5)
+    """
+
+    step: float
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "step", positive("rates.InverseRoot", "step", self.step))
+        _optional(self, "rates.InverseRoot")
+
+
+@dataclass(frozen=True, repr=False)
+class Mixed(Rate, module="rates"):
+    """What a ``Portfolio`` has for a rate: every member its own. Not for other bases.
+
+    ``lipschitz`` is the largest that a member was told.
+
+    >>> Mixed(1.0)
+    rates.Mixed(lipschitz=1.0)
+    """
+
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _optional(self, "rates.Mixed")
+
+
+@dataclass(frozen=True, repr=False)
 class Table(Rate, module="rates"):
     """Steps given one by one: eta_n = steps[n - 1]; the last one is kept after the end.
 
