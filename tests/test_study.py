@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,10 +27,22 @@ from belated import rivals
 from belated.report import Section, Table
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
+from belated.study.default import contests, default_sections, standings
 from belated.study.engines import Engine, Turns, run_cells
 from belated.study.fits import exponent, geometric_mean
+from belated.study.games import LOSSES, game_of
 from belated.study.log_file import read_timeline, shortened
-from belated.study.methods import CONVEX, EXPERTS, STRONGLY_CONVEX
+from belated.study.methods import (
+    ANSWERS,
+    CONVEX,
+    CURVED_ANSWERS,
+    DEFAULT,
+    EXPERTS,
+    OURS,
+    STRONGLY_CONVEX,
+    STRONGLY_CONVEX_VALUES,
+    VALUES,
+)
 from belated.study.plan import Cell, Plan, Row, Study, StudyError
 from belated.study.rows import open_store
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
@@ -113,7 +126,7 @@ def test_plans_are_sound(name: str) -> None:
         assert len({cell.key for cell in plan.cells}) == len(plan.cells)
     assert study.name == name
     assert len(quick.cells) < len(full.cells)
-    assert len({cell.group for cell in quick.cells}) <= 38  # each costs seconds to compile
+    assert len({cell.group for cell in quick.cells}) <= 42  # each costs seconds to compile
     seeds = {cell["seed"] for cell in quick.cells}
     assert len(seeds) > 1  # or there would be no bands
 
@@ -312,6 +325,91 @@ def test_every_first_order_rival_takes_part() -> None:
     assert wanted - set(CONVEX) - set(STRONGLY_CONVEX) - set(EXPERTS) == set()
 
 
+def test_every_kind_of_loss_is_in_the_full_plan() -> None:
+    played = {cell["loss"] for cell in Plan(study_named("first-order"), False).cells}
+    assert played == set(LOSSES)
+
+
+FIELDS = (CONVEX, STRONGLY_CONVEX, EXPERTS, VALUES, STRONGLY_CONVEX_VALUES, ANSWERS, CURVED_ANSWERS)
+
+
+def test_only_the_default_asks_for_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that all others stay the paper's when ``Problem.learner`` gets better."""
+    calls: list[bl.Problem] = []
+    learner = bl.Problem.learner
+
+    def spy(self: bl.Problem, *args: Any, **kwargs: Any) -> Any:
+        calls.append(self)
+        return learner(self, *args, **kwargs)
+
+    monkeypatch.setattr(bl.Problem, "learner", spy)
+    asking = set()
+    for field in FIELDS:
+        domain = bl.Simplex(2) if field is EXPERTS else bl.Ball(2)
+        for name, method in field.items():
+            calls.clear()
+            method.make(game_of("quadratic", "constant", 2, 50, 0), domain)
+            asking |= {name} if calls else set()
+    assert asking == {DEFAULT}
+
+
+# ---- is the default good everywhere ------------------------------------------------------------
+
+
+def result(pattern: str, method: str, regret: float, loss: str = "linear") -> Row:
+    """Return a row of the study first-order."""
+    setting = "strongly convex" if loss.startswith("quadratic") else "convex"
+    names = {"setting": setting, "loss": loss, "pattern": pattern, "method": method}
+    return {**names, "seed": 0, "regret": regret, "scale": 1000.0}
+
+
+def test_the_default_is_judged_by_the_best_adaptive_rival() -> None:
+    rows = [
+        *(result("a", DEFAULT, 10.9), result("a", OURS, 1.0), result("a", "AdaGrad", 10.0)),
+        *(result("a", "BOLD", 30.0), result("a", "Quanrud-Khashabi", 2.0)),  # the last knows T
+        *(result("b", DEFAULT, 30.0), result("b", OURS, 10.0), result("b", "AdaGrad", 10.0)),
+        *(result("b", "BOLD", 40.0), result("c", "BOLD", 3.0)),  # c: the default did not play
+    ]
+    cells = contests(rows)
+    assert [(cell.pattern, cell.rival, cell.best) for cell in cells] == [
+        ("a", "AdaGrad", 10.0),
+        ("b", "AdaGrad", 10.0),
+    ]
+    assert [cell.is_good(DEFAULT) for cell in cells] == [True, False]
+    table = {each.method: each for each in standings(cells)}
+    assert list(table) == ["AdaGrad", OURS, DEFAULT, "BOLD"]
+    assert [each.good for each in table.values()] == [2, 2, 1, 0]
+    assert table["BOLD"].ratios == [3.0, 4.0]
+    everywhere, others = default_sections(rows)
+    assert "in 1 of 2 cells (50 %), which does not reach 90 %" in everywhere.says
+    assert "'linear' losses under 'b' (3 times the regret of AdaGrad)." in everywhere.says
+    assert others.table is not None
+    assert len(others.table.rows) == 4
+
+
+def test_regrets_below_zero_have_a_margin_but_no_ratio() -> None:
+    rows = [
+        *(result("near", DEFAULT, -9.1), result("near", "AdaGrad", -10.0)),
+        *(result("far", DEFAULT, 5.0), result("far", "AdaGrad", -10.0)),
+        *(result("none", DEFAULT, 1e-8), result("none", "AdaGrad", 0.0)),  # rounding
+        *(result("won", DEFAULT, -5.0), result("won", "AdaGrad", 10.0)),
+    ]
+    cells = contests(rows)
+    assert [cell.is_good(DEFAULT) for cell in cells] == [True, False, True, True]
+    assert [cell.ratio(DEFAULT) for cell in cells] == [None] * 4
+    says = next(iter(default_sections(rows))).says
+    assert "in 3 of 4 cells" in says
+    assert "'linear' losses under 'far' (5 against -10 of AdaGrad)." in says
+    assert "Grey: 4 cells" in says
+
+
+def test_a_default_that_is_good_everywhere_says_so() -> None:
+    rows = [result("a", DEFAULT, 1.0, "quadratic"), result("a", "DOGD-SC", 2.0, "quadratic")]
+    says = next(iter(default_sections(rows))).says
+    assert "in 1 of 1 cells (100 %), which reaches 90 %. Nothing is lost anywhere." in says
+    assert list(default_sections([result("a", "BOLD", 1.0)])) == []
+
+
 # ---- the studies, small ------------------------------------------------------------------------
 
 
@@ -348,6 +446,7 @@ def check_small(name: str) -> None:
     if name == "tightness":
         assert all(row["ratio"] <= 1.0 for row in rows)
     for section in study.sections(rows):
+        assert not re.search(r"(^|[.?!] )ours\b", section.says), section.says
         print(section.says)
 
 
@@ -479,7 +578,7 @@ def test_the_study_of_a_log(tmp_path: Path, python: Python) -> None:
     said = python(
         "-c", f"import test_study; test_study.check_log({str(path)!r})", NUMBA_DISABLE_JIT="1"
     )
-    assert said.startswith("On 80 rounds with a total delay of ")
+    assert said.startswith("On 80 rounds, 0 of them never answered, with a total delay of ")
 
 
 def test_a_moved_log_is_the_same_plan(tmp_path: Path) -> None:

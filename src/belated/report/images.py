@@ -61,7 +61,7 @@ def save_images(folder: str | PathLike[str], page: Page) -> list[Path]:
         if section.figure is None:
             continue
         for ending in FORMATS:
-            path = home / f"{i:02}-{_file_name(section.figure.title)}.{ending}"
+            path = home / f"{i:02}-{file_name(section.figure.title)}.{ending}"
             image = render(section.figure, ending)
             try:
                 home.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def save_images(folder: str | PathLike[str], page: Page) -> list[Path]:
     return written
 
 
-def render(figure: Figure, ending: str, *, bare: bool = False) -> bytes:
+def render(figure: Figure, ending: str, *, bare: bool = False, dpi: int = 150) -> bytes:
     """Return the figure as an image file; a bare one comes without its title and note."""
     try:
         from matplotlib import rc_context
@@ -96,7 +96,7 @@ def render(figure: Figure, ending: str, *, bare: bool = False) -> bytes:
     # Without a date and with this salt, files depend on nothing but the figure.
     metadata = {"Date": None} if ending == "svg" else {"Software": None}
     with rc_context({"svg.hashsalt": "belated"}):
-        canvas.savefig(file, format=ending, dpi=150, metadata=metadata)
+        canvas.savefig(file, format=ending, dpi=dpi, metadata=metadata)
     return file.getvalue()
 
 
@@ -291,7 +291,7 @@ def _draw_legend(ax: Axes, count: int) -> None:
         canvas.legend(loc="outside right upper", frameon=False, fontsize=9, handlelength=3.0)
 
 
-def _file_name(title: str) -> str:
+def file_name(title: str) -> str:
     """Return a title as part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-") or "figure"
 

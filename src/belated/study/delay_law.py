@@ -8,11 +8,12 @@ from typing import Any
 
 from belated import delays, losses
 from belated.game import Game
-from belated.report import Lines, Section, Table
+from belated.report import Section, Table
 from belated.study.games import CURVATURE, ball, late_start, measure
+from belated.study.layout import growth_table, regret_figure
 from belated.study.methods import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import BAND, by, growth, least, line, lines, mean, short, where
+from belated.study.tables import by, growth, least, line, mean, quoted, short, where
 
 _DIM = 5
 _CONVEX = (OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "Delayed dual averaging")
@@ -113,45 +114,33 @@ def _start(rounds: int, width: int, total: int, seed: int) -> Game:
 
 def _total(rows: Sequence[Row]) -> Section:
     ours = where(rows, method=OURS)
-    bound = line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True)
-    slopes = {
-        name: growth(group, "total_delay", "regret") for name, group in by(rows, "method").items()
-    }
     end = max(row["total_delay"] for row in rows)
-    last = by(where(rows, total_delay=end), "method")
     best = _winner(where(rows, total_delay=end))
-    slope = slopes.get(OURS)
-    says = f"At the largest total delay, {end:,}, the least regret is that of {best}."
+    slope = growth(ours, "total_delay", "regret")
+    says = f"At the largest total delay, {end:,}, the least regret is that of {quoted(best)}."
     if slope is not None:
-        holds = "holds" if slope.low <= _ROOT <= slope.high else "does not hold"
-        says += (
-            f" Our regret grows like d_tot^{slope}, an interval that {holds} the exponent "
-            f"{_ROOT:g} of the bound."
-        )
+        faster = slope.low > _ROOT
+        slower = slope.high < _ROOT
+        verdict = "faster than" if faster else "more slowly than" if slower else "as fast as"
+        says += f" Our regret grows like d_tot^{slope}, {verdict} the d_tot^{_ROOT:g} of the bound."
     return Section(
         question="How does regret grow with the total delay?",
-        figure=Lines(
-            title="Regret over total delay, convex losses",
-            x_label="total delay",
-            y_label="regret",
-            series=(*lines(rows, "method", "total_delay", "regret"), bound),
-            log_x=True,
-            log_y=True,
-            note=f"{BAND} The losses repeat themselves for as long as answers take.",
+        figure=regret_figure(
+            "Regret over total delay, convex losses",
+            rows,
+            "total_delay",
+            "total delay",
+            line(f"{OURS} (bound)", ours, "total_delay", "bound", dashed=True),
+            note="The losses repeat themselves for as long as answers take.",
         ),
         says=says,
-        table=Table(
-            columns=("method", "told in advance", "exponent", "95%", "regret at the end"),
-            rows=tuple(
-                (
-                    name,
-                    CONVEX[name].told,
-                    None if fit is None else round(fit.slope, 3),
-                    None if fit is None else f"{fit.low:.2f} to {fit.high:.2f}",
-                    mean(last.get(name, []), "regret"),
-                )
-                for name, fit in slopes.items()
-            ),
+        table=growth_table(
+            CONVEX,
+            rows,
+            "total_delay",
+            "d_tot",
+            {"regret at the end": lambda group: mean(where(group, total_delay=end), "regret")},
+            caption="Means over seeds.",
         ),
     )
 
@@ -180,18 +169,14 @@ def _backlog(rows: Sequence[Row]) -> Section:
     wins = {width: _winner(group) for width, group in groups.items()}
     return Section(
         question="Where does the minimum of backlog and total delay switch?",
-        figure=Lines(
-            title="Regret over the largest backlog, strongly convex",
-            x_label="largest backlog",
-            y_label="regret",
-            series=(
-                *lines(rows, "method", "max_backlog", "regret"),
-                line("delay (backlog times ln eT)", ours, "max_backlog", "by_backlog", dashed=True),
-                line("delay (2 sqrt d_tot)", ours, "max_backlog", "by_total", dashed=True),
-            ),
-            log_x=True,
-            log_y=True,
-            note=f"{BAND} Dashed: the two sides of the minimum, without constants.",
+        figure=regret_figure(
+            "Regret over the largest backlog, strongly convex",
+            rows,
+            "max_backlog",
+            "largest backlog",
+            line("delay (backlog times ln eT)", ours, "max_backlog", "by_backlog", dashed=True),
+            line("delay (2 sqrt d_tot)", ours, "max_backlog", "by_total", dashed=True),
+            note="Dashed: the two sides of the minimum, without constants.",
         ),
         says=f"{where_it_switches}.{grows}",
         table=Table(

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from belated.game import Run
-from belated.learners import PFTRL
-from belated.problem import BaseName
+from belated.learners import OMD, PFTRL
 from belated.program import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
 from belated.study.games import ball, code_of, game_of, measure
+from belated.study.methods import paper_learner
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import by, listed, mean, short
+from belated.study.tables import bars, by, listed, mean, quoted, short
 
-_BASES: dict[str, BaseName] = {"P-FTRL": "pftrl", "OMD": "omd"}
+_BASES: dict[str, type[PFTRL] | type[OMD]] = {"P-FTRL": PFTRL, "OMD": OMD}
 _PATTERNS = (
     *("none", "constant", "constant, long", "pareto", "heavy tails", "bursts", "outages"),
     *("footnote", "first_rounds", "often lost"),
@@ -57,7 +57,7 @@ class Drift(Study):
         """Play one game with records, and evaluate what the two results allow."""
         game = game_of(cell["loss"], cell["pattern"], cell["dim"], cell["rounds"], cell["seed"])
         problem = game.problem(ball(cell["dim"]))
-        spec = problem.learner("gradient", base=_BASES[cell["base"]])
+        spec = paper_learner(problem, base=_BASES[cell["base"]])
         run, row = measure(spec, game, cell["seed"], record="plays")
         return {
             **row,
@@ -67,9 +67,11 @@ class Drift(Study):
         }
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """One section per loss and base."""
+        """What was measured, then what is allowed, per loss and base."""
         return tuple(
-            _section(loss, base, group) for (loss, base), group in by(rows, "loss", "base").items()
+            show(loss, base, group)
+            for (loss, base), group in by(rows, "loss", "base").items()
+            for show in (_measured, _allowances)
         )
 
 
@@ -110,71 +112,82 @@ def _gradients(run: Run) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.asarray(curvature * (run.plays - vectors) if curvature else vectors)
 
 
-_BARS = {
-    "measured": ("undelayed", "drift"),
+_PARTS = {"undelayed regret": "undelayed", "drift": "drift"}
+"""What learning costs and what lateness costs."""
+_ALLOWED = {
     "Theorem 4.1": ("learning_bound", "theorem_4_1"),
     "Lemma 4.2": ("learning_bound", "lemma_4_2"),
 }
-"""What is stacked: the part of learning and the part of lateness, measured and allowed."""
+"""What each result allows for these two parts."""
 
 
-def _section(loss: str, base: str, rows: Sequence[Row]) -> Section:
-    bars = {
-        f"{pattern}, {name}": (name == "measured", mean(group, learning), mean(group, lateness))
-        for pattern, group in by(rows, "pattern").items()
-        for name, (learning, lateness) in _BARS.items()
-        if mean(group, lateness) is not None
-    }
-
-    def series_of(name: str, measured: bool, place: int) -> Series:
-        values = [(bar[0], bar[1:][place]) for bar in bars.values()]
-        return Series(name, (), tuple(y if kind == measured else None for kind, y in values))
-
-    series = (
-        series_of("undelayed regret", True, 0),
-        series_of("drift", True, 1),
-        series_of("undelayed regret (bound)", False, 0),
-        series_of("drift (bound)", False, 1),
-    )
-    smallest = min((y for each in series for y in each.y if y is not None), default=0.0)
+def _measured(loss: str, base: str, rows: Sequence[Row]) -> Section:
+    """Show the two parts on a scale of their own, as the bounds would dwarf them."""
+    patterns = by(rows, "pattern")
+    larger = [
+        quoted(pattern)
+        for pattern, group in patterns.items()
+        if (mean(group, "drift") or 0.0) > (mean(group, "undelayed") or 0.0)
+    ]
+    lateness = {pattern: mean(group, "drift") or 0.0 for pattern, group in patterns.items()}
+    worst = max(lateness, key=lambda pattern: lateness[pattern])
     return Section(
         question=f"How large are undelayed regret and drift of {base} with {loss} losses?",
         figure=Bars(
-            title=f"Measured and allowed, {base}, {loss} losses",
-            labels=tuple(bars),
-            groups=series,
+            title=f"Measured, {base}, {loss} losses",
+            labels=tuple(patterns),
+            groups=tuple(bars(name, patterns.values(), part) for name, part in _PARTS.items()),
             y_label="summed over all rounds",
-            stacked=smallest >= 0.0,
         ),
-        says=_says(base, rows),
+        says=f"Lateness cost more than learning under {listed(larger) or 'none of these patterns'}."
+        f" The largest drift, {short(lateness[worst])}, came with {quoted(worst)}.",
         table=_table(rows),
     )
 
 
+def _allowances(loss: str, base: str, rows: Sequence[Row]) -> Section:
+    """Stack what the theorem and the lemma allow for the two parts."""
+    stacks = {
+        f"{pattern}, {result}": [mean(group, column) for column in columns]
+        for pattern, group in by(rows, "pattern").items()
+        for result, columns in _ALLOWED.items()
+        if mean(group, columns[1]) is not None
+    }
+    parts = (
+        Series(f"{name} (bound)", (), tuple(stack[place] for stack in stacks.values()))
+        for place, name in enumerate(_PARTS)
+    )
+    return Section(
+        question=f"How much do the results allow {base} with {loss} losses?",
+        figure=Bars(
+            title=f"Allowed, {base}, {loss} losses",
+            labels=tuple(stacks),
+            groups=tuple(part for part in parts if any(y is not None for y in part.y)),
+            y_label="summed over all rounds",
+            stacked=True,
+        ),
+        says=_says(base, rows),
+    )
+
+
 def _says(base: str, rows: Sequence[Row]) -> str:
-    """Say how close the drift comes to what is allowed, and when Lemma 4.2 is the better one."""
+    """Say how close both parts come to what is allowed, and when Lemma 4.2 is the better one."""
     late = [row for row in rows if row["theorem_4_1"]]
     if not late:
         return "No answer was late in these games, so there is no drift."
-    groups = by(late, "pattern")
-    share = max(row["drift"] / row["theorem_4_1"] for row in late)
-    larger = [
-        pattern
-        for pattern, group in groups.items()
-        if (mean(group, "drift") or 0.0) > (mean(group, "undelayed") or 0.0)
-    ]
-    first = (
-        f"Lateness cost more than learning under {listed(larger) or 'none of these patterns'}; the "
-        f"drift was at most {short(share)} of what Theorem 4.1 allows."
-    )
+    drift = max(row["drift"] / row["theorem_4_1"] for row in late)
+    says = f"The drift was at most {short(drift)} of what Theorem 4.1 allows"
+    shares = [row["undelayed"] / row["learning_bound"] for row in rows if row["learning_bound"]]
+    if shares:
+        says += f", and undelayed regret at most {short(max(shares))} of its bound"
     if mean(late, "lemma_4_2") is None:
-        return f"{first} Lemma 4.2 does not hold for {base}."
+        return f"{says}. Lemma 4.2 does not hold for {base}."
     better = [
-        pattern
-        for pattern, group in groups.items()
+        quoted(pattern)
+        for pattern, group in by(late, "pattern").items()
         if (mean(group, "lemma_4_2") or 0.0) < (mean(group, "theorem_4_1") or 0.0)
     ]
-    return f"{first} Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."
+    return f"{says}. Lemma 4.2 is the smaller bound under {listed(better) or 'none of them'}."
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -7,14 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from belated.report import Bars, Heat, Section, Series, Table
+from belated.study.default import ROUNDING, default_sections
 from belated.study.fits import geometric_mean
 from belated.study.games import ball, code_of, experts, game_of, measure
-from belated.study.methods import CONVEX, EXPERTS, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT, Field
+from belated.study.methods import (
+    CONVEX,
+    DEFAULT,
+    EXPERTS,
+    OURS,
+    OURS_OMD,
+    STRONGLY_CONVEX,
+    TIGHT,
+    Field,
+)
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import by, listed, mean, short
-
-ROUNDING = 1e-9
-"""Differences below this part of the scale of a game are rounding."""
+from belated.study.tables import by, listed, mean, quoted, short
 
 _FIELDS: dict[str, Field] = {
     "convex": CONVEX,
@@ -23,7 +30,8 @@ _FIELDS: dict[str, Field] = {
 }
 _FULL = {
     "convex": (
-        *("linear", "linear, noisy", "linear, drifting", "adversary", "absolute", "logistic"),
+        *("linear", "linear, noisy", "linear, drifting", "linear, switching", "linear, blocks"),
+        *("alternating", "adversary", "absolute", "squared", "logistic", "hinge"),
     ),
     "strongly convex": ("quadratic", "quadratic, noisy"),
     "experts": ("linear", "linear, noisy"),
@@ -36,10 +44,10 @@ _LEFT_OUT = ("DMD", "SDMD", "SOLID", "Delayed OGD", "FTDRL", "DOOMD")
 """Not in the quick version of the convex setting: they take nearly the steps of another."""
 _QUICK_ONLY = {
     "adversary": (
-        *(OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "ODFTRL"),
+        *(DEFAULT, OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "ODFTRL"),
         "Delayed dual averaging",
     ),
-    "linear, drifting": (OURS, OURS_OMD, "Zinkevich", "Quanrud-Khashabi"),
+    "linear, drifting": (DEFAULT, OURS, OURS_OMD, "Zinkevich", "Quanrud-Khashabi"),
 }
 """Who plays these in the quick version; all do in the full one."""
 _PATTERNS = (
@@ -49,7 +57,7 @@ _PATTERNS = (
 _QUICK_PATTERNS = ("none", "constant", "pareto", "first_rounds")
 _KEEP_ORDER = ("none", "constant", "constant, long")
 _CANNOT = {
-    "FTDRL": ("adversary", "absolute", "logistic"),  # is told coefficients
+    "FTDRL": ("adversary", "absolute", "squared", "logistic", "hinge"),  # is told coefficients
     "DMD": ("adversary",),  # is shown whole losses
 }
 """Losses that a method cannot take."""
@@ -63,7 +71,8 @@ class FirstOrderRivals(Study):
     question = (
         "Which method loses least when gradients come late, and what did it have to be told? Every "
         "published method plays the same games, each with the true facts that it asks for. Ours "
-        "is told nothing about the delays."
+        "are told nothing about the delays: 'Ours' is the paper's algorithm, and 'Ours, default' "
+        "what Problem.learner() returns."
     )
 
     def cells(self, quick: bool) -> Iterator[Cell]:
@@ -96,11 +105,11 @@ class FirstOrderRivals(Study):
         return {**row, "scale": scale}
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """Wins per setting, then a heat map per loss."""
-        return tuple(
-            section
-            for setting, group in by(rows, "setting").items()
-            for section in _setting(setting, group)
+        """The default, then wins per setting and a heat map per loss."""
+        settings = by(rows, "setting").items()
+        return (
+            *default_sections(rows),
+            *(section for setting, group in settings for section in _setting(setting, group)),
         )
 
 
@@ -125,6 +134,7 @@ class Score(NamedTuple):
 
     method: str
     told: str
+    is_ours: bool
     regrets: dict[str, float]
     """By pattern: its mean regret over the least one, or over the scale of the game."""
     won: tuple[str, ...]
@@ -175,8 +185,8 @@ def ranking(loss: str, rows: Sequence[Row]) -> Ranking:
             if regret - best[pattern] <= ROUNDING * scales[pattern]
         )
         regrets = {pattern: regret / units[pattern] for pattern, regret in played.items()}
-        told = _FIELDS[group[0]["setting"]][method].told
-        scores.append(Score(method, told, regrets, tuple(won)))
+        who = _FIELDS[group[0]["setting"]][method]
+        scores.append(Score(method, who.told, who.is_ours, regrets, tuple(won)))
     return Ranking(loss, sorted(scores, key=lambda each: (each.mean, each.method)), is_scaled)
 
 
@@ -201,28 +211,27 @@ def _wins(setting: str, rankings: list[Ranking]) -> Section:
         wins[score.method] = wins.get(score.method, 0) + len(score.won)
         games[score.method] = games.get(score.method, 0) + len(score.regrets)
     order = sorted(wins, key=lambda name: (-wins[name], name))
-    first = [name for name in order if wins[name] == wins[order[0]]]
-    own = listed([f"{name} {wins[name]} of {games[name]}" for name in order if _is_ours(name)])
+    first = [quoted(name) for name in order if wins[name] == wins[order[0]]]
+    ours = {score.method for score in scores if score.is_ours}
+    own = listed(
+        [f"{quoted(name)} {wins[name]} of {games[name]}" for name in order if name in ours]
+    )
     told = {score.method: score.told for score in scores}
     return Section(
         question=f"Who wins most often ({setting})?",
         figure=Bars(
             title=f"Games won, {setting}",
             labels=tuple(order),
-            groups=(Series("games won", (), tuple(float(wins[name]) for name in order)),),
+            groups=(Series("wins", (), tuple(float(wins[name]) for name in order)),),
             y_label="games",
         ),
-        says=f"Most wins: {listed(first)} with {wins[order[0]]}. Of ours, which are told nothing: "
-        f"{own}. A tie is a win for all, and not all methods play all games.",
+        says=f"Most wins: {listed(first)} with {wins[order[0]]}. Wins of ours, which are told "
+        f"nothing: {own}. A tie is a win for all, and not all methods play all games.",
         table=Table(
             columns=("method", "told in advance", "games", "wins"),
             rows=tuple((name, told[name], games[name], wins[name]) for name in order),
         ),
     )
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith(OURS)
 
 
 def _heat(ranking: Ranking) -> Heat:
@@ -232,26 +241,40 @@ def _heat(ranking: Ranking) -> Heat:
         rows=tuple(score.method for score in ranking.scores),
         columns=patterns,
         values=tuple(
-            tuple(score.regrets.get(pattern) for pattern in patterns) for score in ranking.scores
+            tuple(_rounded(score.regrets.get(pattern)) for pattern in patterns)
+            for score in ranking.scores
         ),
         value_label=f"times {ranking.unit}",
         log=not ranking.is_scaled,
     )
 
 
+def _rounded(value: float | None) -> float | None:
+    """Drop digits that a cell of a heat map has no room for."""
+    return None if value is None else round(value, 2)
+
+
 def _says(ranking: Ranking) -> str:
     """Name the winners, and where ours stand."""
     order = sorted(ranking.scores, key=lambda score: (-len(score.won), score.method))
-    wins = listed([f"{score.method} ({listed(score.won)})" for score in order if score.won])
+    count = len({pattern for score in order for pattern in score.regrets})
+    wins = listed(
+        [f"{quoted(score.method)} ({_under(score.won, count)})" for score in order if score.won]
+    )
     own = "; ".join(
-        f"{score.method} {_range(list(score.regrets.values()))}"
+        f"{quoted(score.method)} {_range(list(score.regrets.values()))}"
         for score in ranking.scores
-        if _is_ours(score.method)
+        if score.is_ours
     )
     says = f"The least regret was that of {wins}. As multiples of {ranking.unit}: {own}."
     if ranking.is_scaled:
         says += " Negative regret is possible here: the losses change, and a learner can follow."
     return says
+
+
+def _under(won: Sequence[str], count: int) -> str:
+    """Name the patterns that were won, out of so many."""
+    return "all patterns" if len(won) == count else listed([quoted(name) for name in won])
 
 
 def _range(values: list[float]) -> str:

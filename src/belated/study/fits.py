@@ -29,7 +29,12 @@ class Exponent:
         >>> print(Exponent(0.5, 0.45, 0.6))
         0.50 (0.45 to 0.60)
         """
-        return f"{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.slope:.2f} ({self.interval})"
+
+    @property
+    def interval(self) -> str:
+        """The interval with two decimals."""
+        return f"{self.low:.2f} to {self.high:.2f}"
 
 
 def exponent(x: Sequence[float], samples: Sequence[Sequence[float]]) -> Exponent | None:

@@ -24,11 +24,20 @@ LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyTyp
             losses.Random(dim, noise=NOISE, seed=seed)
         ),
         "linear, drifting": lambda dim, seed: losses.Linear(
-            losses.Drifting(dim, period=1000, seed=seed)
+            losses.Drifting(dim, period=PHASE, seed=seed)
         ),
+        "linear, switching": lambda dim, seed: losses.Linear(
+            losses.Switching(dim, every=PHASE, seed=seed)
+        ),
+        "linear, blocks": lambda dim, seed: losses.Linear(
+            losses.Blocks(dim, length=BLOCK, seed=seed)
+        ),
+        "alternating": lambda dim, seed: losses.Linear(losses.Alternating(dim)),
         "adversary": lambda dim, seed: losses.Linear(losses.Adaptive(dim)),
         "absolute": lambda dim, seed: losses.Absolute(losses.Random(dim, seed=seed)),
+        "squared": lambda dim, seed: losses.Squared(losses.Random(dim, seed=seed)),
         "logistic": lambda dim, seed: losses.Logistic(losses.Random(dim, seed=seed)),
+        "hinge": lambda dim, seed: losses.Hinge(losses.Random(dim, seed=seed)),
         "quadratic": lambda dim, seed: losses.Quadratic(
             losses.Random(dim, seed=seed), curvature=CURVATURE
         ),
@@ -39,8 +48,15 @@ LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyTyp
 )
 """Dimension and seed in, losses out; the quadratic ones are strongly convex.
 
-The adversary looks at every play and picks the linear loss that is worst for it.
+The adversary looks at every play and picks the linear loss that is worst for it. All vectors have
+length one, so G = 1 on the unit ball, and 2 for the squared losses.
 """
+
+PHASE: Final = 1000
+"""Rounds from one direction of drifting or switching losses to the next."""
+
+BLOCK: Final = 11
+"""Rounds in a block: as long as the constant pattern keeps every answer of a block away."""
 
 NOISE: Final = 0.95
 """Share of noise in the vectors of noisy losses; elsewhere it is one half."""

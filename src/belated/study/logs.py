@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from belated.game import Game
-from belated.report import Bars, Section, Series, Table
+from belated.report import Bars, Section, Table
 from belated.study.games import LOSSES, ball, code_of, measure
 from belated.study.log_file import read_timeline, shortened
 from belated.study.methods import (
     CONVEX,
+    DEFAULT,
     GRADIENT,
     OURS,
     OURS_OMD,
@@ -26,7 +27,7 @@ from belated.study.methods import (
     Field,
 )
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import by, least, mean, numbers, short
+from belated.study.tables import bars, by, counted, least, mean, quoted, short
 from belated.timeline import Timeline
 
 _DIM = 5
@@ -40,10 +41,10 @@ _COPIES = ("BOLD", "Weinberger-Ordentlich")
 _MOST_COPIES = 10_000
 _QUICK = {
     "convex": (
-        *(OURS, TIGHT, GRADIENT, OURS_OMD, SKIPPING, "Zinkevich", "AdaptiveRevision"),
+        *(DEFAULT, OURS, TIGHT, GRADIENT, OURS_OMD, SKIPPING, "Zinkevich", "AdaptiveRevision"),
         *("Quanrud-Khashabi", "Quanrud-Khashabi, doubling", "ODFTRL", "Delayed dual averaging"),
     ),
-    "strongly convex": (OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang"),
+    "strongly convex": (DEFAULT, OURS, OURS_OMD, "DOGD-SC", "Qiu-Esposito-Zhang"),
 }
 
 
@@ -106,8 +107,12 @@ class Logs(Study):
         game = Game(LOSSES[_LOSSES[cell["setting"]]](_DIM, cell["seed"]), timeline, "log")
         spec = _FIELDS[cell["setting"]][cell["method"]].make(game, ball(_DIM))
         run, row = measure(spec, game, cell["seed"])
-        best = timeline.skip_tradeoff()
-        return {**row, "skipped": run.report.skipped, "best_skipped": best.skipped}
+        return {
+            **row,
+            "unanswered": timeline.rounds - int(timeline.observed.sum()),
+            "skipped": run.report.skipped,
+            "best_skipped": timeline.skip_tradeoff().skipped,
+        }
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One ranking per setting."""
@@ -124,47 +129,44 @@ def _can_play(in_order: bool, method: str, timeline: Timeline) -> bool:
 
 def _section(setting: str, rows: Sequence[Row]) -> Section:
     groups = by(rows, "method")
-    order = sorted(groups, key=lambda name: mean(groups[name], "regret") or 0.0)
-    best = least(order, lambda name: mean(groups[name], "regret"))
-    first = rows[0]
-    ours = mean(groups.get(OURS, []), "regret")
-    lowest = mean(groups[best], "regret") if best else None
-    ratio = ours / lowest if ours and lowest and lowest > 0.0 else None
-    says = (
-        f"On {first['rounds']:,} rounds with a total delay of {first['total_delay']:,} and up to "
-        f"{first['max_backlog']:,} answers open, the least regret is that of {best}"
-    )
-    says += f", and ours pays {short(ratio)} times that." if ratio and best != OURS else "."
-    regrets = [numbers(groups[name], "regret") for name in order]
+    regrets = {name: mean(group, "regret") for name, group in groups.items()}
+    order = sorted(groups, key=lambda name: (regrets[name] is None, regrets[name]))
     return Section(
         question=f"Who loses least on this log ({setting})?",
         figure=Bars(
             title=f"Regret on this log, {setting}",
             labels=tuple(order),
-            groups=(
-                Series(
-                    "regret",
-                    (),
-                    tuple(mean(groups[name], "regret") for name in order),
-                    low=tuple(min(values) for values in regrets),
-                    high=tuple(max(values) for values in regrets),
-                ),
-            ),
+            groups=(bars("regret", [groups[name] for name in order], "regret"),),
             y_label="regret",
         ),
-        says=says,
+        says=_says(rows[0], regrets),
         table=Table(
             columns=("method", "told in advance", "regret", "bound", "given up on"),
             rows=tuple(
                 (
                     name,
                     _FIELDS[setting][name].told,
-                    mean(groups[name], "regret"),
+                    regrets[name],
                     mean(groups[name], "bound"),
                     mean(groups[name], "skipped"),
                 )
                 for name in order
             ),
-            caption="Means over seeds; the least and the largest seed are the whiskers above.",
+            caption="Means over seeds; the least and the largest seed are the whiskers above. The "
+            f"best choice would give up on {counted(rows[0]['best_skipped'], 'round')}.",
         ),
     )
+
+
+def _says(log: Row, regrets: dict[str, float | None]) -> str:
+    """Describe the delays, and name who loses least."""
+    best = least(regrets, regrets.get)
+    says = (
+        f"On {log['rounds']:,} rounds, {log['unanswered']:,} of them never answered, with a total "
+        f"delay of {log['total_delay']:,} and up to {log['max_backlog']:,} answers open, the least "
+        f"regret is that of {quoted(best)}"
+    )
+    ours, lowest = regrets.get(DEFAULT), regrets.get(best or "")
+    if best == DEFAULT or not ours or not lowest or lowest < 0.0:
+        return f"{says}."
+    return f"{says}, and that of our default is {short(ours / lowest)} times as large."

@@ -12,19 +12,20 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 from belated import rates, rivals
 from belated.domains import Domain
 from belated.game import Game
-from belated.learners import OMD
+from belated.learners import OMD, PFTRL
 from belated.problem import Problem
 from belated.program import Playable
-from belated.reductions import FirstOrder
+from belated.reductions import FirstOrder, OnePoint, Reduction, Skip, TwoPoint
 from belated.rivals import Rival
 from belated.timeline import Timeline
 
 Maker = Callable[[Game, Domain], Playable]
+Answer = Literal["gradient", "value", "two-values"]
 _SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay": "d_max"}
 
 
@@ -37,6 +38,13 @@ class Method:
     told: str = "nothing"
     in_order: bool = False
     """Whether it takes answers in the order of the tickets only."""
+    is_ours: bool = False
+    """Whether it is one of ours, in whatever variant."""
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether it is told neither the horizon nor anything about the delays."""
+        return self.told == "nothing"
 
 
 Field = Mapping[str, Method]
@@ -46,20 +54,63 @@ def _field(*methods: Method) -> Field:
     return MappingProxyType({method.name: method for method in methods})
 
 
-def _ours(name: str, convex: bool = False, **choice: Any) -> Method:
-    """One of our learners, as ``Problem.learner`` makes it."""
-    return Method(name, lambda game, domain: _problem(game, domain, convex).learner(**choice))
+def paper_learner(
+    problem: Problem,
+    answer: Answer = "gradient",
+    *,
+    base: type[PFTRL] | type[OMD] = PFTRL,
+    rate: Callable[[float], rates.Rate] = rates.DelayAdaptive,
+    skip: bool = False,
+) -> Reduction | Skip:
+    """Return the paper's algorithm for a problem, part by part.
+
+    ``Problem.learner`` returns whatever is good by default; this stays what the theorems are about.
+    ``rate`` is for convex losses, those that bend have a rate of their own.
+
+    >>> from belated import Ball
+    >>> paper_learner(Problem(Ball(2), lipschitz=1.0))
+    FirstOrder(base=PFTRL(domain=Ball(dim=2), rate=rates.DelayAdaptive(lipschitz=1.0)))
+    """
+    steps = (
+        rates.StronglyConvex(problem.curvature, problem.lipschitz)
+        if problem.curvature
+        else rate(problem.lipschitz)
+    )
+    inner = _reduced(answer, base(problem.domain, steps), problem)
+    return Skip(inner) if skip else inner
 
 
-def _problem(game: Game, domain: Domain, convex: bool) -> Problem:
-    return game.problem(domain, convex=convex)
+def _reduced(answer: Answer, base: PFTRL | OMD, problem: Problem) -> Reduction:
+    """Put a base learner into the reduction for such answers."""
+    if answer == "gradient":
+        return FirstOrder(base)
+    if answer == "two-values":
+        return TwoPoint(base)
+    assert problem.magnitude is not None  # all losses of the studies know their largest value
+    return OnePoint(base, problem.magnitude)
+
+
+def _ours(name: str, answer: Answer = "gradient", *, convex: bool = False, **parts: Any) -> Method:
+    """The paper's algorithm, or a variant of it."""
+    return Method(
+        name,
+        lambda game, domain: paper_learner(game.problem(domain, convex=convex), answer, **parts),
+        is_ours=True,
+    )
+
+
+def _default(convex: bool) -> Method:
+    """What someone gets who asks for a learner and says nothing else."""
+    return Method(
+        DEFAULT, lambda game, domain: game.problem(domain, convex=convex).learner(), is_ours=True
+    )
 
 
 def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Method:
     """A rival that needs the constants of the losses, and is told the facts it lists."""
 
     def make(game: Game, domain: Domain) -> Playable:
-        problem = _problem(game, domain, convex)
+        problem = game.problem(domain, convex=convex)
         names = {field.name for field in dataclasses.fields(cast(Any, kind))}
         known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
         if problem.curvature:
@@ -151,17 +202,20 @@ def _adaptive_revision(game: Game, domain: Domain) -> Playable:
 
 # ---- who plays where ---------------------------------------------------------------------------
 
-OURS: Final = "ours"
-TIGHT: Final = "ours, tight"
-GRADIENT: Final = "ours, gradient-adaptive"
-OURS_OMD: Final = "ours, OMD"
-SKIPPING: Final = "ours, skipping"
+OURS: Final = "Ours"
+"""The paper's algorithm."""
+DEFAULT: Final = "Ours, default"
+TIGHT: Final = "Ours, tight"
+GRADIENT: Final = "Ours, gradient-adaptive"
+OURS_OMD: Final = "Ours, OMD"
+SKIPPING: Final = "Ours, skipping"
 
 CONVEX: Final[Field] = _field(
+    _default(convex=True),
     _ours(OURS, convex=True),
-    _ours(TIGHT, convex=True, rate="tight"),
-    _ours(GRADIENT, convex=True, rate="gradient"),
-    _ours(OURS_OMD, convex=True, base="omd"),
+    _ours(TIGHT, convex=True, rate=rates.Tight),
+    _ours(GRADIENT, convex=True, rate=rates.GradientAdaptive),
+    _ours(OURS_OMD, convex=True, base=OMD),
     _rival(rivals.Zinkevich),
     _copies(rivals.WeinbergerOrdentlich, curved=False),
     _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
@@ -185,11 +239,12 @@ CONVEX: Final[Field] = _field(
 """Gradients of convex losses, on a ball."""
 
 WITH_SKIP: Final = _ours(SKIPPING, convex=True, skip=True)
-"""The first of them, giving up on late answers."""
+"""The paper's algorithm, giving up on late answers."""
 
 STRONGLY_CONVEX: Final[Field] = _field(
+    _default(convex=False),
     _ours(OURS),
-    _ours(OURS_OMD, base="omd"),
+    _ours(OURS_OMD, base=OMD),
     _rival(rivals.HazanAgarwalKale),
     _rival(rivals.LangfordSmolaZinkevich, in_order=True),
     _copies(rivals.BOLD, curved=True),
@@ -202,8 +257,8 @@ STRONGLY_CONVEX: Final[Field] = _field(
 
 EXPERTS: Final[Field] = _field(
     _ours(OURS, convex=True),
-    _ours(TIGHT, convex=True, rate="tight"),
-    _ours(GRADIENT, convex=True, rate="gradient"),
+    _ours(TIGHT, convex=True, rate=rates.Tight),
+    _ours(GRADIENT, convex=True, rate=rates.GradientAdaptive),
     _arms(rivals.DORM),
     _arms(rivals.DORMPlus),
     _arms(rivals.AdaHedgeD),
@@ -214,7 +269,7 @@ EXPERTS: Final[Field] = _field(
 """Vectors of linear losses, on the simplex."""
 
 VALUES: Final[Field] = _field(
-    _ours(OURS, convex=True, feedback="value"),
+    _ours(OURS, "value", convex=True),
     _rival(rivals.Flaxman),
     _rival(rivals.GOLD),
     _rival(rivals.Bistritz),
@@ -224,7 +279,7 @@ VALUES: Final[Field] = _field(
 """Single values of convex losses."""
 
 STRONGLY_CONVEX_VALUES: Final[Field] = _field(
-    _ours(OURS, feedback="value"),
+    _ours(OURS, "value"),
     _rival(rivals.GOLD),
     _rival(rivals.Bistritz),
     _rival(rivals.BistritzDoubling),
@@ -233,8 +288,8 @@ STRONGLY_CONVEX_VALUES: Final[Field] = _field(
 """Single values of strongly convex losses; some have no version of their own for these."""
 
 ANSWERS: Final[Field] = _field(
-    _ours("one-point", convex=True, feedback="value"),
-    _ours("two-point", convex=True, feedback="two-values"),
+    _ours("one-point", "value", convex=True),
+    _ours("two-point", "two-values", convex=True),
     _ours("gradient", convex=True),
     _rival(rivals.AgarwalDekelXiao, convex=True),
     _rival(rivals.Shamir),
@@ -242,8 +297,8 @@ ANSWERS: Final[Field] = _field(
 """The same convex losses, seen through one value, two values or a gradient."""
 
 CURVED_ANSWERS: Final[Field] = _field(
-    _ours("one-point", feedback="value"),
-    _ours("two-point", feedback="two-values"),
+    _ours("one-point", "value"),
+    _ours("two-point", "two-values"),
     _ours("gradient"),
     _rival(rivals.AgarwalDekelXiao),
     _rival(rivals.DOGDSCTwoPoint),

@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from belated import bounds
-from belated.problem import Feedback
 from belated.report import Lines, Section, Table
 from belated.study.games import ball, code_of, game_of, measure
+from belated.study.layout import regret_figure
+from belated.study.methods import Answer, paper_learner
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import BAND, by, line, lines, listed, mean, short, where
+from belated.study.tables import by, line, listed, mean, quoted, short, where
 
 _LOSS, _DIM = "linear", 3
 _PATTERNS = ("first_rounds", "heavy tails", "outages", "often lost", "constant, long")
 _WAYS = {"without Skip": False, "with Skip": True}
-_FEEDBACK: tuple[Feedback, ...] = ("gradient", "value")
+_FEEDBACK: tuple[Answer, ...] = ("gradient", "value")
 
 
 class Skipping(Study):
@@ -51,7 +52,7 @@ class Skipping(Study):
         """Play one game; costs are numbers of rounds given up on plus the root of what is left."""
         game = game_of(_LOSS, cell["pattern"], _DIM, cell["rounds"], cell["seed"])
         skip = _WAYS[cell["way"]]
-        spec = game.problem(ball(_DIM)).learner(cell["feedback"], skip=skip)
+        spec = paper_learner(game.problem(ball(_DIM)), cell["feedback"], skip=skip)
         run, row = measure(spec, game, cell["seed"])
         best = run.timeline.skip_tradeoff()
         left = bounds.skipping(run.timeline)
@@ -92,15 +93,13 @@ def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
             f"{short(mean(last['without Skip'], 'left_delay'))}."
         )
     return Section(
-        question=f"Does giving up pay under {pattern}, told {_told(feedback)}?",
-        figure=Lines(
-            title=f"Regret with and without Skip, {pattern}, {_told(feedback)}",
-            x_label="rounds T",
-            y_label="regret",
-            series=lines(rows, "way", "rounds", "regret"),
-            log_x=True,
-            log_y=True,
-            note=BAND,
+        question=f"Does giving up pay under {quoted(pattern)}, told {_told(feedback)}?",
+        figure=regret_figure(
+            f"Regret with and without Skip, {pattern}, {_told(feedback)}",
+            rows,
+            "rounds",
+            "rounds T",
+            per="way",
         ),
         says=says,
     )
@@ -130,7 +129,7 @@ def _costs(pattern: str, rows: Sequence[Row]) -> Section:
         else "It never gave up on more rounds than the best choice would."
     )
     return Section(
-        question=f"How good are the rounds that Skip gives up on under {pattern}?",
+        question=f"How good are the rounds that Skip gives up on under {quoted(pattern)}?",
         figure=Lines(
             title=f"Rounds given up on, plus the root of the delays left, {pattern}",
             x_label="rounds T",

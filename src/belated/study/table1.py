@@ -8,23 +8,12 @@ from typing import Any
 
 from belated import delays
 from belated.game import Game
-from belated.report import Lines, Section, Series, Table
+from belated.report import Section, Series, Table
 from belated.study.games import LOSSES, ball, code_of, game_of, measure
+from belated.study.layout import growth_table, regret_figure
 from belated.study.methods import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import (
-    BAND,
-    by,
-    counted,
-    growth,
-    least,
-    line,
-    lines,
-    listed,
-    mean,
-    short,
-    where,
-)
+from belated.study.tables import Rows, by, counted, growth, least, line, mean, quoted, short, where
 
 _FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
 _LOSSES = {"convex": "linear", "strongly convex": "quadratic"}
@@ -121,37 +110,23 @@ def _game(loss: str, pattern: str, rounds: int, wait: int, seed: int) -> Game:
 
 
 def _horizons(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
+    title = f"Regret over rounds, {setting}, {pattern}"
     return Section(
         question=f"How does regret grow with the horizon ({setting}, {pattern})?",
-        figure=Lines(
-            title=f"Regret over rounds, {setting}, {pattern}",
-            x_label="rounds T",
-            y_label="regret",
-            series=lines(rows, "method", "rounds", "regret"),
-            log_x=True,
-            log_y=True,
-            note=BAND,
-        ),
+        figure=regret_figure(title, rows, "rounds", "rounds T"),
         says=_says(rows, "rounds", "T"),
-        table=_table(rows, "rounds", "T"),
+        table=_table(setting, rows, "rounds", "T"),
     )
 
 
 def _delays(setting: str, rows: Sequence[Row]) -> Section:
+    title = f"Regret over total delay, {setting}"
     slope = _reference(where(rows, method=OURS))
     return Section(
         question=f"How does regret grow with total delay at one horizon ({setting})?",
-        figure=Lines(
-            title=f"Regret over total delay, {setting}",
-            x_label="total delay",
-            y_label="regret",
-            series=(*lines(rows, "method", "total_delay", "regret"), *slope),
-            log_x=True,
-            log_y=True,
-            note=BAND,
-        ),
+        figure=regret_figure(title, rows, "total_delay", "total delay", *slope),
         says=_says(rows, "total_delay", "d_tot"),
-        table=_table(rows, "total_delay", "d_tot"),
+        table=_table(setting, rows, "total_delay", "d_tot"),
     )
 
 
@@ -171,9 +146,9 @@ def _says(rows: Sequence[Row], x: str, symbol: str) -> str:
     end = max(row[x] for row in rows)
     last = by(where(rows, **{x: end}), "method")
     best = least(last, lambda name: mean(last[name], "regret"))
-    ours, promised = growth(where(rows, method=OURS), x, "regret"), None
+    ours = growth(where(rows, method=OURS), x, "regret")
     promised = growth(where(rows, method=OURS), x, "promise")
-    first = f"At {symbol} = {end:,} the least regret is that of {best}"
+    first = f"At {symbol} = {end:,} the least regret is that of {quoted(best)}"
     if best and best != OURS and OURS in last:
         ratio = (mean(last[OURS], "regret") or 0.0) / (mean(last[best], "regret") or math.inf)
         first += f", and ours is {short(ratio)} times that"
@@ -186,26 +161,24 @@ def _says(rows: Sequence[Row], x: str, symbol: str) -> str:
     )
 
 
-def _table(rows: Sequence[Row], x: str, symbol: str) -> Table:
+def _table(setting: str, rows: Sequence[Row], x: str, symbol: str) -> Table:
     end = max(row[x] for row in rows)
-    body = []
-    for method, group in by(rows, "method").items():
-        measured, promised = growth(group, x, "regret"), growth(group, x, "promise")
-        body.append(
-            (
-                method,
-                mean(where(group, **{x: end}), "regret"),
-                None if measured is None else round(measured.slope, 3),
-                None if measured is None else f"{measured.low:.2f} to {measured.high:.2f}",
-                None if promised is None else round(promised.slope, 3),
-            )
-        )
-    told = {name: method.told for field in _FIELDS.values() for name, method in field.items()}
-    knowing = listed([f"{name}: {told[name]}" for name in by(rows, "method") if name in told])
-    return Table(
-        columns=("method", f"regret at the largest {symbol}", "exponent", "95%", "promised"),
-        rows=tuple(body),
-        caption=f"Exponents in {symbol}, from {counted(len(by(rows, x)), 'point')}; the promised "
-        f"one is that of the bound on the same delays, where there is one. Told in advance: "
-        f"{knowing}.",
+
+    def promised(group: Rows) -> float | None:
+        fit = growth(group, x, "promise")
+        return None if fit is None else round(fit.slope, 3)
+
+    return growth_table(
+        _FIELDS[setting],
+        rows,
+        x,
+        symbol,
+        {
+            "promised": promised,
+            f"regret at the largest {symbol}": lambda group: mean(
+                where(group, **{x: end}), "regret"
+            ),
+        },
+        caption=f"Exponents come from {counted(len(by(rows, x)), 'point')}; the promised one is "
+        "that of the bound on the same delays, where there is one.",
     )

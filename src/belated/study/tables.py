@@ -66,6 +66,21 @@ def lines(rows: Rows, name: str, x: str, y: str) -> tuple[Series, ...]:
     return tuple(line(str(each), group, x, y) for each, group in by(rows, name).items())
 
 
+def bars(name: str, groups: Iterable[Rows], column: str) -> Series:
+    """Return the mean of a column for every group, with whiskers over the seeds.
+
+    A group without any number has no bar.
+    """
+    values = [numbers(group, column) for group in groups]
+    return Series(
+        name=name,
+        x=(),
+        y=tuple(sum(each) / len(each) if each else None for each in values),
+        low=tuple(min(each, default=None) for each in values),
+        high=tuple(max(each, default=None) for each in values),
+    )
+
+
 def growth(rows: Rows, x: str, y: str) -> Exponent | None:
     """Fit the exponent with which ``y`` grows in ``x``; rows of one x differ in their seeds."""
     groups = sorted((at, numbers(group, y)) for at, group in by(rows, x).items())
@@ -89,6 +104,26 @@ def short(value: float | None) -> str:
     if abs(value) >= 100.0:
         return f"{float(f'{value:.3g}'):,.0f}"
     return f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent.
+
+    >>> percent(0.1), percent(0.8125)
+    ('10 %', '81 %')
+    """
+    return f"{100.0 * share:.0f} %"
+
+
+def quoted(name: str | None) -> str:
+    """Put a name into quotes that would be torn apart among others.
+
+    >>> quoted("BOLD"), quoted("Ours, tight"), quoted(None)
+    ('BOLD', "'Ours, tight'", 'nobody')
+    """
+    if name is None:
+        return "nobody"
+    return f"'{name}'" if "," in name else name
 
 
 def listed(words: Sequence[str]) -> str:

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from belated import losses
+from belated import losses, rates
 from belated.game import Game
+from belated.learners import OMD
 from belated.report import Heat, Section, Table
 from belated.study.games import CURVATURE, DELAYS, ball, measure
+from belated.study.methods import paper_learner
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import by, listed, mean, short, where
+from belated.study.tables import by, listed, mean, quoted, short, where
 from belated.timeline import Timeline
 
 _DIM = 3
 
 
 class Result(NamedTuple):
-    """One result of the paper: how its learner is asked for, and whether losses must bend."""
+    """One result of the paper: the parts of its learner, and whether losses must bend."""
 
-    choice: dict[str, Any]
+    parts: dict[str, Any]
     curved: bool = False
 
 
 RESULTS: dict[str, Result] = {
     "Corollary 5.3": Result({}),
-    "Corollary 5.3, OMD": Result({"base": "omd"}),
-    "Corollary 5.3, tight rate": Result({"rate": "tight"}),
-    "Corollary 5.3, gradient-adaptive": Result({"rate": "gradient"}),
+    "Corollary 5.3, OMD": Result({"base": OMD}),
+    "Corollary 5.3, tight rate": Result({"rate": rates.Tight}),
+    "Corollary 5.3, gradient-adaptive": Result({"rate": rates.GradientAdaptive}),
     "Corollary 5.4": Result({}, curved=True),
-    "Corollary 5.4, OMD": Result({"base": "omd"}, curved=True),
-    "Corollary 5.7": Result({"feedback": "value"}),
-    "Corollary 5.8": Result({"feedback": "value"}, curved=True),
+    "Corollary 5.4, OMD": Result({"base": OMD}, curved=True),
+    "Corollary 5.7": Result({"answer": "value"}),
+    "Corollary 5.8": Result({"answer": "value"}, curved=True),
     "Corollary 6.2 over 5.3": Result({"skip": True}),
-    "Corollary 6.2 over 5.7": Result({"feedback": "value", "skip": True}),
-    "Corollary G.3": Result({"feedback": "two-values"}),
-    "Corollary G.4": Result({"feedback": "two-values"}, curved=True),
+    "Corollary 6.2 over 5.7": Result({"answer": "value", "skip": True}),
+    "Corollary G.3": Result({"answer": "two-values"}),
+    "Corollary G.4": Result({"answer": "two-values"}, curved=True),
 }
-"""The corollaries by name, with the arguments of ``Problem.learner``."""
+"""The corollaries by name, with the arguments of ``paper_learner``."""
 
 _PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
 _QUICK_PATTERNS = ("none", "constant", "heavy tails", "first_rounds")
@@ -76,7 +78,7 @@ class Tightness(Study):
         result = RESULTS[cell["result"]]
         timeline = DELAYS[cell["pattern"]](cell["rounds"], cell["seed"])
         game = Game(_losses(cell["against"], result.curved, timeline, cell["seed"]), timeline)
-        spec = game.problem(ball(_DIM)).learner(**result.choice)
+        spec = paper_learner(game.problem(ball(_DIM)), **result.parts)
         run, row = measure(spec, game, cell["seed"])
         bound = run.bound
         assert bound is not None  # every entry of RESULTS has its corollary
@@ -140,11 +142,14 @@ def _says(rows: Sequence[Row]) -> str:
     result, pattern, against = max(ratios, key=lambda names: ratios[names])
     top = ratios[result, pattern, against]
     vacuous = [
-        name for name, group in by(rows, "result").items() if all(row["vacuous"] for row in group)
+        quoted(name)
+        for name, group in by(rows, "result").items()
+        if all(row["vacuous"] for row in group)
     ]
     broken = sum(row["ratio"] > 1.0 for row in rows)
     says = (
-        f"The closest is {result}: {short(top)} of the bound under {pattern}, against {against}. "
+        f"The closest is {quoted(result)}: {short(top)} of the bound under {quoted(pattern)}, "
+        f"against {against}. "
         f"Regret exceeded a bound in {broken} of {len(rows)} games."
     )
     if vacuous:

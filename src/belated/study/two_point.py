@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from belated.report import Lines, Section, Table
+from belated.report import Section, Table
 from belated.study.games import ball, code_of, game_of, measure
+from belated.study.layout import Column, growth_table, regret_figure
 from belated.study.methods import ANSWERS, CURVED_ANSWERS, Field
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import BAND, by, growth, least, lines, mean, short, where
+from belated.study.tables import by, least, mean, quoted, short, where
 
 _FIELDS: dict[str, Field] = {"convex": ANSWERS, "strongly convex": CURVED_ANSWERS}
 _LOSSES = {"convex": "linear", "strongly convex": "quadratic"}
@@ -67,17 +68,10 @@ class TwoPointFeedback(Study):
 
 
 def _section(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
+    title = f"Regret over the dimension, {setting}, {pattern}"
     return Section(
         question=f"What is a second value worth ({setting}, {pattern})?",
-        figure=Lines(
-            title=f"Regret over the dimension, {setting}, {pattern}",
-            x_label="dimension",
-            y_label="regret",
-            series=lines(rows, "method", "dim", "regret"),
-            log_x=True,
-            log_y=True,
-            note=BAND,
-        ),
+        figure=regret_figure(title, rows, "dim", "dimension"),
         says=_says(rows),
         table=_table(setting, rows),
     )
@@ -99,19 +93,21 @@ def _says(rows: Sequence[Row]) -> str:
     if best is None:
         return first
     ratio = two / (regret[best] or math.inf)
-    return f"{first} The best rival is {best}: our two-point regret is {short(ratio)} times its."
+    return (
+        f"{first} The best rival is {quoted(best)}: our two-point regret is {short(ratio)} times "
+        "as large."
+    )
 
 
 def _table(setting: str, rows: Sequence[Row]) -> Table:
-    dims = sorted(by(rows, "dim"))
-    body = []
-    for name, group in by(rows, "method").items():
-        fit = growth(group, "dim", "regret")
-        method = _FIELDS[setting][name]
-        values = [mean(where(group, dim=dim), "regret") for dim in dims]
-        body.append((name, method.told, None if fit is None else str(fit), *values))
-    return Table(
-        columns=("method", "told in advance", "exponent in k", *(f"k = {dim}" for dim in dims)),
-        rows=tuple(body),
+    def at(dim: int) -> Column:
+        return lambda group: mean(where(group, dim=dim), "regret")
+
+    return growth_table(
+        _FIELDS[setting],
+        rows,
+        "dim",
+        "k",
+        {f"k = {dim}": at(dim) for dim in sorted(by(rows, "dim"))},
         caption=f"Mean regrets. The bounds of ours grow like {_PROMISED[setting]}.",
     )
