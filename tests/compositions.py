@@ -26,6 +26,7 @@ from belated.rates import Rate
 from belated.reductions import Reduction
 from belated.smoothing import Smoothing
 from naive import NaiveConfig, NaiveLearner
+from naive_portfolio import NaivePortfolio, PortfolioConfig
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -39,6 +40,9 @@ MAGNITUDE = 1.5
 CURVATURE = 0.4
 HORIZON = 25
 ROUNDS = 60
+# A portfolio here has a member that is too quick, and its answers can be too old for the weights.
+QUICK = 1.5
+REACH = 24
 
 # --- Parts that a user writes --------------------------------------------------------------------
 
@@ -226,6 +230,10 @@ RATES: dict[str, Part[Rate]] = {
     "constant": Part(
         lambda _: bl.rates.Constant(0.07, LIPSCHITZ), lambda _: {"rate": "constant", "step": 0.07}
     ),
+    "root": Part(
+        lambda _: bl.rates.InverseRoot(0.4, LIPSCHITZ),
+        lambda _: {"rate": "inverse-root", "step": 0.4},
+    ),
     "table": Part(
         lambda _: bl.rates.Table(_STEPS, LIPSCHITZ), lambda _: {"rate": "table", "table": _STEPS}
     ),
@@ -266,7 +274,7 @@ SMOOTHINGS: dict[str, Part[Smoothing | None]] = {
     "corollary G.4": Part(lambda _: None, lambda _: {"smoothing": "inverse"}),
 }
 REDUCTIONS = ("first", "full", "one", "mean", "two")
-BASES = ("pftrl", "omd", "entropy")
+BASES = ("pftrl", "omd", "entropy", "portfolio")
 
 
 class Row(NamedTuple):
@@ -298,6 +306,8 @@ def fits(row: Row) -> bool:
         if explores or KINDS[row.set] != "simplex":
             return False
         return row.set == "floored" or row.rate == "constant"
+    if row.base == "portfolio":
+        return KINDS[row.set] != "user" and row.rate != "table"
     return True
 
 
@@ -332,10 +342,13 @@ COVERING = [
     Row("first", "entropy", "floored", "tight", "", False, 2),
     Row("first", "entropy", "floored", "gradient", "", False, 3),
     Row("first", "entropy", "floored", "table", "", True, 7),
+    Row("first", "entropy", "floored", "root", "", True, 3),
+    Row("first", "portfolio", "floored", "tight", "", False, 3),
     Row("full", "pftrl", "ball", "tight", "", False, 1),
     Row("full", "pftrl", "box", "tight", "", True, 2),
     Row("full", "pftrl", "simplex", "gradient", "", False, 3),
     Row("full", "pftrl", "floored", "table", "", True, 7),
+    Row("full", "pftrl", "floored", "root", "", True, 2),
     Row("full", "pftrl", "user", "tight", "", False, 1),
     Row("full", "pftrl", "moved", "gradient", "", False, 2),
     Row("full", "omd", "shifted", "gradient", "", True, 3),
@@ -343,6 +356,7 @@ COVERING = [
     Row("full", "entropy", "simplex", "constant", "", True, 3),
     Row("full", "entropy", "floored", "delay", "", True, 2),
     Row("full", "entropy", "floored", "curved", "", True, 3),
+    Row("full", "portfolio", "simplex", "gradient", "", True, 7),
     Row("one", "pftrl", "l1", "delay", "root", False, 7),
     Row("one", "pftrl", "user", "constant", "fixed", False, 1),
     Row("one", "pftrl", "moved", "table", "curved", False, 2),
@@ -351,20 +365,28 @@ COVERING = [
     Row("one", "omd", "box", "delay", "inverse", True, 1),
     Row("one", "omd", "box", "constant", "convex", False, 2),
     Row("one", "omd", "l1", "constant", "curved", True, 3),
+    Row("one", "omd", "user", "root", "root", False, 2),
+    Row("one", "portfolio", "l1", "delay", "curved", False, 2),
     Row("mean", "pftrl", "ball", "constant", "inverse", False, 7),
     Row("mean", "pftrl", "shifted", "table", "convex", False, 1),
     Row("mean", "omd", "box", "table", "root", False, 2),
     Row("mean", "omd", "box", "table", "fixed", False, 3),
     Row("mean", "omd", "l1", "curved", "fixed", True, 7),
     Row("mean", "omd", "user", "curved", "root", True, 1),
+    Row("mean", "omd", "user", "root", "curved", False, 3),
     Row("mean", "omd", "moved", "delay", "curved", True, 2),
+    Row("mean", "portfolio", "ball", "root", "convex", False, 3),
+    Row("mean", "portfolio", "box", "constant", "root", False, 1),
     Row("two", "pftrl", "box", "curved", "curved", False, 3),
     Row("two", "pftrl", "l1", "table", "inverse", True, 7),
+    Row("two", "pftrl", "l1", "root", "fixed", True, 1),
     Row("two", "pftrl", "user", "delay", "convex", True, 1),
     Row("two", "pftrl", "moved", "curved", "inverse", True, 2),
     Row("two", "omd", "ball", "constant", "root", True, 3),
     Row("two", "omd", "shifted", "delay", "fixed", True, 7),
     Row("two", "omd", "l1", "delay", "convex", True, 1),
+    Row("two", "portfolio", "shifted", "curved", "fixed", True, 7),
+    Row("two", "portfolio", "box", "root", "inverse", True, 2),
 ]
 MORE = [
     Row("first", "pftrl", "shifted", "unscaled", "", False, 3),
@@ -460,13 +482,15 @@ class Composition:
             "skip": row.skip,
             "seed": seed,
         }
+        if row.smoothing:
+            words |= SMOOTHINGS[row.smoothing].words(k)
         if row.base == "adagrad":
             words |= {"radius": 1.25, "rate": "constant"}
+        elif row.base == "portfolio":
+            return _portfolio_config(row, words | SETS[row.set].words(k))
         else:
             words |= {"base": "entropy-omd" if row.base == "entropy" else row.base}
             words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
-        if row.smoothing:
-            words |= SMOOTHINGS[row.smoothing].words(k)
         half_ball = row.set in ("user", "moved")
         return HalfBallConfig(**words) if half_ball else NaiveConfig(**words)
 
@@ -476,7 +500,10 @@ class Composition:
 
     def reference(self, seed: int = SEED) -> NaiveLearner:
         """Return a fresh slow learner."""
-        slow = NaiveLearner(self.config(seed))
+        config = self.config(seed)
+        if isinstance(config, PortfolioConfig):
+            return NaivePortfolio(config)
+        slow = NaiveLearner(config)
         if self.row.base == "adagrad":
             slow.base = NaiveAdaGrad(self.row.dim, slow.history)
         return slow
@@ -525,9 +552,28 @@ def _base(row: Row, dim: int) -> Base | AdaGrad:
     if row.base == "adagrad":
         return AdaGrad(dim)
     domain, rate = SETS[row.set].spec(dim), RATES[row.rate].spec(dim)
+    if row.base == "portfolio":
+        return bl.Portfolio(
+            (
+                bl.PFTRL(domain, rate),
+                bl.OMD(domain, bl.rates.InverseRoot(QUICK)),
+                bl.OMD(domain, bl.rates.DelayAdaptive(LIPSCHITZ)),
+            ),
+            REACH,
+        )
     if row.base == "pftrl":
         return bl.PFTRL(domain, rate)
     return bl.OMD(domain, rate, "entropy" if row.base == "entropy" else "euclidean")
+
+
+def _portfolio_config(row: Row, words: dict[str, Any]) -> PortfolioConfig:
+    """Return the same three members for the reference."""
+    members = (
+        NaiveConfig(**words | {"base": "pftrl"} | RATES[row.rate].words(row.dim)),
+        NaiveConfig(**words | {"base": "omd", "rate": "inverse-root", "step": QUICK}),
+        NaiveConfig(**words | {"base": "omd", "rate": "delay-adaptive"}),
+    )
+    return PortfolioConfig(**words, members=members, reach=REACH)
 
 
 COMPOSITIONS = {str(row): Composition(row) for row in [*COVERING, *MORE]}

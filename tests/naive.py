@@ -35,7 +35,13 @@ SetKind = Literal["ball", "box", "simplex", "l1"]
 BaseKind = Literal["pftrl", "omd", "entropy-omd"]
 Reduction = Literal["first-order", "one-point", "two-point"]
 RateKind = Literal[
-    "delay-adaptive", "tight", "gradient-adaptive", "strongly-convex", "constant", "table"
+    "delay-adaptive",
+    "tight",
+    "gradient-adaptive",
+    "strongly-convex",
+    "constant",
+    "inverse-root",
+    "table",
 ]
 SmoothingKind = Literal["convex", "strongly-convex", "inverse-root", "inverse", "constant"]
 Geometry = Literal["euclidean", "entropy"]
@@ -420,6 +426,11 @@ def rate_strongly_convex(n: int, curvature: float) -> float:
     return 1.0 / (curvature * n)
 
 
+def rate_inverse_root(n: int, step: float) -> float:
+    """The classical eta_n = step / sqrt(n)."""
+    return step / math.sqrt(n)
+
+
 def rate_table(n: int, table: Sequence[float]) -> float:
     """The n-th entry of a table, its last entry repeated for ever."""
     return table[min(n, len(table)) - 1]
@@ -789,10 +800,14 @@ class NaiveLearner:
         history.norms.append(dual_norm(cost, self.config.geometry))
         if self.config.reduction != "first-order":
             history.smoothings.append(self.smoothing(self.predictions()))
+        self._step(cost)
+
+    def _step(self, cost: Array) -> None:
+        """Move the point; the history has everything about this observation but the rate."""
         eta = self._rate()
-        history.rates.append(eta)
+        self.history.rates.append(eta)
         self.z = self.base.update(cost, eta)
-        history.points.append(self.z.copy())
+        self.history.points.append(self.z.copy())
 
     def _rate(self) -> float | None:
         """eta_n from the complete history."""
@@ -805,6 +820,8 @@ class NaiveLearner:
             return rate_strongly_convex(n, config.curvature)
         if config.rate == "constant":
             return config.step
+        if config.rate == "inverse-root":
+            return rate_inverse_root(n, config.step)
         if config.rate == "table":
             return rate_table(n, config.table)
         if config.lipschitz is None:
