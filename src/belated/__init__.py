@@ -22,7 +22,7 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.learners import OMD, PFTRL, Portfolio
+from belated.learners import OMD, PFTRL, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
 from belated.spec import from_json
 
@@ -68,10 +68,12 @@ __all__ = [
     "ConvexSet",
     "Counters",
     "Decision",
+    "DualAveraging",
     "FirstOrder",
     "FullInformation",
     "Game",
     "L1Ball",
+    "Leader",
     "Learner",
     "MissingExtra",
     "OnePoint",

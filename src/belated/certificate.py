@@ -149,8 +149,8 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
             None,
             "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
         )
-    if code[at.BASE] == at.OUTSIDE:
-        return None, "no certificate: the base is a user's own"
+    if code[at.BASE] in _UNCERTIFIED:
+        return None, f"no certificate: {_UNCERTIFIED[code[at.BASE]]}"
     lipschitz, note = _lipschitz(f, n)
     if lipschitz == 0.0:
         return (
@@ -168,6 +168,13 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
+
+
+_UNCERTIFIED = {
+    at.OUTSIDE: "the base is a user's own",
+    at.DUAL_AVERAGING: "Theorem 4.1 does not cover dual averaging",
+    at.LEADER: "the guarantee of Leader is known in advance; see Problem.bound",
+}
 
 
 def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
@@ -208,7 +215,7 @@ def _unanswered(f: Floats, n: Ints, lipschitz: float) -> float:
 def _portfolio(f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
-    A member with a strongly convex rate has none for the linear game, and is left out.
+    Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
     own = f[n[at.OWN_AT] : n[at.KEPT_AT]]
     count = int(own[at.MEMBERS])
@@ -216,13 +223,14 @@ def _portfolio(f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
     for number in range(count):
         member = own[at.member_at(count, int(n[at.DIM]), number) :]
         game = _game(member)
-        if game is None or int(member[at.PACE]) == at.CURVED:
+        covered = int(member[at.KIND]) in (at.PFTRL, at.OMD) and int(member[at.PACE]) != at.CURVED
+        if game is None or not covered:
             continue
         delay = lipschitz * game[1] + 2.0 * float(member[at.MISREAD])
         found = Certificate(game[0], delay, _unanswered(f, n, lipschitz))
         if best is None or found.total < best.total:
             best = found
-    weights = own[at.WEIGHTS :]
+    weights = own[at.OWN_HEADER :]
     mixing = _game(weights) or (0.0, 0.0)  # no step: all members were charged the same
     if best is None:
         return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from belated import rates, smoothing
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.learners import OMD, PFTRL, Base, Portfolio
+from belated.learners import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Reduction, Skip, TwoPoint
 from belated.spec import Spec, number, positive, whole
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from belated.timeline import Timeline
 
 Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
-BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio"]
+BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
 _SLACK = 1.0 + 1e-9  # for inputs that are equal but for rounding
@@ -86,11 +86,11 @@ class Problem(Spec):
         """Return the learner of the corollary that fits, with all numbers filled in.
 
         ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
-        its gradient function. ``base`` is the base learner: without a choice it is a ``Portfolio``
-        for gradients of convex losses, which did best in the studies (docs/results.md), and P-FTRL,
-        the paper's, for everything else. ``rate`` chooses among ``rates.DelayAdaptive``,
-        ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD with gradients of convex
-        losses. ``skip`` gives up on answers that take too long.
+        its gradient function. ``base`` is the base learner. Without a choice it is what did best in
+        the studies (docs/results.md): for gradients of convex losses a ``Portfolio``, of strongly
+        convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``rate`` chooses among
+        ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
+        with gradients of convex losses. ``skip`` gives up on answers that take too long.
 
         >>> from belated import Box
         >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
@@ -173,25 +173,37 @@ class Problem(Spec):
         """Return the base that was asked for, or the one that suits."""
         if base is not None:
             return base
-        suits = feedback == "gradient" and not self.curvature and rate == "paper"
-        return "portfolio" if suits and not isinstance(self.domain, ConvexSet) else "pftrl"
+        if feedback != "gradient" or rate != "paper" or isinstance(self.domain, ConvexSet):
+            return "pftrl"
+        return "leader" if self.curvature else "portfolio"
 
     def _base(self, name: BaseName, rate: RateName) -> Base:
         if name == "portfolio":
             return self._portfolio()
+        if name == "leader":
+            return Leader(self.domain, self._rate(rate))
         return (PFTRL if name == "pftrl" else OMD)(self.domain, self._rate(rate))
 
     def _portfolio(self) -> Portfolio:
-        """Return what did best in the studies: three scales that ignore delays, one that does not.
+        """Return what did best in the studies.
 
-        D / (G sqrt(2 n)) is the classical step for rounds without delay.
+        D / (G sqrt(2 n)) is the classical step without delay; the tight one looks at delays. Steps
+        that are too large for the worst case do well where losses come from one direction, tiny
+        ones of dual averaging where they only seem to.
         """
-        step = self.domain.diameter / (self.lipschitz * math.sqrt(2.0))
-        classical = (
-            OMD(self.domain, rates.InverseRoot(scale * step, self.lipschitz))
-            for scale in (0.25, 1.0, 4.0)
+        domain, lipschitz = self.domain, self.lipschitz
+        classical = domain.diameter / (lipschitz * math.sqrt(2.0))
+        return Portfolio(
+            (
+                PFTRL(domain, rates.Tight(lipschitz)),
+                OMD(domain, rates.InverseRoot(classical, lipschitz)),
+                OMD(domain, rates.InverseRoot(4.0 * classical, lipschitz)),
+                DualAveraging(domain, rates.Tight(lipschitz, scale=1.0 / 32.0)),
+                DualAveraging(domain, rates.Tight(lipschitz, scale=1.0 / 8.0)),
+                DualAveraging(domain, rates.InverseRoot(classical, lipschitz)),
+                DualAveraging(domain, rates.InverseRoot(16.0 * classical, lipschitz)),
+            )
         )
-        return Portfolio((*classical, PFTRL(self.domain, rates.Tight(self.lipschitz))))
 
     def _rate(self, name: RateName) -> rates.Rate:
         if self.curvature:
@@ -244,6 +256,11 @@ class Problem(Spec):
                 f"Problem.{who}: base='portfolio' is for gradients of convex losses and has its "
                 "own rates; build a bl.Portfolio by hand for anything else"
             )
+        if base == "leader" and (not self.curvature or feedback != "gradient"):
+            raise SpecError(
+                f"Problem.{who}: base='leader' is for gradients of strongly convex losses; give "
+                "curvature to Problem, or use base='pftrl'"
+            )
         if feedback == "value" and self.magnitude is None:
             raise SpecError(
                 f"Problem.{who}: feedback='value' needs a bound on the values: give magnitude to "
@@ -280,6 +297,8 @@ class Problem(Spec):
             known["magnitude"] = self.magnitude
             return (bounds.corollary_5_8 if self.curvature else bounds.corollary_5_7), known
         known["diameter"] = self.domain.diameter
+        if base == "leader":
+            return bounds.leader, known
         if self.curvature:
             return bounds.corollary_5_4, {**known, "base": base}
         if base == "portfolio":
@@ -322,9 +341,15 @@ _FORMULAS = {
         "of half the squared gradient norm plus lipschitz times open tickets times gradient norm",
     ),
     ("gradient", "portfolio"): (
-        "The guarantee of Portfolio",
+        "Portfolio's guarantee",
         "The regret is at most that of its best member plus what the weights lose, which is of the "
         "order of lipschitz times diameter times the square root of rounds plus total delay",
+    ),
+    ("gradient", "leader"): (
+        "Leader's guarantee",
+        "The regret is of the order of lipschitz squared over curvature times a logarithm of the "
+        "rounds plus the smaller of largest backlog times that logarithm and twice the square root "
+        "of total delay, with a constant of 3 where the points played are known exactly",
     ),
     ("gradient", "pftrl"): (
         "Corollary 5.4",

@@ -14,7 +14,7 @@ from belated import rates, smoothing
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
 from belated.kernels import layout as at
-from belated.learners import OMD, PFTRL, Base, Portfolio, UserBase
+from belated.learners import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio, UserBase
 from belated.reductions import (
     FirstOrder,
     FullInformation,
@@ -186,7 +186,11 @@ def compile_spec(spec: Playable) -> Program:
     schedule, breadth, horizon = _explore(reduction, dim)
     numbers = {**_bounds(reduction, base, dim), **rate_numbers, at.BREADTH: breadth}
     first = into_chart(first, chart, chart_numbers)
-    own = _members(reduction, base, numbers, first) if isinstance(base, Portfolio) else steps
+    own = steps
+    if isinstance(base, Portfolio):
+        own = _members(reduction, base, numbers, first)
+    elif isinstance(base, Leader):
+        own = _past(base.reach, at.OWN_HEADER, first)
     code = (
         _REDUCTIONS[type(reduction)],
         _base_code(base),
@@ -231,6 +235,13 @@ _DOMAINS: dict[type[Domain], int] = {
 }
 
 
+_REMEMBERING: dict[type, int] = {
+    Portfolio: at.PORTFOLIO,
+    DualAveraging: at.DUAL_AVERAGING,
+    Leader: at.LEADER,
+}
+
+
 def _inner(spec: Reduction | Skip) -> Reduction:
     return spec.learner if isinstance(spec, Skip) else spec
 
@@ -240,7 +251,7 @@ def _base_code(base: Base | UserBase) -> int:
         return at.PFTRL
     if isinstance(base, OMD):
         return at.ENTROPY if base.mirror == "entropy" else at.OMD
-    return at.PORTFOLIO if isinstance(base, Portfolio) else at.OUTSIDE
+    return _REMEMBERING.get(type(base), at.OUTSIDE)
 
 
 def _first_point(reduction: Reduction, base: Base | UserBase) -> Floats:
@@ -344,8 +355,8 @@ def _pace(
     match rate_of(base):
         case rates.DelayAdaptive(lipschitz):
             return at.DELAY_ADAPTIVE, {at.GAIN: diameter / lipschitz}, none
-        case rates.Tight(lipschitz):
-            return at.TIGHT, {at.GAIN: diameter / (2.0 * lipschitz)}, none
+        case rates.Tight(lipschitz, scale):
+            return at.TIGHT, {at.GAIN: scale * diameter / (2.0 * lipschitz)}, none
         case rates.GradientAdaptive():
             return at.GRADIENT_ADAPTIVE, {at.GAIN: diameter / 2.0}, none
         case rates.StronglyConvex(curvature):
@@ -367,11 +378,10 @@ def _members(
 ) -> Floats:
     """Return how the own region of a portfolio starts; see ``kernels.layout``."""
     count, dim = len(base.members), first.size
-    levels = max(1, math.ceil(math.log2(base.reach / at.PLACES)) + 1)
-    own = np.zeros(at.portfolio_size(count, dim, levels))
-    own[at.MEMBERS], own[at.LEVELS] = count, levels
-    own[at.member_at(count, dim, count) :].reshape(-1, 1 + dim)[:, 1:] = first
-    weights = own[at.WEIGHTS :]
+    record = np.tile(np.concatenate([[0.0], first]), count)
+    own = _past(base.reach, at.member_at(count, dim, count), record)
+    own[at.MEMBERS] = count
+    weights = own[at.OWN_HEADER :]
     _write(weights, {**numbers, **_weights(reduction, base)})
     weights[at.F_HEADER : at.F_HEADER + count] = 1.0 / count
     for i, member in enumerate(base.members):
@@ -380,6 +390,14 @@ def _members(
         _write(block, {**numbers, **_bounds(reduction, member, dim), **pace_numbers})
         block[at.KIND], block[at.PACE] = _base_code(member), pace
         block[at.MEMBER_HEADER : at.MEMBER_HEADER + dim] = first
+    return own
+
+
+def _past(reach: int, start: int, record: Floats) -> Floats:
+    """Return an own region in which all points kept from ``start`` on are the first one."""
+    levels = max(1, math.ceil(math.log2(reach / (at.PLACES - 1))) + 1)
+    own = np.concatenate([np.zeros(start), np.tile(record, levels * at.PLACES)])
+    own[at.LEVELS], own[at.REACH] = levels, reach
     return own
 
 

@@ -58,7 +58,8 @@ class DelayAdaptive(Rate, module="rates"):
 class Tight(Rate, module="rates"):
     """The paper's rate with a better constant, for first-order feedback.
 
-    eta_n = (D / 2G) / sqrt(n/2 + sum_m s*_m), regret <= 2 G D sqrt(T/2 + d_tot).
+    eta_n = scale (D / 2G) / sqrt(n/2 + sum_m s*_m); regret <= 2 G D sqrt(T/2 + d_tot) with scale 1,
+    which is best in the worst case.
 
     Differs from the paper: keeping the factor 1/2 of the learning term in Theorem 4.1 and balancing
     the two terms again gives this step.
@@ -68,10 +69,12 @@ class Tight(Rate, module="rates"):
     """
 
     lipschitz: float
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the number."""
+        """Check the numbers."""
         object.__setattr__(self, "lipschitz", positive("rates.Tight", "lipschitz", self.lipschitz))
+        object.__setattr__(self, "scale", positive("rates.Tight", "scale", self.scale))
 
 
 @dataclass(frozen=True, repr=False)

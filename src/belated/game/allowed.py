@@ -8,8 +8,8 @@ from belated import bounds, rates
 from belated.bounds import Bound
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import OMD, Base, Portfolio
-from belated.problem import Feedback, Problem, RateName
+from belated.learners import OMD, PFTRL, Base, Leader, Portfolio
+from belated.problem import BaseName, Feedback, Problem, RateName
 from belated.program import Method, Playable
 from belated.reductions import (
     FirstOrder,
@@ -28,6 +28,7 @@ _FEEDBACK: dict[type[Reduction], Feedback] = {
     OnePoint: "value",
     TwoPoint: "two-values",
 }
+_BASES: dict[type[Base], BaseName] = {PFTRL: "pftrl", OMD: "omd", Leader: "leader"}
 _RATES: dict[type[rates.Rate], RateName] = {
     rates.Tight: "tight",
     rates.GradientAdaptive: "gradient",
@@ -60,7 +61,7 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
         return _bound_of_portfolio(spec, inner, inner.base, timeline)
     choice: dict[str, Any] = {
         "feedback": _FEEDBACK[type(inner)],
-        "base": "omd" if isinstance(inner.base, OMD) else "pftrl",
+        "base": _BASES.get(type(inner.base)),
         "skip": isinstance(spec, Skip),
         "rate": _RATES.get(type(rate), "paper"),
     }

@@ -38,6 +38,8 @@ size_of = switch(
         at.ENTROPY: _largest_entry,
         at.OUTSIDE: _euclidean_norm,
         at.PORTFOLIO: _euclidean_norm,
+        at.DUAL_AVERAGING: _euclidean_norm,
+        at.LEADER: _euclidean_norm,
     },
 )
 
@@ -48,7 +50,7 @@ def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     z, p = s.z, s.p
     for i in range(z.size):
         z[i] += eta * (p[i] - cost[i])
-    _settle(code, s, eta, True)
+    settle(code, s, eta, True)
 
 
 @leaf
@@ -57,7 +59,17 @@ def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     z = s.z
     for i in range(z.size):
         z[i] -= eta * cost[i]
-    _settle(code, s, eta, False)
+    settle(code, s, eta, False)
+
+
+@leaf
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z = Pi(-eta times the sum of all costs); p holds the sum."""
+    z, total = s.z, s.p
+    for i in range(z.size):
+        total[i] += cost[i]
+        z[i] = -eta * total[i]
+    settle(code, s, eta, False)
 
 
 @leaf
@@ -78,7 +90,8 @@ def _wait_for_projection(code: Code, s: State, eta: float, normal: bool) -> None
     s.n[at.WAITING] = 1
 
 
-_settle = switch(
+# Put Pi(v) in the place of v.
+settle = switch(
     at.DOMAIN,
     {
         at.BALL: _settle_in_set,

@@ -150,8 +150,8 @@ def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> f
 @leaf
 def moves(code: Code, eta: float, norm: float) -> bool:
     """Tell whether a step is taken: some bases hear of all costs, others need something to do."""
-    hears_all = code[at.BASE] == at.OUTSIDE or code[at.BASE] == at.PORTFOLIO
-    return hears_all or (norm > 0.0 and eta > 0.0)
+    remembers = code[at.BASE] == at.PORTFOLIO or code[at.BASE] == at.LEADER
+    return code[at.BASE] == at.OUTSIDE or remembers or (norm > 0.0 and eta > 0.0)
 
 
 @leaf

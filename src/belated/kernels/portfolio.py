@@ -2,21 +2,12 @@
 
 The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals charges member i
 
-    l_i = <c_n, z_i(m)> + |c_n| min(D, g |s - m| eta_i),
+    l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, way from z_i(a) to z_i(b)) / 2,
 
-which is at least <c_n, z_i(s)>, what its own play would have cost: z_i(m) is a point that member i
-had after m arrivals, eta_i a step that it took no later than both and g the largest |c| so far, so
-that the second term bounds how far apart the two points are. The weights then take a P-FTRL step on
-the simplex with the costs l, counted from their mean, and the members take theirs with c_n.
-
-Which points are kept does not depend on the open tickets: level j keeps the last PLACES points
-after a multiple of 2^j arrivals. The one for s is the nearest on the first level that goes back so
-far, hence m = s for the last PLACES arrivals, and |s - m| is at most 1 / (PLACES - 1) of the
-arrivals since s for older ones.
-
-The own region of the state holds, in this order: how many members and levels there are; the header
-of the weights, w, its normal vector and l; per member a header, z and p; the points kept. Headers
-are those of a learner, so that members use its leaves.
+a <= s <= b being the arrivals around s after which points are kept (see ``past``), and the way the
+sum of the member's own moves. That is at least <c_n, z_i(s)>, what its own play would have cost,
+and equal to it if s itself is kept. The weights then take a P-FTRL step on the simplex with the
+costs l, counted from their mean, and the members take theirs with c_n.
 """
 
 from __future__ import annotations
@@ -25,8 +16,9 @@ import math
 
 from belated.kernels import layout as at
 from belated.kernels import schedules
-from belated.kernels.bases import omd_step, pftrl_step
+from belated.kernels.bases import dual_averaging_step, omd_step, pftrl_step
 from belated.kernels.jit import leaf, switch
+from belated.kernels.past import after, level_of, record_at, seen_by, spread
 from belated.kernels.sets import sum_of_squares
 from belated.kernels.state import State
 from belated.kernels.typing import Code, Floats
@@ -41,7 +33,7 @@ def _weights(s: State) -> State:
     """Name the parts of the weights: z is w, work is l."""
     count = int(s.own[at.MEMBERS])
     room = _padded(count)
-    f = s.own[at.WEIGHTS :]
+    f = s.own[at.OWN_HEADER :]
     w = at.F_HEADER
     return State(
         f,
@@ -76,11 +68,15 @@ def _member(s: State, number: int) -> State:
 
 
 @leaf
-def _kept_at(s: State, level: int, number: int, member: int) -> int:
-    """Return where a point is kept: its step stands there, its coordinates after that."""
+def _points_at(s: State) -> int:
+    """Return where the points begin: one record holds way and point of every member."""
     count = int(s.own[at.MEMBERS])
-    place = (level * at.PLACES + number % at.PLACES) * count + member
-    return _member_at(count, s.z.size, count) + place * (1 + s.z.size)
+    return _member_at(count, s.z.size, count)
+
+
+@leaf
+def _width(s: State) -> int:
+    return int(s.own[at.MEMBERS]) * (1 + s.z.size)
 
 
 # ---- members -----------------------------------------------------------------------------------
@@ -112,93 +108,80 @@ def step_sizes(code: Code, s: State, open_lags: int, norm: float) -> float:
         m = _member(s, i)
         eta = _pace(code, m, open_lags, norm)
         schedules.sum_up(m.f, eta, open_lags, norm)
-        if m.f[at.FIRST_STEP] == 0.0 and norm > 0.0:
-            m.f[at.FIRST_STEP] = eta
         mean += w[i] * eta
     return mean
 
 
 @leaf
+def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
+    """Take a member's step, by the kind in its header."""
+    kind = int(m.f[at.KIND])
+    if kind == at.PFTRL:
+        pftrl_step(code, m, cost, eta)
+    elif kind == at.OMD:
+        omd_step(code, m, cost, eta)
+    else:
+        dual_averaging_step(code, m, cost, eta)
+
+
+@leaf
 def _move(code: Code, s: State, cost: Floats) -> None:
-    """Let every member take its step."""
+    """Let every member take its step, and measure how far it goes."""
+    old = s.z  # free until the members are mixed again
     for i in range(int(s.own[at.MEMBERS])):
         m = _member(s, i)
-        eta = m.f[at.ETA]
-        if eta > 0.0:
-            if int(m.f[at.KIND]) == at.PFTRL:
-                pftrl_step(code, m, cost, eta)
-            else:
-                omd_step(code, m, cost, eta)
+        if m.f[at.ETA] > 0.0:
+            for j in range(old.size):
+                old[j] = m.z[j]
+            _take_step(code, m, cost, m.f[at.ETA])
+            for j in range(old.size):
+                old[j] -= m.z[j]
+            m.f[at.WAY] += math.sqrt(sum_of_squares(old))
 
 
 @leaf
 def _keep(s: State) -> None:
-    """Keep the points after this arrival, on every level that wants them."""
-    number = s.n[at.ARRIVED]
-    level = 0
-    while level < int(s.own[at.LEVELS]):
-        for i in range(int(s.own[at.MEMBERS])):
-            m = _member(s, i)
-            place = _kept_at(s, level, number, i)
-            s.own[place] = m.f[at.ETA]
-            for j in range(m.z.size):
-                s.own[place + 1 + j] = m.z[j]
-        if number % 2 == 1:
-            return
-        number //= 2
-        level += 1
+    """Keep the points after this arrival."""
+    start, width = _points_at(s), _width(s)
+    place = record_at(start, width, 0, s.n[at.ARRIVED])
+    for i in range(int(s.own[at.MEMBERS])):
+        m = _member(s, i)
+        s.own[place] = m.f[at.WAY]
+        for j in range(m.z.size):
+            s.own[place + 1 + j] = m.z[j]
+        place += 1 + m.z.size
+    spread(s, start, width)
 
 
 # ---- weights -----------------------------------------------------------------------------------
 
 
 @leaf
-def _level_of(s: State, seen: int) -> int:
-    """Return the first level that has a point for ``seen`` arrivals, or -1 if that is long ago."""
-    newest = s.n[at.ARRIVED] - 1
-    level = 0
-    while level < int(s.own[at.LEVELS]):
-        if newest - seen < at.PLACES:
-            return level
-        newest //= 2
-        seen //= 2
-        level += 1
-    return -1
-
-
-@leaf
-def _nearest(s: State, level: int, seen: int) -> int:
-    """Return which point of a level is nearest to ``seen`` arrivals, in multiples of 2^level."""
-    if level <= 0:
-        return seen
-    number = (seen + (1 << (level - 1))) >> level
-    return min(number, (s.n[at.ARRIVED] - 1) >> level)
-
-
-@leaf
 def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
     """Write what a cost charges every member, counted from the mean of all."""
-    seen = s.n[at.ARRIVED] - 1 - s.n[at.LAG]
-    level = _level_of(s, seen)
-    number = _nearest(s, level, seen)
+    seen = seen_by(s)
+    level = level_of(s, seen)
+    start, width = _points_at(s), _width(s)
+    below = record_at(start, width, level, seen >> max(level, 0))
+    above = record_at(start, width, level, after(seen, max(level, 0)))
     mean = 0.0
     for i in range(charges.size):
+        m = _member(s, i)
+        way = s.f[at.DIAMETER]  # from beyond the reach the point is not known at all
         charges[i] = 0.0
         if level >= 0:
-            m = _member(s, i)
-            below = _kept_at(s, level, seen >> level, i)
-            eta = s.own[below] if s.own[below] > 0.0 else m.f[at.FIRST_STEP]
-            place = _kept_at(s, level, number, i)
+            way = min(way, s.own[above] - s.own[below])
             for j in range(cost.size):
-                charges[i] += cost[j] * s.own[place + 1 + j]
-            way = s.f[at.LARGEST] * abs(seen - (number << level)) * eta
-            misread = norm * min(s.f[at.DIAMETER], way)
-            m.f[at.MISREAD] += misread
-            charges[i] += misread
+                charges[i] += cost[j] * (0.5 * (s.own[below + 1 + j] + s.own[above + 1 + j]))
+        misread = 0.5 * norm * way
+        m.f[at.MISREAD] += misread
+        charges[i] += misread
         mean += charges[i]
+        below += 1 + cost.size
+        above += 1 + cost.size
     mean /= charges.size
     for i in range(charges.size):
-        charges[i] -= mean
+        charges[i] = charges[i] - mean if level >= 0 else 0.0
 
 
 # The rate of the weights: for values it may depend on counts only.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from belated.kernels import bases, portfolio, schedules
+from belated.kernels import bases, leader, portfolio, schedules
 from belated.kernels import layout as at
 from belated.kernels.jit import switch
 
@@ -15,6 +15,8 @@ step = switch(
         at.ENTROPY: bases.entropy_step,
         at.OUTSIDE: bases.wait_for_base,
         at.PORTFOLIO: portfolio.step,
+        at.DUAL_AVERAGING: bases.dual_averaging_step,
+        at.LEADER: leader.step,
     },
 )
 
