@@ -26,7 +26,7 @@ from belated.rates import Rate
 from belated.reductions import Reduction
 from belated.smoothing import Smoothing
 from naive import NaiveConfig, NaiveLearner
-from naive_portfolio import NaivePortfolio, PortfolioConfig
+from naive_portfolio import LeaderConfig, NaiveLeader, NaivePortfolio, PortfolioConfig
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -216,6 +216,10 @@ _STEPS = (0.5, 0.25, 0.25, 0.125, 0.0625)
 RATES: dict[str, Part[Rate]] = {
     "delay": Part(lambda _: bl.rates.DelayAdaptive(LIPSCHITZ), lambda _: {}),
     "tight": Part(lambda _: bl.rates.Tight(LIPSCHITZ), lambda _: {"rate": "tight"}),
+    "scaled": Part(
+        lambda _: bl.rates.Tight(LIPSCHITZ, scale=0.25),
+        lambda _: {"rate": "tight", "tight_scale": 0.25},
+    ),
     "gradient": Part(
         lambda _: bl.rates.GradientAdaptive(LIPSCHITZ), lambda _: {"rate": "gradient-adaptive"}
     ),
@@ -274,7 +278,8 @@ SMOOTHINGS: dict[str, Part[Smoothing | None]] = {
     "corollary G.4": Part(lambda _: None, lambda _: {"smoothing": "inverse"}),
 }
 REDUCTIONS = ("first", "full", "one", "mean", "two")
-BASES = ("pftrl", "omd", "entropy", "portfolio")
+NAIVE_BASES = {"entropy": "entropy-omd", "dual": "dual-averaging"}
+BASES = ("pftrl", "omd", "entropy", "portfolio", "dual", "leader")
 
 
 class Row(NamedTuple):
@@ -308,7 +313,9 @@ def fits(row: Row) -> bool:
         return row.set == "floored" or row.rate == "constant"
     if row.base == "portfolio":
         return KINDS[row.set] != "user" and row.rate != "table"
-    return True
+    if row.base == "leader":
+        return KINDS[row.set] != "user" and row.rate == "curved" and row.reduction != "full"
+    return row.base != "dual" or KINDS[row.set] != "user"
 
 
 def pairs(row: Row) -> set[tuple[tuple[str, object], tuple[str, object]]]:
@@ -326,6 +333,7 @@ def pairs(row: Row) -> set[tuple[tuple[str, object], tuple[str, object]]]:
         (a, b)
         for a, b in itertools.combinations(parts, 2)
         if not (a[0] == "set" and b[0] in ("rate", "smoothing"))  # the kind is there
+        and not (a[1] in ("dual", "leader") and b[0] in ("set", "rate", "smoothing"))  # as in omd
     }
 
 
@@ -344,6 +352,8 @@ COVERING = [
     Row("first", "entropy", "floored", "table", "", True, 7),
     Row("first", "entropy", "floored", "root", "", True, 3),
     Row("first", "portfolio", "floored", "tight", "", False, 3),
+    Row("first", "dual", "simplex", "tight", "", True, 3),
+    Row("first", "leader", "floored", "curved", "", True, 3),
     Row("full", "pftrl", "ball", "tight", "", False, 1),
     Row("full", "pftrl", "box", "tight", "", True, 2),
     Row("full", "pftrl", "simplex", "gradient", "", False, 3),
@@ -357,6 +367,7 @@ COVERING = [
     Row("full", "entropy", "floored", "delay", "", True, 2),
     Row("full", "entropy", "floored", "curved", "", True, 3),
     Row("full", "portfolio", "simplex", "gradient", "", True, 7),
+    Row("full", "dual", "ball", "gradient", "", False, 2),
     Row("one", "pftrl", "l1", "delay", "root", False, 7),
     Row("one", "pftrl", "user", "constant", "fixed", False, 1),
     Row("one", "pftrl", "moved", "table", "curved", False, 2),
@@ -367,6 +378,8 @@ COVERING = [
     Row("one", "omd", "l1", "constant", "curved", True, 3),
     Row("one", "omd", "user", "root", "root", False, 2),
     Row("one", "portfolio", "l1", "delay", "curved", False, 2),
+    Row("one", "dual", "box", "root", "convex", False, 2),
+    Row("one", "leader", "l1", "curved", "curved", False, 3),
     Row("mean", "pftrl", "ball", "constant", "inverse", False, 7),
     Row("mean", "pftrl", "shifted", "table", "convex", False, 1),
     Row("mean", "omd", "box", "table", "root", False, 2),
@@ -377,6 +390,8 @@ COVERING = [
     Row("mean", "omd", "moved", "delay", "curved", True, 2),
     Row("mean", "portfolio", "ball", "root", "convex", False, 3),
     Row("mean", "portfolio", "box", "constant", "root", False, 1),
+    Row("mean", "dual", "l1", "table", "inverse", False, 3),
+    Row("mean", "leader", "box", "curved", "fixed", False, 2),
     Row("two", "pftrl", "box", "curved", "curved", False, 3),
     Row("two", "pftrl", "l1", "table", "inverse", True, 7),
     Row("two", "pftrl", "l1", "root", "fixed", True, 1),
@@ -387,9 +402,12 @@ COVERING = [
     Row("two", "omd", "l1", "delay", "convex", True, 1),
     Row("two", "portfolio", "shifted", "curved", "fixed", True, 7),
     Row("two", "portfolio", "box", "root", "inverse", True, 2),
+    Row("two", "dual", "shifted", "curved", "root", True, 3),
+    Row("two", "leader", "shifted", "curved", "inverse", False, 7),
 ]
 MORE = [
     Row("first", "pftrl", "shifted", "unscaled", "", False, 3),
+    Row("first", "dual", "ball", "scaled", "", False, 2),
     Row("one", "omd", "box", "constant", "convex to horizon", False, 2),
     Row("one", "omd", "ball", "constant", "curved to horizon", False, 3),
     Row("two", "omd", "ball", "constant", "root to horizon", True, 3),
@@ -488,8 +506,11 @@ class Composition:
             words |= {"radius": 1.25, "rate": "constant"}
         elif row.base == "portfolio":
             return _portfolio_config(row, words | SETS[row.set].words(k))
+        elif row.base == "leader":
+            words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
+            return LeaderConfig(**words, reach=REACH)
         else:
-            words |= {"base": "entropy-omd" if row.base == "entropy" else row.base}
+            words |= {"base": NAIVE_BASES.get(row.base, row.base)}
             words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
         half_ball = row.set in ("user", "moved")
         return HalfBallConfig(**words) if half_ball else NaiveConfig(**words)
@@ -503,6 +524,8 @@ class Composition:
         config = self.config(seed)
         if isinstance(config, PortfolioConfig):
             return NaivePortfolio(config)
+        if isinstance(config, LeaderConfig):
+            return NaiveLeader(config)
         slow = NaiveLearner(config)
         if self.row.base == "adagrad":
             slow.base = NaiveAdaGrad(self.row.dim, slow.history)
@@ -557,12 +580,14 @@ def _base(row: Row, dim: int) -> Base | AdaGrad:
             (
                 bl.PFTRL(domain, rate),
                 bl.OMD(domain, bl.rates.InverseRoot(QUICK)),
-                bl.OMD(domain, bl.rates.DelayAdaptive(LIPSCHITZ)),
+                bl.DualAveraging(domain, bl.rates.DelayAdaptive(LIPSCHITZ)),
             ),
             REACH,
         )
-    if row.base == "pftrl":
-        return bl.PFTRL(domain, rate)
+    if row.base == "leader":
+        return bl.Leader(domain, rate, REACH)
+    if row.base in ("pftrl", "dual"):
+        return (bl.PFTRL if row.base == "pftrl" else bl.DualAveraging)(domain, rate)
     return bl.OMD(domain, rate, "entropy" if row.base == "entropy" else "euclidean")
 
 
@@ -571,7 +596,7 @@ def _portfolio_config(row: Row, words: dict[str, Any]) -> PortfolioConfig:
     members = (
         NaiveConfig(**words | {"base": "pftrl"} | RATES[row.rate].words(row.dim)),
         NaiveConfig(**words | {"base": "omd", "rate": "inverse-root", "step": QUICK}),
-        NaiveConfig(**words | {"base": "omd", "rate": "delay-adaptive"}),
+        NaiveConfig(**words | {"base": "dual-averaging", "rate": "delay-adaptive"}),
     )
     return PortfolioConfig(**words, members=members, reach=REACH)
 

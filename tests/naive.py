@@ -32,7 +32,7 @@ from scipy import optimize
 Array = npt.NDArray[np.float64]
 Feedback = Array | float | tuple[float, float]
 SetKind = Literal["ball", "box", "simplex", "l1"]
-BaseKind = Literal["pftrl", "omd", "entropy-omd"]
+BaseKind = Literal["pftrl", "omd", "entropy-omd", "dual-averaging"]
 Reduction = Literal["first-order", "one-point", "two-point"]
 RateKind = Literal[
     "delay-adaptive",
@@ -336,6 +336,26 @@ class OMD:
         return self.z.copy()
 
 
+class DualAveraging:
+    """z_{n+1} = Pi_K(-eta_n (c_1 + .. + c_n)); a cost of zero leaves the point where it is."""
+
+    def __init__(self, domain: ChartSet) -> None:
+        self.domain = domain
+        self.z = domain.start
+        self.costs: list[Array] = []
+
+    def start(self) -> Array:
+        """Return z_1."""
+        return self.z.copy()
+
+    def update(self, cost: Array, eta: float | None) -> Array:
+        """One step."""
+        self.costs.append(cost)
+        if eta is not None and cost.any():
+            self.z = self.domain.project(-eta * np.sum(self.costs, axis=0))
+        return self.z.copy()
+
+
 class EntropyOMD:
     """Mirror descent with the entropy (Lemma D.3): argmin <c, z> + KL(z, z_n) / eta.
 
@@ -400,9 +420,12 @@ def rate_two_point(backlogs: Sequence[int], diameter: float, lipschitz: float, d
     return (diameter / lipschitz) / math.sqrt(len(backlogs) * dim + sum(backlogs))
 
 
-def rate_tight(backlogs: Sequence[int], diameter: float, lipschitz: float) -> float:
-    """Algorithms S.2, second row: eta_n = (D / 2G) / sqrt(n / 2 + sum s*_m)."""
-    return (diameter / (2.0 * lipschitz)) / math.sqrt(len(backlogs) / 2.0 + sum(backlogs))
+def rate_tight(
+    backlogs: Sequence[int], diameter: float, lipschitz: float, scale: float = 1.0
+) -> float:
+    """Algorithms S.2, second row: eta_n = (D / 2G) / sqrt(n / 2 + sum s*_m), times a scale."""
+    spread = len(backlogs) / 2.0 + sum(backlogs)
+    return scale * (diameter / (2.0 * lipschitz)) / math.sqrt(spread)
 
 
 def rate_gradient_adaptive(
@@ -551,6 +574,7 @@ class NaiveConfig:
     lipschitz: float | None = 1.0
     curvature: float = 0.0
     step: float = 1.0
+    tight_scale: float = 1.0
     table: tuple[float, ...] = ()
     smoothing: SmoothingKind = "convex"
     nu: float | None = None
@@ -632,6 +656,8 @@ class NaiveLearner:
             self.base = PFTRL(domain)
         elif config.base == "omd":
             self.base = OMD(domain)
+        elif config.base == "dual-averaging":
+            self.base = DualAveraging(domain)
         else:
             self.base = EntropyOMD(config.dim, config.floor)
         self.z = self.base.start()
@@ -827,7 +853,7 @@ class NaiveLearner:
         if config.lipschitz is None:
             raise ValueError(f"{config.rate} needs lipschitz")
         if config.rate == "tight":
-            return rate_tight(backlogs, self.diameter, config.lipschitz)
+            return rate_tight(backlogs, self.diameter, config.lipschitz, config.tight_scale)
         if config.reduction == "first-order":
             return rate_first_order(backlogs, self.diameter, config.lipschitz)
         if config.reduction == "one-point":

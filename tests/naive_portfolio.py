@@ -1,13 +1,14 @@
-"""A slow, obvious version of ``Portfolio``, written from its docstring.
+"""Slow, obvious versions of ``Portfolio`` and ``Leader``, written from their docstrings.
 
-Every point of every member stays in a list; which of them a charge may look at is found by trying
-all that the rule allows. Members are ``NaiveLearner`` objects that share what was observed.
+Every point stays in a list; which of them an answer may look at is found by trying all that the
+rule allows. Members of a portfolio are ``NaiveLearner`` objects that share what was observed.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,7 +23,14 @@ class PortfolioConfig(NaiveConfig):
     """The surroundings, and what each member is told; ``lipschitz`` is the largest of theirs."""
 
     members: tuple[NaiveConfig, ...] = ()
-    reach: int = 65_536
+    reach: int = 61_440
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderConfig(NaiveConfig):
+    """The surroundings of a leader, whose ``rate`` must be strongly convex."""
+
+    reach: int = 61_440
 
 
 def kept(arrivals: int, level: int) -> list[int]:
@@ -34,19 +42,21 @@ def kept(arrivals: int, level: int) -> list[int]:
     return list(multiples)[-PLACES:]
 
 
-def choose(arrivals: int, seen: int) -> tuple[int, int]:
-    """Return (m, last): after how many arrivals the point used for ``seen`` was made, and the last
-    kept one that is not after ``seen``.
+def around(arrivals: int, seen: int) -> tuple[int, int]:
+    """Return after how many arrivals the two points kept around ``seen`` were made.
 
-    The first level that reaches back to ``seen`` is used, and there the nearest point, the later
-    of two that are equally near.
+    They are the neighbours of ``seen``, or itself, on the first level that goes back so far.
     """
     level = 0
     while min(kept(arrivals, level)) > seen:
         level += 1
     points = kept(arrivals, level)
-    nearest = min(points, key=lambda m: (abs(m - seen), -m))
-    return nearest, max(m for m in points if m <= seen)
+    return max(m for m in points if m <= seen), min(m for m in points if m >= seen)
+
+
+def length(points: list[Array]) -> float:
+    """The length of the way through some points."""
+    return math.fsum(float(np.linalg.norm(q - p)) for p, q in pairwise(points))
 
 
 @dataclass
@@ -56,7 +66,7 @@ class Charge:
     values: Array
     misread: Array
     seen: int
-    used: int
+    used: tuple[int, int]
     forgotten: bool
     weights: list[Array] = field(default_factory=list)
     """The weights when the answer came, and when its ticket was issued."""
@@ -107,39 +117,24 @@ class NaivePortfolio(NaiveLearner):
         return math.fsum(w * eta for w, eta in zip(self.weights[-2], steps, strict=True))
 
     def _charge(self, cost: Array) -> Charge:
-        """l_i = <c, z_i(m)> + |c| min(D, g |s - m| eta_i)."""
+        """l_i = <c, (z_i(a) + z_i(b)) / 2> + |c| min(D, half the way between)."""
         history = self.history
         before = len(history.costs) - 1  # arrivals before this one
-        lag = history.dual_delays[-1]
+        lag, size = history.dual_delays[-1], history.norms[-1]
         seen = before - lag
         count = len(self.members)
         weights = [self.weights[before], self.weights[seen]]
         if lag > self.reach:
             # The play may have been worse than any member's by |c| D, which is twice this.
-            half = np.full(count, 0.5 * history.norms[-1] * self.diameter)
-            return Charge(np.zeros(count), half, seen, seen, True, weights)
-        used, last = choose(before, seen)
-        size, largest = history.norms[-1], max(history.norms)
+            half = np.full(count, 0.5 * size * self.diameter)
+            return Charge(np.zeros(count), half, seen, (seen, seen), True, weights)
+        a, b = around(before, seen)
         values, misread = [], []
         for member in self.members:
-            way = 0.0
-            if used != seen:
-                way = largest * abs(seen - used) * self._pace(member, last)
-            misread.append(size * min(self.diameter, way))
-            values.append(float(cost @ member.history.points[used]) + misread[-1])
-        return Charge(np.array(values), np.array(misread), seen, used, False, weights)
-
-    def _pace(self, member: NaiveLearner, last: int) -> float:
-        """The step with which a member came to its point after ``last`` arrivals.
-
-        Where it had not moved yet, the first step that it took with a cost stands for that.
-        """
-        rates, norms = member.history.rates, self.history.norms
-        moved = last > 0 and rates[last - 1] is not None
-        n = last - 1 if moved else next(n for n, norm in enumerate(norms) if norm > 0.0)
-        eta = rates[n] if n < len(rates) else member._rate()
-        assert eta is not None
-        return eta
+            points = member.history.points[a : b + 1]
+            misread.append(size * min(self.diameter, length(points) / 2.0))
+            values.append(float(cost @ (points[0] + points[-1])) / 2.0 + misread[-1])
+        return Charge(np.array(values), np.array(misread), seen, (a, b), False, weights)
 
     def _mixer_rate(self) -> float | None:
         """The rate of the weights: gradient-adaptive, for values delay-adaptive."""
@@ -157,3 +152,33 @@ class NaivePortfolio(NaiveLearner):
                 backlogs, self.history.smoothings, width, lipschitz, config.dim, config.magnitude
             )
         return (lipschitz / largest) * naive.rate_two_point(backlogs, width, lipschitz, config.dim)
+
+
+class NaiveLeader(NaiveLearner):
+    """The projected mean of all y_m - c_m / lambda, y_m being about the point of the play."""
+
+    def __init__(self, config: LeaderConfig) -> None:
+        super().__init__(config)
+        self.reach = config.reach
+        self.about: list[Array] = []  # y_1, y_2, ..
+        self.current = False  # whether the newest cost is about the current point
+
+    def _zero_cost(self) -> Array:
+        """The substitute for an answer has its gradient taken at the current point."""
+        self.current = True
+        return super()._zero_cost()
+
+    def _step(self, cost: Array) -> None:
+        """Find y and lead."""
+        history, curvature = self.history, self.config.curvature
+        before, lag = len(history.costs) - 1, history.dual_delays[-1]
+        if lag > self.reach or self.current:
+            self.about.append(self.z)
+            self.current = False
+        else:
+            a, b = around(before, before - lag)
+            self.about.append((history.points[a] + history.points[b]) / 2.0)
+        history.rates.append(self._rate())
+        terms = [y - c / curvature for y, c in zip(self.about, history.costs, strict=True)]
+        self.z = self.config.domain.project(np.mean(terms, axis=0))
+        history.points.append(self.z.copy())

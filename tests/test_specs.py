@@ -134,7 +134,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: bl.FirstOrder(BALL),
-        "FirstOrder: base must be PFTRL, OMD, Portfolio or an object .* got Ball",
+        "FirstOrder: base must be one of belated's or an object .* got Ball",
     ),
     (lambda: bl.FirstOrder(bl.FirstOrder(BASE)), "FirstOrder: base must be .* got FirstOrder"),
     (lambda: bl.FirstOrder(AdaGrad), "FirstOrder: base must be"),

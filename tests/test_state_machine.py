@@ -157,6 +157,8 @@ NAMES = [
     "mean-adagrad-fixed-skip-2",
     "first-portfolio-floored-tight-3",
     "two-portfolio-shifted-curved-fixed-skip-7",
+    "two-dual-shifted-curved-root-skip-3",
+    "first-leader-floored-curved-skip-3",
 ]
 
 

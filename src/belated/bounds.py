@@ -235,7 +235,7 @@ def theorem_e_2(
 def portfolio(timeline: Timeline, *, base: Portfolio, lipschitz: float | None = None) -> Bound:
     """The guarantee of ``Portfolio`` for gradients of convex losses, before any is seen.
 
-    min_j {D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1) + G sum_n min(D, way_n)}
+    min_j {D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1) + G sum_n min(2 D, way_n)}
     + 3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1), L = G D sqrt(members),
     over the members j that are P-FTRL or OMD with rates that depend on counts only; way_n is the
     sum of G eta over the moves between the two points kept around the n-th play, or D if more than
@@ -285,14 +285,16 @@ def _member(late: Timeline, base: PFTRL | OMD, lipschitz: float, reach: int) -> 
     own = base.domain.diameter**2 / (2.0 * play.last) + lipschitz**2 * play.weigh(
         play.open_lags + 1
     )
-    way = _ways(late, lipschitz * play.etas, base.domain.diameter, reach)
-    return own + lipschitz * float(np.sum(way))
+    diameter = base.domain.diameter
+    way = _ways(late, lipschitz * play.etas, reach)
+    most = np.where(np.isinf(way), diameter, np.minimum(2.0 * diameter, way))
+    return own + lipschitz * float(np.sum(most))
 
 
-def _ways(late: Timeline, moves: Floats, diameter: float, reach: int) -> Floats:
+def _ways(late: Timeline, moves: Floats, reach: int) -> Floats:
     """Return, by arrival, the most that a base went between the two points kept around its play.
 
-    ``moves`` bounds each of its moves, by arrival.
+    ``moves`` bounds each of its moves, by arrival. Beyond the reach nothing is known.
     """
     newest = np.arange(late.rounds)
     lags = late.dual_delay[late.order]
@@ -303,8 +305,7 @@ def _ways(late: Timeline, moves: Floats, diameter: float, reach: int) -> Floats:
     below = (seen >> level) << level
     above = ((seen + (1 << level) - 1) >> level) << level
     gone = np.concatenate([[0.0], np.cumsum(moves)])
-    way = np.minimum(diameter, gone[above] - gone[below])
-    return np.where(lags > reach, diameter, way)
+    return np.where(lags > reach, np.inf, gone[above] - gone[below])
 
 
 def leader(
@@ -312,9 +313,9 @@ def leader(
 ) -> Bound:
     """The guarantee of ``Leader`` for gradients of strongly convex losses.
 
-    (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + lambda D sum_n min(D, way_n), way_n the sum of
-    3 G / (lambda m) over the moves between the two points kept around the n-th play (D beyond
-    ``reach``).
+    (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + lambda D sum_n min(D, way_n / 2), way_n the sum
+    of 3 G / (lambda m) over the moves between the two points kept around the n-th play, without
+    end beyond ``reach``.
 
     Differs from the paper: ``Leader`` is ours, after Qiu, Esposito and Zhang; see its docstring for
     the proof.
@@ -330,8 +331,8 @@ def leader(
         numbers = np.arange(1, late.rounds + 1)
         moves: Floats = 3.0 * lipschitz / (strength * numbers.astype(np.float64))
         waiting = late.dual_backlog[late.order]
-        way = _ways(late, moves, diameter, reach)
-        misread = strength * diameter * float(np.sum(way))
+        away = np.minimum(diameter, 0.5 * _ways(late, moves, reach))
+        misread = strength * diameter * float(np.sum(away))
         return lipschitz * float(np.sum(moves * (1 + waiting))) + misread
 
     return _split("Leader's guarantee", timeline, value, scale)

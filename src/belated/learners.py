@@ -122,9 +122,10 @@ class OMD(Base):
 class DualAveraging(Base):
     """Follow the regularised leader around the centre: z_{n+1} = Pi_K(-eta_n sum_{m<=n} c_m).
 
-    Seen from the centre of the set. It never forgets a cost, so it is steady where costs come and
-    go, and slow where they change; a member for a ``Portfolio`` rather than a choice of its own. No
-    certificate comes with it: as its steps fall, the point also moves without a cost.
+    Seen from the centre of the set; a cost of zero leaves it where it is. It never forgets a cost,
+    so it is steady where costs come and go, and slow where they change; a member for a
+    ``Portfolio`` rather than a choice of its own. No certificate comes with it: as its steps fall,
+    the point also moves by more than the newest cost would make it.
 
     Reference: Nesterov 2009; Xiao 2010.
 
@@ -153,18 +154,19 @@ class Leader(Base):
     the losses are nearly quadratic. Qiu, Esposito and Zhang (2025) keep x_s for every open ticket;
     here y_m is the mean of two points around it, kept by the base itself as ``Portfolio`` does:
     x_s itself for the last 16 arrivals, then two points at most 2/15 of the arrivals since s apart.
-    An answer after more than ``reach`` other arrivals is taken to be about the current point.
-    Without delay this is P-FTRL under ``rates.StronglyConvex``.
+    An answer after more than ``reach`` other arrivals is taken to be about the current point, and
+    so is what stands in for an answer that is cancelled or skipped. Without delay this is P-FTRL
+    under ``rates.StronglyConvex``.
 
-    Guarantee: regret <= (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + 4 G sum_n |x_s - y_n|
+    Guarantee: regret <= (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + 2 G sum_n |x_s - y_n|
     <= (3 G^2 / lambda) (ln(e T) + min{sigma_max ln(e T), 2 sqrt(d_tot)}) + that last sum, which
     ``bounds.leader`` computes from the delays.
 
-    Differs from the paper: this is ours, after Qiu, Esposito and Zhang. The proof: the quadratic
-    h_n is below f with the same value and slope at x_s, but for lambda D |x_s - y_n|; being the
-    leader in order of arrival loses nothing; h_n(x_s) - h_n(z_{n+1}) <= G |x_s - z_{n+1}|, again
-    but for lambda D |x_s - y_n|; and |z_{m+1} - z_m| <= (G + lambda D) / (lambda m)
-    <= 3 G / (lambda m) (Fact B.1).
+    Differs from the paper: this is ours, after Qiu, Esposito and Zhang. The proof: with the
+    quadratics h_n of the sum, f(x_s) - f(u) <= <c_n, x_s - u> - (lambda / 2) |x_s - u|^2
+    <= h_n(z_{n+1}) - h_n(u) + G |x_s - z_{n+1}| + lambda D |x_s - y_n|, where the difference of
+    h_n sums to at most 0 (be the leader in order of arrival), |z_{m+1} - z_m| <=
+    (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1).
 
     >>> from belated import Ball, rates
     >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach
@@ -192,7 +194,7 @@ class Portfolio(Base):
     drift-penalised game on the simplex, as P-FTRL with ``rates.GradientAdaptive()`` (for values,
     with ``rates.DelayAdaptive``): an answer c_n to a play made after s arrivals charges member i
 
-        l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, way from z_i(a) to z_i(b)) / 2,
+        l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
 
     where z_i(a) and z_i(b), a <= s <= b, are points that it had around then, and the way is the sum
     of its moves between. That is never less than what its own play would have cost, so a member
@@ -203,7 +205,8 @@ class Portfolio(Base):
     of the members' steps under the weights.
 
     Guarantee, for gradients and any member j that is P-FTRL or OMD: regret <= what Theorem 4.1
-    allows member j + sum_n |c_n| min(D, its way) + what it allows the weights. With
+    allows member j + sum_n |c_n| min(2 D, its way) + what it allows the weights, |c_n| D standing
+    for the middle where an answer came from beyond the reach. With
     L = G D sqrt(members) the last part is at most
     3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1). So the failures of others
     cannot undo the guarantee of a good member. ``bounds.portfolio`` gives the number in advance,

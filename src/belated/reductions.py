@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from belated import rates, smoothing
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import Base, Portfolio, UserBase
+from belated.learners import Base, Leader, Portfolio, UserBase
 from belated.smoothing import Smoothing
 from belated.spec import Spec, positive
 
@@ -63,6 +63,11 @@ class FullInformation(Reduction):
     def __post_init__(self) -> None:
         """Check the base."""
         _check_base(self)
+        if isinstance(self.base, Leader):
+            raise SpecError(
+                "FullInformation: a Leader wants gradients at the points played, and these are "
+                "taken at the current one; use PFTRL, which is the same there"
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,7 +213,7 @@ def _check_base(reduction: Reduction) -> None:
         return
     if isinstance(base, type | Spec) or not isinstance(base, UserBase):
         raise SpecError(
-            f"{reduction.kind}: base must be PFTRL, OMD, Portfolio or an object with start() and "
+            f"{reduction.kind}: base must be one of belated's or an object with start() and "
             f"update(cost, lag, open_lags), got {_name(base)}"
         )
     domain = domain_of(base)

@@ -176,6 +176,8 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
         s.work[i] = s.f[at.CURVATURE] * s.z[i]
     norm = size_of(code, s.work)
     eta = count_step(code, s, entry, s.work, norm)
+    if code[at.BASE] == at.LEADER:
+        s.n[at.LAG] = 0  # this gradient is not one at the point of the ticket
     if moves(code, eta, norm):
         step(code, s, s.work, eta)
 

@@ -2,7 +2,7 @@
 
 The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals charges member i
 
-    l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, way from z_i(a) to z_i(b)) / 2,
+    l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
 
 a <= s <= b being the arrivals around s after which points are kept (see ``past``), and the way the
 sum of the member's own moves. That is at least <c_n, z_i(s)>, what its own play would have cost,
@@ -167,13 +167,13 @@ def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
     mean = 0.0
     for i in range(charges.size):
         m = _member(s, i)
-        way = s.f[at.DIAMETER]  # from beyond the reach the point is not known at all
+        away = 0.5 * s.f[at.DIAMETER]  # half of what not moving the weights may cost
         charges[i] = 0.0
         if level >= 0:
-            way = min(way, s.own[above] - s.own[below])
+            away = min(s.f[at.DIAMETER], 0.5 * (s.own[above] - s.own[below]))
             for j in range(cost.size):
                 charges[i] += cost[j] * (0.5 * (s.own[below + 1 + j] + s.own[above + 1 + j]))
-        misread = 0.5 * norm * way
+        misread = norm * away
         m.f[at.MISREAD] += misread
         charges[i] += misread
         mean += charges[i]
