@@ -26,6 +26,7 @@ from belated.rates import Rate
 from belated.reductions import Reduction
 from belated.smoothing import Smoothing
 from naive import NaiveConfig, NaiveLearner
+from naive_portfolio import LeaderConfig, NaiveLeader, NaivePortfolio, PortfolioConfig
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -39,6 +40,9 @@ MAGNITUDE = 1.5
 CURVATURE = 0.4
 HORIZON = 25
 ROUNDS = 60
+# A portfolio here has a member that is too quick, and its answers can be too old for the weights.
+QUICK = 1.5
+REACH = 24
 
 # --- Parts that a user writes --------------------------------------------------------------------
 
@@ -212,6 +216,10 @@ _STEPS = (0.5, 0.25, 0.25, 0.125, 0.0625)
 RATES: dict[str, Part[Rate]] = {
     "delay": Part(lambda _: bl.rates.DelayAdaptive(LIPSCHITZ), lambda _: {}),
     "tight": Part(lambda _: bl.rates.Tight(LIPSCHITZ), lambda _: {"rate": "tight"}),
+    "scaled": Part(
+        lambda _: bl.rates.Tight(LIPSCHITZ, scale=0.25),
+        lambda _: {"rate": "tight", "tight_scale": 0.25},
+    ),
     "gradient": Part(
         lambda _: bl.rates.GradientAdaptive(LIPSCHITZ), lambda _: {"rate": "gradient-adaptive"}
     ),
@@ -225,6 +233,10 @@ RATES: dict[str, Part[Rate]] = {
     ),
     "constant": Part(
         lambda _: bl.rates.Constant(0.07, LIPSCHITZ), lambda _: {"rate": "constant", "step": 0.07}
+    ),
+    "root": Part(
+        lambda _: bl.rates.InverseRoot(0.4, LIPSCHITZ),
+        lambda _: {"rate": "inverse-root", "step": 0.4},
     ),
     "table": Part(
         lambda _: bl.rates.Table(_STEPS, LIPSCHITZ), lambda _: {"rate": "table", "table": _STEPS}
@@ -266,7 +278,8 @@ SMOOTHINGS: dict[str, Part[Smoothing | None]] = {
     "corollary G.4": Part(lambda _: None, lambda _: {"smoothing": "inverse"}),
 }
 REDUCTIONS = ("first", "full", "one", "mean", "two")
-BASES = ("pftrl", "omd", "entropy")
+NAIVE_BASES = {"entropy": "entropy-omd", "dual": "dual-averaging"}
+BASES = ("pftrl", "omd", "entropy", "portfolio", "dual", "leader")
 
 
 class Row(NamedTuple):
@@ -298,7 +311,11 @@ def fits(row: Row) -> bool:
         if explores or KINDS[row.set] != "simplex":
             return False
         return row.set == "floored" or row.rate == "constant"
-    return True
+    if row.base == "portfolio":
+        return KINDS[row.set] != "user" and row.rate != "table"
+    if row.base == "leader":
+        return KINDS[row.set] != "user" and row.rate == "curved" and row.reduction != "full"
+    return row.base != "dual" or KINDS[row.set] != "user"
 
 
 def pairs(row: Row) -> set[tuple[tuple[str, object], tuple[str, object]]]:
@@ -316,6 +333,7 @@ def pairs(row: Row) -> set[tuple[tuple[str, object], tuple[str, object]]]:
         (a, b)
         for a, b in itertools.combinations(parts, 2)
         if not (a[0] == "set" and b[0] in ("rate", "smoothing"))  # the kind is there
+        and not (a[1] in ("dual", "leader") and b[0] in ("set", "rate", "smoothing"))  # as in omd
     }
 
 
@@ -332,10 +350,15 @@ COVERING = [
     Row("first", "entropy", "floored", "tight", "", False, 2),
     Row("first", "entropy", "floored", "gradient", "", False, 3),
     Row("first", "entropy", "floored", "table", "", True, 7),
+    Row("first", "entropy", "floored", "root", "", True, 3),
+    Row("first", "portfolio", "floored", "tight", "", False, 3),
+    Row("first", "dual", "simplex", "tight", "", True, 3),
+    Row("first", "leader", "floored", "curved", "", True, 3),
     Row("full", "pftrl", "ball", "tight", "", False, 1),
     Row("full", "pftrl", "box", "tight", "", True, 2),
     Row("full", "pftrl", "simplex", "gradient", "", False, 3),
     Row("full", "pftrl", "floored", "table", "", True, 7),
+    Row("full", "pftrl", "floored", "root", "", True, 2),
     Row("full", "pftrl", "user", "tight", "", False, 1),
     Row("full", "pftrl", "moved", "gradient", "", False, 2),
     Row("full", "omd", "shifted", "gradient", "", True, 3),
@@ -343,6 +366,8 @@ COVERING = [
     Row("full", "entropy", "simplex", "constant", "", True, 3),
     Row("full", "entropy", "floored", "delay", "", True, 2),
     Row("full", "entropy", "floored", "curved", "", True, 3),
+    Row("full", "portfolio", "simplex", "gradient", "", True, 7),
+    Row("full", "dual", "ball", "gradient", "", False, 2),
     Row("one", "pftrl", "l1", "delay", "root", False, 7),
     Row("one", "pftrl", "user", "constant", "fixed", False, 1),
     Row("one", "pftrl", "moved", "table", "curved", False, 2),
@@ -351,23 +376,38 @@ COVERING = [
     Row("one", "omd", "box", "delay", "inverse", True, 1),
     Row("one", "omd", "box", "constant", "convex", False, 2),
     Row("one", "omd", "l1", "constant", "curved", True, 3),
+    Row("one", "omd", "user", "root", "root", False, 2),
+    Row("one", "portfolio", "l1", "delay", "curved", False, 2),
+    Row("one", "dual", "box", "root", "convex", False, 2),
+    Row("one", "leader", "l1", "curved", "curved", False, 3),
     Row("mean", "pftrl", "ball", "constant", "inverse", False, 7),
     Row("mean", "pftrl", "shifted", "table", "convex", False, 1),
     Row("mean", "omd", "box", "table", "root", False, 2),
     Row("mean", "omd", "box", "table", "fixed", False, 3),
     Row("mean", "omd", "l1", "curved", "fixed", True, 7),
     Row("mean", "omd", "user", "curved", "root", True, 1),
+    Row("mean", "omd", "user", "root", "curved", False, 3),
     Row("mean", "omd", "moved", "delay", "curved", True, 2),
+    Row("mean", "portfolio", "ball", "root", "convex", False, 3),
+    Row("mean", "portfolio", "box", "constant", "root", False, 1),
+    Row("mean", "dual", "l1", "table", "inverse", False, 3),
+    Row("mean", "leader", "box", "curved", "fixed", False, 2),
     Row("two", "pftrl", "box", "curved", "curved", False, 3),
     Row("two", "pftrl", "l1", "table", "inverse", True, 7),
+    Row("two", "pftrl", "l1", "root", "fixed", True, 1),
     Row("two", "pftrl", "user", "delay", "convex", True, 1),
     Row("two", "pftrl", "moved", "curved", "inverse", True, 2),
     Row("two", "omd", "ball", "constant", "root", True, 3),
     Row("two", "omd", "shifted", "delay", "fixed", True, 7),
     Row("two", "omd", "l1", "delay", "convex", True, 1),
+    Row("two", "portfolio", "shifted", "curved", "fixed", True, 7),
+    Row("two", "portfolio", "box", "root", "inverse", True, 2),
+    Row("two", "dual", "shifted", "curved", "root", True, 3),
+    Row("two", "leader", "shifted", "curved", "inverse", False, 7),
 ]
 MORE = [
     Row("first", "pftrl", "shifted", "unscaled", "", False, 3),
+    Row("first", "dual", "ball", "scaled", "", False, 2),
     Row("one", "omd", "box", "constant", "convex to horizon", False, 2),
     Row("one", "omd", "ball", "constant", "curved to horizon", False, 3),
     Row("two", "omd", "ball", "constant", "root to horizon", True, 3),
@@ -460,13 +500,18 @@ class Composition:
             "skip": row.skip,
             "seed": seed,
         }
-        if row.base == "adagrad":
-            words |= {"radius": 1.25, "rate": "constant"}
-        else:
-            words |= {"base": "entropy-omd" if row.base == "entropy" else row.base}
-            words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
         if row.smoothing:
             words |= SMOOTHINGS[row.smoothing].words(k)
+        if row.base == "adagrad":
+            words |= {"radius": 1.25, "rate": "constant"}
+        elif row.base == "portfolio":
+            return _portfolio_config(row, words | SETS[row.set].words(k))
+        elif row.base == "leader":
+            words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
+            return LeaderConfig(**words, reach=REACH)
+        else:
+            words |= {"base": NAIVE_BASES.get(row.base, row.base)}
+            words |= SETS[row.set].words(k) | RATES[row.rate].words(k)
         half_ball = row.set in ("user", "moved")
         return HalfBallConfig(**words) if half_ball else NaiveConfig(**words)
 
@@ -476,7 +521,12 @@ class Composition:
 
     def reference(self, seed: int = SEED) -> NaiveLearner:
         """Return a fresh slow learner."""
-        slow = NaiveLearner(self.config(seed))
+        config = self.config(seed)
+        if isinstance(config, PortfolioConfig):
+            return NaivePortfolio(config)
+        if isinstance(config, LeaderConfig):
+            return NaiveLeader(config)
+        slow = NaiveLearner(config)
         if self.row.base == "adagrad":
             slow.base = NaiveAdaGrad(self.row.dim, slow.history)
         return slow
@@ -525,9 +575,30 @@ def _base(row: Row, dim: int) -> Base | AdaGrad:
     if row.base == "adagrad":
         return AdaGrad(dim)
     domain, rate = SETS[row.set].spec(dim), RATES[row.rate].spec(dim)
-    if row.base == "pftrl":
-        return bl.PFTRL(domain, rate)
+    if row.base == "portfolio":
+        return bl.Portfolio(
+            (
+                bl.PFTRL(domain, rate),
+                bl.OMD(domain, bl.rates.InverseRoot(QUICK)),
+                bl.DualAveraging(domain, bl.rates.DelayAdaptive(LIPSCHITZ)),
+            ),
+            REACH,
+        )
+    if row.base == "leader":
+        return bl.Leader(domain, rate, REACH)
+    if row.base in ("pftrl", "dual"):
+        return (bl.PFTRL if row.base == "pftrl" else bl.DualAveraging)(domain, rate)
     return bl.OMD(domain, rate, "entropy" if row.base == "entropy" else "euclidean")
+
+
+def _portfolio_config(row: Row, words: dict[str, Any]) -> PortfolioConfig:
+    """Return the same three members for the reference."""
+    members = (
+        NaiveConfig(**words | {"base": "pftrl"} | RATES[row.rate].words(row.dim)),
+        NaiveConfig(**words | {"base": "omd", "rate": "inverse-root", "step": QUICK}),
+        NaiveConfig(**words | {"base": "dual-averaging", "rate": "delay-adaptive"}),
+    )
+    return PortfolioConfig(**words, members=members, reach=REACH)
 
 
 COMPOSITIONS = {str(row): Composition(row) for row in [*COVERING, *MORE]}

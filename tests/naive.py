@@ -32,10 +32,16 @@ from scipy import optimize
 Array = npt.NDArray[np.float64]
 Feedback = Array | float | tuple[float, float]
 SetKind = Literal["ball", "box", "simplex", "l1"]
-BaseKind = Literal["pftrl", "omd", "entropy-omd"]
+BaseKind = Literal["pftrl", "omd", "entropy-omd", "dual-averaging"]
 Reduction = Literal["first-order", "one-point", "two-point"]
 RateKind = Literal[
-    "delay-adaptive", "tight", "gradient-adaptive", "strongly-convex", "constant", "table"
+    "delay-adaptive",
+    "tight",
+    "gradient-adaptive",
+    "strongly-convex",
+    "constant",
+    "inverse-root",
+    "table",
 ]
 SmoothingKind = Literal["convex", "strongly-convex", "inverse-root", "inverse", "constant"]
 Geometry = Literal["euclidean", "entropy"]
@@ -330,6 +336,26 @@ class OMD:
         return self.z.copy()
 
 
+class DualAveraging:
+    """z_{n+1} = Pi_K(-eta_n (c_1 + .. + c_n)); a cost of zero leaves the point where it is."""
+
+    def __init__(self, domain: ChartSet) -> None:
+        self.domain = domain
+        self.z = domain.start
+        self.costs: list[Array] = []
+
+    def start(self) -> Array:
+        """Return z_1."""
+        return self.z.copy()
+
+    def update(self, cost: Array, eta: float | None) -> Array:
+        """One step."""
+        self.costs.append(cost)
+        if eta is not None and cost.any():
+            self.z = self.domain.project(-eta * np.sum(self.costs, axis=0))
+        return self.z.copy()
+
+
 class EntropyOMD:
     """Mirror descent with the entropy (Lemma D.3): argmin <c, z> + KL(z, z_n) / eta.
 
@@ -394,9 +420,12 @@ def rate_two_point(backlogs: Sequence[int], diameter: float, lipschitz: float, d
     return (diameter / lipschitz) / math.sqrt(len(backlogs) * dim + sum(backlogs))
 
 
-def rate_tight(backlogs: Sequence[int], diameter: float, lipschitz: float) -> float:
-    """Algorithms S.2, second row: eta_n = (D / 2G) / sqrt(n / 2 + sum s*_m)."""
-    return (diameter / (2.0 * lipschitz)) / math.sqrt(len(backlogs) / 2.0 + sum(backlogs))
+def rate_tight(
+    backlogs: Sequence[int], diameter: float, lipschitz: float, scale: float = 1.0
+) -> float:
+    """Algorithms S.2, second row: eta_n = (D / 2G) / sqrt(n / 2 + sum s*_m), times a scale."""
+    spread = len(backlogs) / 2.0 + sum(backlogs)
+    return scale * (diameter / (2.0 * lipschitz)) / math.sqrt(spread)
 
 
 def rate_gradient_adaptive(
@@ -418,6 +447,11 @@ def rate_gradient_adaptive(
 def rate_strongly_convex(n: int, curvature: float) -> float:
     """Corollaries 5.4, 5.8, G.4: eta_n = 1 / (lambda n)."""
     return 1.0 / (curvature * n)
+
+
+def rate_inverse_root(n: int, step: float) -> float:
+    """The classical eta_n = step / sqrt(n)."""
+    return step / math.sqrt(n)
 
 
 def rate_table(n: int, table: Sequence[float]) -> float:
@@ -540,6 +574,7 @@ class NaiveConfig:
     lipschitz: float | None = 1.0
     curvature: float = 0.0
     step: float = 1.0
+    tight_scale: float = 1.0
     table: tuple[float, ...] = ()
     smoothing: SmoothingKind = "convex"
     nu: float | None = None
@@ -621,6 +656,8 @@ class NaiveLearner:
             self.base = PFTRL(domain)
         elif config.base == "omd":
             self.base = OMD(domain)
+        elif config.base == "dual-averaging":
+            self.base = DualAveraging(domain)
         else:
             self.base = EntropyOMD(config.dim, config.floor)
         self.z = self.base.start()
@@ -789,10 +826,14 @@ class NaiveLearner:
         history.norms.append(dual_norm(cost, self.config.geometry))
         if self.config.reduction != "first-order":
             history.smoothings.append(self.smoothing(self.predictions()))
+        self._step(cost)
+
+    def _step(self, cost: Array) -> None:
+        """Move the point; the history has everything about this observation but the rate."""
         eta = self._rate()
-        history.rates.append(eta)
+        self.history.rates.append(eta)
         self.z = self.base.update(cost, eta)
-        history.points.append(self.z.copy())
+        self.history.points.append(self.z.copy())
 
     def _rate(self) -> float | None:
         """eta_n from the complete history."""
@@ -805,12 +846,14 @@ class NaiveLearner:
             return rate_strongly_convex(n, config.curvature)
         if config.rate == "constant":
             return config.step
+        if config.rate == "inverse-root":
+            return rate_inverse_root(n, config.step)
         if config.rate == "table":
             return rate_table(n, config.table)
         if config.lipschitz is None:
             raise ValueError(f"{config.rate} needs lipschitz")
         if config.rate == "tight":
-            return rate_tight(backlogs, self.diameter, config.lipschitz)
+            return rate_tight(backlogs, self.diameter, config.lipschitz, config.tight_scale)
         if config.reduction == "first-order":
             return rate_first_order(backlogs, self.diameter, config.lipschitz)
         if config.reduction == "one-point":

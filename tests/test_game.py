@@ -111,6 +111,7 @@ class Case(NamedTuple):
             "family": self.family,
             "source": self.source,
             "reduction": row.reduction,
+            "base": row.base,
             "set": KINDS.get(row.set, "user"),
             "skip": str(row.skip),
         }
@@ -1021,7 +1022,7 @@ def test_a_run_in_words_and_as_a_row() -> None:
     run = steady()
     assert run.bound is not None
     text = str(run)
-    assert f"Corollary 5.3 allows {run.bound.total:,.6g}" in text
+    assert f"Portfolio's guarantee allows {run.bound.total:,.6g}" in text
     assert "without delay" in text
     row = json.loads(json.dumps(run.to_dict()))
     assert row["learner"] == repr(run.spec)

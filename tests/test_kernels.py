@@ -444,7 +444,9 @@ def test_pftrl_is_mirror_descent_while_inside() -> None:
 SCHEDULES = [
     c
     for c in ALL
-    if not c.row.skip and c.row.base != "adagrad" and c.row.rate not in ("gradient", "unscaled")
+    if not c.row.skip
+    and c.row.base not in ("adagrad", "portfolio")
+    and c.row.rate not in ("gradient", "unscaled")
 ]
 
 

@@ -43,7 +43,7 @@ from conftest import Python
 
 every = pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
 PLAIN = [c for c in ALL if not c.has_user_code]
-FIVE = [
+FEW = [
     COMPOSITIONS[name]
     for name in (
         "first-pftrl-l1-gradient-3",
@@ -51,6 +51,8 @@ FIVE = [
         "one-omd-ball-constant-curved-3",
         "mean-omd-box-table-root-2",
         "two-omd-ball-constant-root-skip-3",
+        "first-portfolio-floored-tight-3",
+        "first-leader-floored-curved-skip-3",
     )
 ]
 
@@ -72,7 +74,7 @@ def good(composition: Composition) -> Any:
 
 def test_the_table_covers_every_pair_of_parts() -> None:
     plain = [name for name in SMOOTHINGS if "horizon" not in name and "corollary" not in name]
-    rates = [name for name in RATES if name != "unscaled"]
+    rates = [name for name in RATES if name not in ("scaled", "unscaled")]
     wanted = set().union(
         *(
             pairs(row)
@@ -258,7 +260,7 @@ def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
     assert learner.observe(ticket, good(composition))
 
 
-@pytest.mark.parametrize("composition", FIVE, ids=lambda c: c.name)
+@pytest.mark.parametrize("composition", FEW, ids=lambda c: c.name)
 @pytest.mark.parametrize(
     "value",
     [
@@ -306,7 +308,7 @@ def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
     assert learner.snapshot() == before
 
 
-@pytest.mark.parametrize("composition", [*FIVE, ALL[-1]], ids=lambda c: c.name)
+@pytest.mark.parametrize("composition", [*FEW, ALL[-1]], ids=lambda c: c.name)
 @pytest.mark.parametrize("ticket", [2**63, -(2**63) - 1, 10**30, True, np.uint64(2**64 - 1)])
 def test_no_number_is_a_ticket_by_accident(composition: Composition, ticket: Any) -> None:
     learner = composition.learner()
@@ -530,7 +532,7 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 # --- Memory --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("composition", FIVE, ids=lambda c: c.name)
+@pytest.mark.parametrize("composition", FEW, ids=lambda c: c.name)
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
     waiting = 20_000
     learner = bl.Learner(composition.spec(dim=1000))

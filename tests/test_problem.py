@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import belated as bl
@@ -69,9 +71,25 @@ def test_problem_is_light() -> None:
 
 PFTRL = bl.PFTRL(BALL, ONE_RATE)
 CURVED_PFTRL = bl.PFTRL(BALL, CURVED_RATE)
+LEADER = bl.Leader(BALL, CURVED_RATE)
+CLASSICAL = 4.0 / (1.5 * math.sqrt(2.0))
+PORTFOLIO = bl.Portfolio(
+    [
+        bl.PFTRL(BALL, bl.rates.Tight(1.5)),
+        bl.OMD(BALL, bl.rates.InverseRoot(CLASSICAL, 1.5)),
+        bl.OMD(BALL, bl.rates.InverseRoot(4.0 * CLASSICAL, 1.5)),
+        bl.DualAveraging(BALL, bl.rates.Tight(1.5, scale=1.0 / 32.0)),
+        bl.DualAveraging(BALL, bl.rates.Tight(1.5, scale=1.0 / 8.0)),
+        bl.DualAveraging(BALL, bl.rates.InverseRoot(CLASSICAL, 1.5)),
+        bl.DualAveraging(BALL, bl.rates.InverseRoot(16.0 * CLASSICAL, 1.5)),
+    ]
+)
+USER_SET = bl.ConvexSet(3, lambda v: v / max(1.0, float(np.linalg.norm(v))), 2.0)
 
 LEARNERS: list[tuple[bl.Problem, dict[str, Any], object]] = [
-    (CONVEX, {}, bl.FirstOrder(PFTRL)),
+    (CONVEX, {}, bl.FirstOrder(PORTFOLIO)),
+    (CONVEX, {"base": "portfolio"}, bl.FirstOrder(PORTFOLIO)),
+    (CONVEX, {"base": "pftrl"}, bl.FirstOrder(PFTRL)),
     (CONVEX, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, ONE_RATE))),
     (CONVEX, {"rate": "tight"}, bl.FirstOrder(bl.PFTRL(BALL, bl.rates.Tight(1.5)))),
     (
@@ -79,14 +97,30 @@ LEARNERS: list[tuple[bl.Problem, dict[str, Any], object]] = [
         {"rate": "gradient", "feedback": "function"},
         bl.FullInformation(bl.PFTRL(BALL, bl.rates.GradientAdaptive(1.5))),
     ),
+    (CONVEX, {"feedback": "function"}, bl.FullInformation(PFTRL)),
     (CONVEX, {"feedback": "value"}, bl.OnePoint(PFTRL, 2.0)),
     (CONVEX, {"feedback": "two-values"}, bl.TwoPoint(PFTRL)),
-    (CONVEX, {"skip": True}, bl.Skip(bl.FirstOrder(PFTRL))),
+    (CONVEX, {"skip": True}, bl.Skip(bl.FirstOrder(PORTFOLIO))),
+    (CONVEX, {"skip": True, "base": "pftrl"}, bl.Skip(bl.FirstOrder(PFTRL))),
     (CONVEX, {"feedback": "value", "skip": True}, bl.Skip(bl.OnePoint(PFTRL, 2.0))),
-    (CURVED, {}, bl.FirstOrder(CURVED_PFTRL)),
+    (CURVED, {}, bl.FirstOrder(LEADER)),
+    (CURVED, {"base": "leader"}, bl.FirstOrder(LEADER)),
+    (CURVED, {"skip": True}, bl.Skip(bl.FirstOrder(LEADER))),
+    (CURVED, {"base": "pftrl"}, bl.FirstOrder(CURVED_PFTRL)),
+    (CURVED, {"feedback": "function"}, bl.FullInformation(CURVED_PFTRL)),
     (CURVED, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, CURVED_RATE))),
     (CURVED, {"feedback": "value"}, bl.OnePoint(CURVED_PFTRL, 2.0)),
     (CURVED, {"feedback": "two-values"}, bl.TwoPoint(CURVED_PFTRL)),
+    (
+        bl.Problem(USER_SET, 1.5),
+        {},
+        bl.FirstOrder(bl.PFTRL(USER_SET, ONE_RATE)),
+    ),
+    (
+        bl.Problem(USER_SET, 1.5, curvature=0.5),
+        {},
+        bl.FirstOrder(bl.PFTRL(USER_SET, CURVED_RATE)),
+    ),
 ]
 
 
@@ -126,10 +160,24 @@ def test_default_smoothing_is_that_of_the_corollary(curvature: float) -> None:
 
 REFUSED: list[tuple[bl.Problem, dict[str, Any], str]] = [
     (CONVEX, {"feedback": "colour"}, "feedback is one of 'gradient', 'value', 'two-values'"),
-    (CONVEX, {"base": "adam"}, "base is one of 'pftrl', 'omd', got 'adam'"),
+    (CONVEX, {"base": "adam"}, "'omd', 'portfolio', 'leader', None, got 'adam'"),
     (CONVEX, {"rate": "fast"}, "rate is one of 'paper', 'tight', 'gradient', got 'fast'"),
     (CONVEX, {"rate": "tight", "feedback": "value"}, "rate='tight' is for gradients of convex"),
     (CURVED, {"rate": "gradient"}, "rate='gradient' is for gradients of convex losses"),
+    (CONVEX, {"base": "portfolio", "rate": "tight"}, "base='portfolio' is for gradients of convex"),
+    (CONVEX, {"base": "portfolio", "feedback": "function"}, "base='portfolio' is for gradients"),
+    (CONVEX, {"base": "portfolio", "feedback": "value"}, "build a bl.Portfolio by hand"),
+    (CURVED, {"base": "portfolio"}, "base='portfolio' is for gradients of convex losses"),
+    (bl.Problem(USER_SET, 1.0), {"base": "portfolio"}, "got a ConvexSet; use PFTRL there"),
+    (CONVEX, {"base": "leader"}, "base='leader' is for gradients of strongly convex losses"),
+    (CURVED, {"base": "leader", "feedback": "function"}, "base='leader' is for gradients of"),
+    (CURVED, {"base": "leader", "feedback": "value"}, "or use base='pftrl'"),
+    (CURVED, {"base": "leader", "rate": "tight"}, "rate='tight' is for gradients of convex"),
+    (
+        bl.Problem(USER_SET, 1.5, curvature=0.5),
+        {"base": "leader"},
+        "Leader: .* got a ConvexSet; use PFTRL there",
+    ),
     (bl.Problem(BALL, 1.0), {"feedback": "value"}, "needs a bound on the values: give magnitude"),
     (
         bl.Problem(bl.Simplex(3), 1.0, magnitude=1.0),
@@ -154,18 +202,21 @@ def test_refused_choices(problem: bl.Problem, choice: dict[str, Any], message: s
 # --- The bound -----------------------------------------------------------------------------------
 
 NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
-    (CONVEX, {}, "Corollary 5.3"),
+    (CONVEX, {}, "Portfolio's guarantee"),
+    (CONVEX, {"base": "pftrl"}, "Corollary 5.3"),
     (CONVEX, {"base": "omd"}, "Corollary 5.3"),
     (CONVEX, {"feedback": "function"}, "Corollary 5.3"),
     (CONVEX, {"rate": "tight"}, "Corollary 5.3 with the tight rate"),
     (CONVEX, {"rate": "gradient"}, "Corollary 5.3 with gradient-adaptive rates"),
-    (CURVED, {}, "Corollary 5.4"),
+    (CURVED, {}, "Leader's guarantee"),
+    (CURVED, {"base": "pftrl"}, "Corollary 5.4"),
     (CURVED, {"base": "omd"}, "Corollary 5.4"),
     (CONVEX, {"feedback": "value"}, "Corollary 5.7"),
     (CURVED, {"feedback": "value"}, "Corollary 5.8"),
     (CONVEX, {"feedback": "two-values"}, "Corollary G.3"),
     (CURVED, {"feedback": "two-values"}, "Corollary G.4"),
-    (CONVEX, {"skip": True}, "Corollary 6.2 over Corollary 5.3"),
+    (CONVEX, {"skip": True}, "Corollary 6.2 over Portfolio's guarantee"),
+    (CONVEX, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.3"),
     (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
     (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
 ]
@@ -190,8 +241,12 @@ def test_bound_uses_the_numbers_of_the_learner() -> None:
     """The constants are passed on unchanged, to the same functions anyone can call."""
     bounds = bl.bounds
     same = {"lipschitz": 1.5, "diameter": 4.0}
-    assert CONVEX.bound(TIMELINE) == bounds.corollary_5_3(TIMELINE, **same)
+    assert CONVEX.bound(TIMELINE) == bounds.portfolio(TIMELINE, base=PORTFOLIO)
+    assert CONVEX.bound(TIMELINE, base="pftrl") == bounds.corollary_5_3(TIMELINE, **same)
     assert CONVEX.bound(TIMELINE, rate="tight") == bounds.tight(TIMELINE, **same)
+    assert CURVED.bound(TIMELINE) == bounds.leader(
+        TIMELINE, lipschitz=1.5, diameter=4.0, curvature=0.5
+    )
     assert CURVED.bound(TIMELINE, base="omd") == bounds.corollary_5_4(
         TIMELINE, lipschitz=1.5, curvature=0.5, base="omd", diameter=4.0
     )
@@ -206,6 +261,7 @@ UNCOVERED: list[tuple[bl.Problem, Feedback, BaseName, bool, RateName, str]] = [
     (CONVEX, "value", "omd", False, "paper", "rest on Lemma 4.2"),
     (CURVED, "two-values", "omd", False, "paper", "rest on Lemma 4.2"),
     (CURVED, "gradient", "pftrl", True, "paper", "not strongly convex"),
+    (CURVED, "gradient", "leader", True, "paper", "not strongly convex"),
     (CURVED, "value", "pftrl", True, "paper", "not strongly convex"),
 ]
 

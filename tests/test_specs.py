@@ -132,7 +132,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: bl.OMD(bl.Simplex(3), PACE, "entropy"),
         r"use Simplex\(3, floor=...\) or",
     ),
-    (lambda: bl.FirstOrder(BALL), "FirstOrder: base must be PFTRL, OMD or an object .* got Ball"),
+    (
+        lambda: bl.FirstOrder(BALL),
+        "FirstOrder: base must be one of belated's or an object .* got Ball",
+    ),
     (lambda: bl.FirstOrder(bl.FirstOrder(BASE)), "FirstOrder: base must be .* got FirstOrder"),
     (lambda: bl.FirstOrder(AdaGrad), "FirstOrder: base must be"),
     (lambda: bl.FirstOrder(None), "FirstOrder: base must be .* got None"),

@@ -553,9 +553,9 @@ def test_corollary_6_2() -> None:
     rounds, problem = 900, bl.Problem(bl.Ball(2), 1.0)
     delays = np.where(np.arange(rounds) < 30, rounds, 1)
     timeline = bl.Timeline.from_delays(delays)
-    spec = problem.learner(skip=True)
-    bound = problem.bound(timeline, skip=True)
-    assert bound.total < 0.6 * problem.bound(timeline).total
+    spec = problem.learner(base="pftrl", skip=True)
+    bound = problem.bound(timeline, base="pftrl", skip=True)
+    assert bound.total < 0.6 * problem.bound(timeline, base="pftrl").total
     for adversary in adversaries(2, 1.0, 14).values():
         record = quick(spec, timeline, adversary)
         regret = linear_regret(problem.domain, record.plays, record.gradients)
@@ -566,9 +566,9 @@ def test_corollary_6_2() -> None:
 def test_corollary_6_2_patterns() -> None:
     """Skipping on every kind of delays."""
     problem = bl.Problem(bl.Ball(2), 1.0)
-    spec = problem.learner("gradient", skip=True)
+    spec = problem.learner("gradient", "pftrl", skip=True)
     for timeline in patterns(200, 15).values():
-        bound = problem.bound(timeline, skip=True)
+        bound = problem.bound(timeline, "gradient", "pftrl", skip=True)
         for adversary in adversaries(2, 1.0, 16).values():
             record = quick(spec, timeline, adversary)
             regret = linear_regret(problem.domain, record.plays, record.gradients)
@@ -663,7 +663,7 @@ def test_certificate_strongly_convex(base: BaseName) -> None:
 def test_certificate_with_skipping() -> None:
     """A skipped round costs at most G D, on top of what the learner inside pays."""
     problem = bl.Problem(bl.Ball(2), 1.0)
-    spec = problem.learner("gradient", skip=True)
+    spec = problem.learner("gradient", "pftrl", skip=True)
     seen = 0
     for timeline in patterns(400, 22).values():
         for adversary in adversaries(2, 1.0, 23).values():

@@ -22,7 +22,7 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.learners import OMD, PFTRL
+from belated.learners import OMD, PFTRL, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
 from belated.spec import from_json
 
@@ -78,16 +78,19 @@ __all__ = [
     "ConvexSet",
     "Counters",
     "Decision",
+    "DualAveraging",
     "FirstOrder",
     "Forecast",
     "FullInformation",
     "Game",
     "L1Ball",
+    "Leader",
     "Learner",
     "LinearModel",
     "LinearReport",
     "MissingExtra",
     "OnePoint",
+    "Portfolio",
     "Problem",
     "Report",
     "Run",

@@ -28,7 +28,7 @@ from belated import rates, smoothing
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels import layout as at
-from belated.learners import OMD, PFTRL, Base
+from belated.learners import OMD, PFTRL, Base, Portfolio
 from belated.program import Floats, Ints, Schedule, compile_spec, schedule_of
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.spec import number, positive
@@ -45,6 +45,8 @@ __all__ = [
     "corollary_g_3",
     "corollary_g_4",
     "gradient_adaptive",
+    "leader",
+    "portfolio",
     "skipping",
     "theorem_e_1",
     "theorem_e_2",
@@ -228,6 +230,112 @@ def theorem_e_2(
     18.0
     """
     return _theorem_e("Theorem E.2", OMD, timeline, base, lipschitz, curvature)
+
+
+def portfolio(timeline: Timeline, *, base: Portfolio, lipschitz: float | None = None) -> Bound:
+    """The guarantee of ``Portfolio`` for gradients of convex losses, before any is seen.
+
+    min_j {D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1) + G sum_n min(2 D, way_n)}
+    + 3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1), L = G D sqrt(members),
+    over the members j that are P-FTRL or OMD with rates that depend on counts only; way_n is the
+    sum of G eta over the moves between the two points kept around the n-th play, or D if more than
+    ``base.reach`` other answers came first. G is what the members were told, unless given.
+
+    Differs from the paper: the portfolio is ours; see its docstring for the proof.
+
+    >>> from belated import Ball
+    >>> ball = Ball(2)
+    >>> base = Portfolio([OMD(ball, rates.InverseRoot(1.0)), PFTRL(ball, rates.Tight(1.0))])
+    >>> portfolio(Timeline.from_delays([0] * 10_000), base=base).vacuous
+    False
+    """
+    known = base.rate.lipschitz if lipschitz is None else lipschitz
+    if known is None:
+        raise SpecError("portfolio: needs the gradient bound: give lipschitz here or to a member")
+    given = positive("portfolio", "lipschitz", known)
+    members = [
+        each
+        for each in base.members
+        if isinstance(each, PFTRL | OMD) and not isinstance(each.rate, _FOLLOWING)
+    ]
+    if not members:
+        raise SpecError(
+            "portfolio: no member has a bound in advance; add a PFTRL with rates.DelayAdaptive or "
+            "rates.Tight"
+        )
+    diameter = base.domain.diameter
+    largest = given * diameter * math.sqrt(len(base.members))
+
+    def value(late: Timeline) -> float:
+        backlog = int(late.dual_backlog.max(initial=0)) + 1
+        spread = 3.0 * math.sqrt(0.5 * late.rounds + late.total_delay) + 2.0 * backlog
+        best = min(_member(late, each, given, base.reach) for each in members)
+        return best + math.sqrt(2.0) * largest * spread
+
+    return _split("Portfolio's guarantee", timeline, value, given * diameter)
+
+
+_FOLLOWING = (rates.GradientAdaptive, rates.StronglyConvex)
+"""Rates without a bound in advance on linear costs that they do not know."""
+
+
+def _member(late: Timeline, base: PFTRL | OMD, lipschitz: float, reach: int) -> float:
+    """Theorem E.1 or E.2 for a member, and the most that it is charged too much, twice."""
+    play = _Play(late, FirstOrder(base))
+    own = base.domain.diameter**2 / (2.0 * play.last) + lipschitz**2 * play.weigh(
+        play.open_lags + 1
+    )
+    diameter = base.domain.diameter
+    way = _ways(late, lipschitz * play.etas, reach)
+    most = np.where(np.isinf(way), diameter, np.minimum(2.0 * diameter, way))
+    return own + lipschitz * float(np.sum(most))
+
+
+def _ways(late: Timeline, moves: Floats, reach: int) -> Floats:
+    """Return, by arrival, the most that a base went between the two points kept around its play.
+
+    ``moves`` bounds each of its moves, by arrival. Beyond the reach nothing is known.
+    """
+    newest = np.arange(late.rounds)
+    lags = late.dual_delay[late.order]
+    seen = newest - lags
+    level = np.zeros_like(seen)
+    while (far := (newest >> level) - (seen >> level) >= at.PLACES).any():
+        level[far] += 1
+    below = (seen >> level) << level
+    above = ((seen + (1 << level) - 1) >> level) << level
+    gone = np.concatenate([[0.0], np.cumsum(moves)])
+    return np.where(lags > reach, np.inf, gone[above] - gone[below])
+
+
+def leader(
+    timeline: Timeline, *, lipschitz: float, curvature: float, diameter: float, reach: int = 61_440
+) -> Bound:
+    """The guarantee of ``Leader`` for gradients of strongly convex losses.
+
+    (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + lambda D sum_n min(D, way_n / 2), way_n the sum
+    of 3 G / (lambda m) over the moves between the two points kept around the n-th play, without
+    end beyond ``reach``.
+
+    Differs from the paper: ``Leader`` is ours, after Qiu, Esposito and Zhang; see its docstring for
+    the proof.
+
+    >>> late = Timeline.from_delays([0])
+    >>> leader(late, lipschitz=1.0, curvature=1.0, diameter=2.0).total
+    3.0
+    """
+    scale = _scale("leader", lipschitz, diameter)
+    strength = positive("leader", "curvature", curvature)
+
+    def value(late: Timeline) -> float:
+        numbers = np.arange(1, late.rounds + 1)
+        moves: Floats = 3.0 * lipschitz / (strength * numbers.astype(np.float64))
+        waiting = late.dual_backlog[late.order]
+        away = np.minimum(diameter, 0.5 * _ways(late, moves, reach))
+        misread = strength * diameter * float(np.sum(away))
+        return lipschitz * float(np.sum(moves * (1 + waiting))) + misread
+
+    return _split("Leader's guarantee", timeline, value, scale)
 
 
 _BASES = {"pftrl": "P-FTRL", "omd": "OMD"}
@@ -491,6 +599,7 @@ _SKIPPABLE = (
     gradient_adaptive,
     theorem_e_1,
     theorem_e_2,
+    portfolio,
     corollary_5_7,
     corollary_g_3,
 )

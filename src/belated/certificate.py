@@ -25,6 +25,10 @@ class Certificate:
       (without the first term under a strongly convex rate);
     * ``delay`` = G sum eta_n s*_n |c_n| (3 G under a strongly convex rate);
     * ``unanswered`` = G D for every ticket that is open, skipped or cancelled.
+
+    For a ``Portfolio`` the first two are sums over the member for which they are least and over the
+    weights, whose G is the largest charge seen; ``delay`` then also has twice what that member was
+    charged for not knowing its point exactly.
     """
 
     learning: float
@@ -145,21 +149,32 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
             None,
             "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
         )
-    if code[at.BASE] == at.OUTSIDE:
-        return None, "no certificate: the base is a user's own"
+    if code[at.BASE] in _UNCERTIFIED:
+        return None, f"no certificate: {_UNCERTIFIED[code[at.BASE]]}"
     lipschitz, note = _lipschitz(f, n)
     if lipschitz == 0.0:
         return (
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
+    if code[at.BASE] == at.PORTFOLIO and program.wants_function:
+        return None, "no certificate: no theorem covers a portfolio that is told whole losses"
     certificate = _theorem(f, n, code[at.RATE] == at.CURVED, lipschitz)
+    if code[at.BASE] == at.PORTFOLIO:
+        certificate = _portfolio(f, n, lipschitz)
     trivial = lipschitz * float(f[at.WIDTH]) * int(n[at.ROUNDS])
     if certificate is None or certificate.total >= trivial:
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
+
+
+_UNCERTIFIED = {
+    at.OUTSIDE: "the base is a user's own",
+    at.DUAL_AVERAGING: "Theorem 4.1 does not cover dual averaging",
+    at.LEADER: "the guarantee of Leader is known in advance; see Problem.bound",
+}
 
 
 def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
@@ -176,13 +191,51 @@ def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
 
 def _theorem(f: Floats, n: Ints, curved: bool, lipschitz: float) -> Certificate | None:
     """Theorem 4.1 with the observed numbers, inside Theorem 5.2."""
+    game = _game(f, curved)
+    if game is None:
+        return None
+    learning, drift = game
+    return Certificate(learning, lipschitz * drift, _unanswered(f, n, lipschitz))
+
+
+def _game(f: Floats, curved: bool = False) -> tuple[float, float] | None:
+    """Return what Theorem 4.1 allows as regret and as drift, from the sums in a header."""
     diameter, rate = float(f[at.DIAMETER]), float(f[at.ETA])
     if rate == 0.0:
         return None
     start = 0.0 if curved else diameter**2 / (2.0 * rate)
-    unanswered = int(n[at.ROUNDS] - n[at.ARRIVED] + n[at.SKIPPED] + n[at.CANCELLED])
+    return start + float(f[at.LEARNED]), (3.0 if curved else 1.0) * float(f[at.DRIFTED])
+
+
+def _unanswered(f: Floats, n: Ints, lipschitz: float) -> float:
+    count = int(n[at.ROUNDS] - n[at.ARRIVED] + n[at.SKIPPED] + n[at.CANCELLED])
+    return lipschitz * float(f[at.WIDTH]) * count
+
+
+def _portfolio(f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
+    """The guarantee of ``Portfolio`` with the observed numbers.
+
+    Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
+    """
+    own = f[n[at.OWN_AT] : n[at.KEPT_AT]]
+    count = int(own[at.MEMBERS])
+    best: Certificate | None = None
+    for number in range(count):
+        member = own[at.member_at(count, int(n[at.DIM]), number) :]
+        game = _game(member)
+        covered = int(member[at.KIND]) in (at.PFTRL, at.OMD) and int(member[at.PACE]) != at.CURVED
+        if game is None or not covered:
+            continue
+        delay = lipschitz * game[1] + 2.0 * float(member[at.MISREAD])
+        found = Certificate(game[0], delay, _unanswered(f, n, lipschitz))
+        if best is None or found.total < best.total:
+            best = found
+    weights = own[at.OWN_HEADER :]
+    mixing = _game(weights) or (0.0, 0.0)  # no step: all members were charged the same
+    if best is None:
+        return None
     return Certificate(
-        learning=start + float(f[at.LEARNED]),
-        delay=(3.0 if curved else 1.0) * lipschitz * float(f[at.DRIFTED]),
-        unanswered=lipschitz * float(f[at.WIDTH]) * unanswered,
+        best.learning + mixing[0],
+        best.delay + float(weights[at.LARGEST]) * mixing[1],
+        best.unanswered,
     )

@@ -7,13 +7,14 @@ feedback into that game, so the base never hears of delays.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from belated.domains import Domain, Simplex
+from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.rates import Constant, Rate
-from belated.spec import Spec
+from belated.rates import Constant, Mixed, Rate, StronglyConvex, Table
+from belated.spec import Spec, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,8 +118,163 @@ class OMD(Base):
             )
 
 
+@dataclass(frozen=True, repr=False)
+class DualAveraging(Base):
+    """Follow the regularised leader around the centre: z_{n+1} = Pi_K(-eta_n sum_{m<=n} c_m).
+
+    Seen from the centre of the set; a cost of zero leaves it where it is. It never forgets a cost,
+    so it is steady where costs come and go, and slow where they change; a member for a
+    ``Portfolio`` rather than a choice of its own. No certificate comes with it: as its steps fall,
+    the point also moves by more than the newest cost would make it.
+
+    Reference: Nesterov 2009; Xiao 2010.
+
+    >>> from belated import Ball, rates
+    >>> DualAveraging(Ball(3), rates.Tight(1.0, scale=0.125)).rate.scale
+    0.125
+    """
+
+    domain: Domain
+    rate: Rate
+
+    def __post_init__(self) -> None:
+        """Check the kinds of the two parts, and that the set is one that we project on."""
+        _check_parts(self)
+        _check_projection(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Leader(Base):
+    """Follow the leader on the quadratics that lie below strongly convex losses.
+
+    z_{n+1} = argmin_{z in K} sum_{m<=n} <c_m, z> + (lambda / 2) |z - y_m|^2
+    = Pi_K((1 / n) sum_{m<=n} (y_m - c_m / lambda)),
+
+    y_m being about the point x_s at which the cost was incurred, so that delays hardly matter where
+    the losses are nearly quadratic. Qiu, Esposito and Zhang (2025) keep x_s for every open ticket;
+    here y_m is the mean of two points around it, kept by the base itself as ``Portfolio`` does:
+    x_s itself for the last 16 arrivals, then two points at most 2/15 of the arrivals since s apart.
+    An answer after more than ``reach`` other arrivals is taken to be about the current point, and
+    so is what stands in for an answer that is cancelled or skipped. Without delay this is P-FTRL
+    under ``rates.StronglyConvex``.
+
+    Guarantee: regret <= (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + 2 G sum_n |x_s - y_n|
+    <= (3 G^2 / lambda) (ln(e T) + min{sigma_max ln(e T), 2 sqrt(d_tot)}) + that last sum, which
+    ``bounds.leader`` computes from the delays.
+
+    Differs from the paper: this is ours, after Qiu, Esposito and Zhang. The proof: with the
+    quadratics h_n of the sum, f(x_s) - f(u) <= <c_n, x_s - u> - (lambda / 2) |x_s - u|^2
+    <= h_n(z_{n+1}) - h_n(u) + G |x_s - z_{n+1}| + lambda D |x_s - y_n|, where the difference of
+    h_n sums to at most 0 (be the leader in order of arrival), |z_{m+1} - z_m| <=
+    (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1).
+
+    >>> from belated import Ball, rates
+    >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach
+    61440
+    """
+
+    domain: Domain
+    rate: Rate
+    reach: int = 61_440
+
+    def __post_init__(self) -> None:
+        """Check that the rate has a curvature, and that the set is one that we project on."""
+        _check_parts(self)
+        _check_projection(self)
+        object.__setattr__(self, "reach", whole("Leader", "reach", self.reach))
+        if not isinstance(self.rate, StronglyConvex):
+            raise SpecError(f"Leader: rate must be a rates.StronglyConvex, got {self.rate!r}")
+
+
+@dataclass(frozen=True, repr=False)
+class Portfolio(Base):
+    """A base made of bases, for people who do not know which one suits their losses.
+
+    All members z_i hear the same costs; the play is z = sum_i w_i z_i. The weights w play the same
+    drift-penalised game on the simplex, as P-FTRL with ``rates.GradientAdaptive()`` (for values,
+    with ``rates.DelayAdaptive``): an answer c_n to a play made after s arrivals charges member i
+
+        l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
+
+    where z_i(a) and z_i(b), a <= s <= b, are points that it had around then, and the way is the sum
+    of its moves between. That is never less than what its own play would have cost, so a member
+    that moves too much for the delays pays for it. Points are kept as follows: a = b = s for the
+    last 16 arrivals, then b - a is at most 2/15 of the arrivals since s; an answer after more than
+    ``reach`` other arrivals does not move the weights. So memory is O(members dim log reach),
+    whatever the number of open tickets, and time O(members dim). The rate in a report is the mean
+    of the members' steps under the weights.
+
+    Guarantee, for gradients and any member j that is P-FTRL or OMD: regret <= what Theorem 4.1
+    allows member j + sum_n |c_n| min(2 D, its way) + what it allows the weights, |c_n| D standing
+    for the middle where an answer came from beyond the reach. With
+    L = G D sqrt(members) the last part is at most
+    3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1). So the failures of others
+    cannot undo the guarantee of a good member. ``bounds.portfolio`` gives the number in advance,
+    and the report a certificate with the observed ones. No theorem covers values, where it is a
+    heuristic.
+
+    Differs from the paper: this is ours. The proof: f(x_s) - f(u) <= <c_n, x_s - u>, and
+    <c_n, x_s> <= sum_i w_i(s) l_i; the weights' regret and drift on l are those of Theorem 4.1
+    (tickets whose |l| is more than twice what had been seen when they were issued are at most
+    max dual backlog + 1 for every doubling, and cost sqrt(2) |l| each); the rest is member j's own
+    game. The members must share a set other than ``ConvexSet``.
+
+    >>> from belated import Ball, rates
+    >>> ball = Ball(3)
+    >>> base = Portfolio([OMD(ball, rates.InverseRoot(1.0)), PFTRL(ball, rates.Tight(1.0))])
+    >>> base.domain, len(base.members)
+    (Ball(dim=3), 2)
+    """
+
+    members: Sequence[PFTRL | OMD | DualAveraging]
+    reach: int = 61_440
+
+    def __post_init__(self) -> None:
+        """Check that the members can be mixed."""
+        if isinstance(self.members, Base | str) or not isinstance(self.members, Iterable):
+            raise SpecError(f"Portfolio: members must be a sequence, got {self.members!r}")
+        object.__setattr__(self, "members", tuple(self.members))
+        object.__setattr__(self, "reach", whole("Portfolio", "reach", self.reach))
+        if not self.members:
+            raise SpecError("Portfolio: needs at least one member")
+        for member in self.members:
+            _check_member(member)
+        if len({member.domain for member in self.members}) > 1:
+            raise SpecError("Portfolio: all members must play in the same set")
+
+    @property
+    def domain(self) -> Domain:
+        """Set that all members play in."""
+        return self.members[0].domain
+
+    @property
+    def rate(self) -> Rate:
+        """Every member has its own."""
+        known = [member.rate.lipschitz for member in self.members if member.rate.lipschitz]
+        return Mixed(max(known, default=None))
+
+
+def _check_member(member: Any) -> None:
+    """Refuse bases whose steps or distances cannot be mixed."""
+    if not isinstance(member, PFTRL | OMD | DualAveraging):
+        raise SpecError(f"Portfolio: members must be PFTRL, OMD or DualAveraging, got {member!r}")
+    if isinstance(member, OMD) and member.mirror == "entropy":
+        raise SpecError("Portfolio: members must be euclidean, got an OMD with mirror='entropy'")
+    if isinstance(member.rate, Table):
+        raise SpecError("Portfolio: a member cannot have rates.Table; use another rate")
+    _check_projection(member, "Portfolio")
+
+
+def _check_projection(base: Base, who: str = "") -> None:
+    if isinstance(base.domain, ConvexSet):
+        raise SpecError(
+            f"{who or base.kind}: the set must be one that belated projects on itself, got a "
+            "ConvexSet; use PFTRL there"
+        )
+
+
 def _check_parts(base: Base) -> None:
     if not isinstance(base.domain, Domain):
         raise SpecError(f"{base.kind}: domain must be a belated domain, got {base.domain!r}")
-    if not isinstance(base.rate, Rate):
+    if not isinstance(base.rate, Rate) or isinstance(base.rate, Mixed):
         raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}")

@@ -52,7 +52,7 @@ class Learner:
     that are larger than was assumed instead of counting them.
 
     >>> import belated as bl
-    >>> learner = bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner("gradient"))
+    >>> learner = bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl"))
     >>> ticket, x = learner.predict()
     >>> later, _ = learner.predict()
     >>> learner.observe(later, [0.6, 0.8])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from belated import rates, smoothing
-from belated.domains import Domain
+from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.learners import OMD, PFTRL, Base
+from belated.learners import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Reduction, Skip, TwoPoint
 from belated.spec import Spec, number, positive, whole
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from belated.timeline import Timeline
 
 Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
-BaseName: TypeAlias = Literal["pftrl", "omd"]
+BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
 _SLACK = 1.0 + 1e-9  # for inputs that are equal but for rounding
@@ -36,9 +37,9 @@ class Problem(Spec):
 
     >>> from belated import Ball, Timeline
     >>> problem = Problem(Ball(3), lipschitz=1.0)
-    >>> problem.learner("gradient")
+    >>> problem.learner("gradient", base="pftrl")
     FirstOrder(base=PFTRL(domain=Ball(dim=3), rate=rates.DelayAdaptive(lipschitz=1.0)))
-    >>> print(problem.bound(Timeline.from_delays([3] * 1000)))
+    >>> print(problem.bound(Timeline.from_delays([3] * 1000), base="pftrl"))
     Corollary 5.3: 379.2 = learning 189.7 + delay 189.5, 2 times the price without delay
 
     Differs from the paper: inputs with lambda D > 2 G are refused, since no loss has such numbers
@@ -78,16 +79,18 @@ class Problem(Spec):
     def learner(
         self,
         feedback: Feedback = "gradient",
-        base: BaseName = "pftrl",
+        base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
     ) -> Reduction | Skip:
         """Return the learner of the corollary that fits, with all numbers filled in.
 
         ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
-        its gradient function. ``rate`` chooses among ``rates.DelayAdaptive``, ``rates.Tight`` and
-        ``rates.GradientAdaptive`` for gradients of convex losses. ``skip`` gives up on answers that
-        take too long.
+        its gradient function. ``base`` is the base learner. Without a choice it is what did best in
+        the studies (docs/results.md): for gradients of convex losses a ``Portfolio``, of strongly
+        convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``rate`` chooses among
+        ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
+        with gradients of convex losses. ``skip`` gives up on answers that take too long.
 
         >>> from belated import Box
         >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
@@ -95,15 +98,14 @@ class Problem(Spec):
         smoothing.Convex(ratio=2.0, horizon=1000)
         """
         self._check_choice("learner", feedback, base, rate)
-        kind = PFTRL if base == "pftrl" else OMD
-        inner = self._reduction(feedback, kind(self.domain, self._rate(rate)))
+        inner = self._reduction(feedback, self._base(self._base_name(feedback, base, rate), rate))
         return Skip(inner) if skip else inner
 
     def bound(
         self,
         timeline: Timeline,
         feedback: Feedback = "gradient",
-        base: BaseName = "pftrl",
+        base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
     ) -> Bound:
@@ -119,6 +121,7 @@ class Problem(Spec):
         from belated.bounds import corollary_6_2
 
         self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        base = self._base_name(feedback, base, rate)
         obstacle = self._obstacle(feedback, base, skip)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
@@ -130,18 +133,19 @@ class Problem(Spec):
     def explain(
         self,
         feedback: Feedback = "gradient",
-        base: BaseName = "pftrl",
+        base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
     ) -> str:
         """Return two sentences: which result covers ``learner`` so called, and what it says.
 
         >>> from belated import Ball
-        >>> print(Problem(Ball(3), lipschitz=1.0).explain("gradient"))
+        >>> print(Problem(Ball(3), lipschitz=1.0).explain("gradient", base="pftrl"))
         Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
         self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        base = self._base_name(feedback, base, rate)
         obstacle = self._obstacle(feedback, base, skip)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
@@ -163,7 +167,43 @@ class Problem(Spec):
         """Return what selects the result: kind of answer, and variant."""
         if feedback in ("value", "two-values"):
             return feedback, self._shape
-        return "gradient", base if self.curvature else rate
+        return "gradient", base if self.curvature or base == "portfolio" else rate
+
+    def _base_name(self, feedback: Feedback, base: BaseName | None, rate: RateName) -> BaseName:
+        """Return the base that was asked for, or the one that suits."""
+        if base is not None:
+            return base
+        if feedback != "gradient" or rate != "paper" or isinstance(self.domain, ConvexSet):
+            return "pftrl"
+        return "leader" if self.curvature else "portfolio"
+
+    def _base(self, name: BaseName, rate: RateName) -> Base:
+        if name == "portfolio":
+            return self._portfolio()
+        if name == "leader":
+            return Leader(self.domain, self._rate(rate))
+        return (PFTRL if name == "pftrl" else OMD)(self.domain, self._rate(rate))
+
+    def _portfolio(self) -> Portfolio:
+        """Return what did best in the studies.
+
+        D / (G sqrt(2 n)) is the classical step without delay; the tight one looks at delays. Steps
+        that are too large for the worst case do well where losses come from one direction, tiny
+        ones of dual averaging where they only seem to.
+        """
+        domain, lipschitz = self.domain, self.lipschitz
+        classical = domain.diameter / (lipschitz * math.sqrt(2.0))
+        return Portfolio(
+            (
+                PFTRL(domain, rates.Tight(lipschitz)),
+                OMD(domain, rates.InverseRoot(classical, lipschitz)),
+                OMD(domain, rates.InverseRoot(4.0 * classical, lipschitz)),
+                DualAveraging(domain, rates.Tight(lipschitz, scale=1.0 / 32.0)),
+                DualAveraging(domain, rates.Tight(lipschitz, scale=1.0 / 8.0)),
+                DualAveraging(domain, rates.InverseRoot(classical, lipschitz)),
+                DualAveraging(domain, rates.InverseRoot(16.0 * classical, lipschitz)),
+            )
+        )
 
     def _rate(self, name: RateName) -> rates.Rate:
         if self.curvature:
@@ -198,7 +238,7 @@ class Problem(Spec):
         """Refuse unknown words, a rate that would change nothing, and a missing magnitude."""
         for name, word, known in (
             ("feedback", feedback, get_args(Feedback)),
-            ("base", base, get_args(BaseName)),
+            ("base", base, (*get_args(BaseName), None)),
             ("rate", rate, get_args(RateName)),
         ):
             if word not in known:
@@ -210,6 +250,16 @@ class Problem(Spec):
                 f"Problem.{who}: rate={rate!r} is for gradients of convex losses; with "
                 f"feedback={feedback!r} and curvature={self.curvature!r} only rate='paper' has a "
                 "theorem"
+            )
+        if base == "portfolio" and (rate != "paper" or self.curvature or feedback != "gradient"):
+            raise SpecError(
+                f"Problem.{who}: base='portfolio' is for gradients of convex losses and has its "
+                "own rates; build a bl.Portfolio by hand for anything else"
+            )
+        if base == "leader" and (not self.curvature or feedback != "gradient"):
+            raise SpecError(
+                f"Problem.{who}: base='leader' is for gradients of strongly convex losses; give "
+                "curvature to Problem, or use base='pftrl'"
             )
         if feedback == "value" and self.magnitude is None:
             raise SpecError(
@@ -247,8 +297,12 @@ class Problem(Spec):
             known["magnitude"] = self.magnitude
             return (bounds.corollary_5_8 if self.curvature else bounds.corollary_5_7), known
         known["diameter"] = self.domain.diameter
+        if base == "leader":
+            return bounds.leader, known
         if self.curvature:
             return bounds.corollary_5_4, {**known, "base": base}
+        if base == "portfolio":
+            return bounds.portfolio, {"base": self._portfolio()}
         results: dict[RateName, Callable[..., Bound]] = {
             "paper": bounds.corollary_5_3,
             "tight": bounds.tight,
@@ -285,6 +339,17 @@ _FORMULAS = {
         "Corollary 5.3 with gradient-adaptive rates",
         "The regret is at most 2 times diameter times the square root of a sum over the answers, "
         "of half the squared gradient norm plus lipschitz times open tickets times gradient norm",
+    ),
+    ("gradient", "portfolio"): (
+        "Portfolio's guarantee",
+        "The regret is at most that of its best member plus what the weights lose, which is of the "
+        "order of lipschitz times diameter times the square root of rounds plus total delay",
+    ),
+    ("gradient", "leader"): (
+        "Leader's guarantee",
+        "The regret is of the order of lipschitz squared over curvature times a logarithm of the "
+        "rounds plus the smaller of largest backlog times that logarithm and twice the square root "
+        "of total delay, with a constant of 3 where the points played are known exactly",
     ),
     ("gradient", "pftrl"): (
         "Corollary 5.4",

@@ -14,7 +14,7 @@ from belated import rates, smoothing
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
 from belated.kernels import layout as at
-from belated.learners import OMD, PFTRL, Base, UserBase
+from belated.learners import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio, UserBase
 from belated.reductions import (
     FirstOrder,
     FullInformation,
@@ -70,8 +70,7 @@ class Program:
         k = self.dim
         blank = np.zeros(3 * at.padded(k) - k)
         f = np.concatenate([np.zeros(at.F_HEADER), self.first, blank, self.chart, self.own])
-        for slot, value in self.numbers.items():
-            f[slot] = value
+        _write(f, self.numbers)
         n = np.zeros(at.N_HEADER, dtype=np.int64)
         n[at.DIM] = k
         n[at.SEED_LOW], n[at.SEED_HIGH] = seed & 0xFFFFFFFF, seed >> 32
@@ -186,6 +185,12 @@ def compile_spec(spec: Playable) -> Program:
     rate, rate_numbers, steps = _pace(reduction, base, dim)
     schedule, breadth, horizon = _explore(reduction, dim)
     numbers = {**_bounds(reduction, base, dim), **rate_numbers, at.BREADTH: breadth}
+    first = into_chart(first, chart, chart_numbers)
+    own = steps
+    if isinstance(base, Portfolio):
+        own = _members(reduction, base, numbers, first)
+    elif isinstance(base, Leader):
+        own = _past(base.reach, at.OWN_HEADER, first)
     code = (
         _REDUCTIONS[type(reduction)],
         _base_code(base),
@@ -205,10 +210,10 @@ def compile_spec(spec: Playable) -> Program:
         shape=(2, dim) if two else (dim,),
         answer=(2,) if two else (1,) if isinstance(reduction, OnePoint) else (dim,),
         base=base,
-        first=into_chart(first, chart, chart_numbers),
+        first=first,
         numbers=numbers,
         chart=chart_numbers,
-        own=steps,
+        own=own,
         horizon=horizon,
         keep=code[at.BASELINE],
         wants_function=isinstance(reduction, FullInformation),
@@ -230,6 +235,13 @@ _DOMAINS: dict[type[Domain], int] = {
 }
 
 
+_REMEMBERING: dict[type, int] = {
+    Portfolio: at.PORTFOLIO,
+    DualAveraging: at.DUAL_AVERAGING,
+    Leader: at.LEADER,
+}
+
+
 def _inner(spec: Reduction | Skip) -> Reduction:
     return spec.learner if isinstance(spec, Skip) else spec
 
@@ -239,7 +251,7 @@ def _base_code(base: Base | UserBase) -> int:
         return at.PFTRL
     if isinstance(base, OMD):
         return at.ENTROPY if base.mirror == "entropy" else at.OMD
-    return at.OUTSIDE
+    return _REMEMBERING.get(type(base), at.OUTSIDE)
 
 
 def _first_point(reduction: Reduction, base: Base | UserBase) -> Floats:
@@ -343,18 +355,64 @@ def _pace(
     match rate_of(base):
         case rates.DelayAdaptive(lipschitz):
             return at.DELAY_ADAPTIVE, {at.GAIN: diameter / lipschitz}, none
-        case rates.Tight(lipschitz):
-            return at.TIGHT, {at.GAIN: diameter / (2.0 * lipschitz)}, none
+        case rates.Tight(lipschitz, scale):
+            return at.TIGHT, {at.GAIN: scale * diameter / (2.0 * lipschitz)}, none
         case rates.GradientAdaptive():
             return at.GRADIENT_ADAPTIVE, {at.GAIN: diameter / 2.0}, none
         case rates.StronglyConvex(curvature):
             return at.CURVED, {at.CURVATURE: curvature}, none
         case rates.Constant(step):
             return at.CONSTANT_RATE, {at.GAIN: step}, none
+        case rates.InverseRoot(step):
+            return at.ROOT, {at.GAIN: step}, none
+        case rates.Mixed():
+            return at.MIXED, {}, none
         case rates.Table(steps):
             return at.TABLE, {}, np.array(steps)
         case _:
             return at.NO_RATE, {}, none
+
+
+def _members(
+    reduction: Reduction, base: Portfolio, numbers: dict[int, float], first: Floats
+) -> Floats:
+    """Return how the own region of a portfolio starts; see ``kernels.layout``."""
+    count, dim = len(base.members), first.size
+    record = np.tile(np.concatenate([[0.0], first]), count)
+    own = _past(base.reach, at.member_at(count, dim, count), record)
+    own[at.MEMBERS] = count
+    weights = own[at.OWN_HEADER :]
+    _write(weights, {**numbers, **_weights(reduction, base)})
+    weights[at.F_HEADER : at.F_HEADER + count] = 1.0 / count
+    for i, member in enumerate(base.members):
+        block = own[at.member_at(count, dim, i) :]
+        pace, pace_numbers, _ = _pace(reduction, member, dim)
+        _write(block, {**numbers, **_bounds(reduction, member, dim), **pace_numbers})
+        block[at.KIND], block[at.PACE] = _base_code(member), pace
+        block[at.MEMBER_HEADER : at.MEMBER_HEADER + dim] = first
+    return own
+
+
+def _past(reach: int, start: int, record: Floats) -> Floats:
+    """Return an own region in which all points kept from ``start`` on are the first one."""
+    levels = max(1, math.ceil(math.log2(reach / (at.PLACES - 1))) + 1)
+    own = np.concatenate([np.zeros(start), np.tile(record, levels * at.PLACES)])
+    own[at.LEVELS], own[at.REACH] = levels, reach
+    return own
+
+
+def _weights(reduction: Reduction, base: Portfolio) -> dict[int, float]:
+    """Return the numbers of P-FTRL on the simplex of weights, whose diameter is sqrt 2."""
+    gain = math.sqrt(0.5)  # of the gradient-adaptive rate
+    if isinstance(reduction, _EXPLORING):
+        largest = base.domain.diameter / 2.0 * math.sqrt(len(base.members))
+        gain = math.sqrt(2.0) / (largest * (base.rate.lipschitz or 1.0))
+    return {at.SIZE: 0.0, at.DIAMETER: math.sqrt(2.0), at.LIPSCHITZ: 0.0, at.GAIN: gain}
+
+
+def _write(f: Floats, numbers: dict[int, float]) -> None:
+    for slot, value in numbers.items():
+        f[slot] = value
 
 
 def _explore(reduction: Reduction, dim: int) -> tuple[int, float, int]:

@@ -58,7 +58,8 @@ class DelayAdaptive(Rate, module="rates"):
 class Tight(Rate, module="rates"):
     """The paper's rate with a better constant, for first-order feedback.
 
-    eta_n = (D / 2G) / sqrt(n/2 + sum_m s*_m), regret <= 2 G D sqrt(T/2 + d_tot).
+    eta_n = scale (D / 2G) / sqrt(n/2 + sum_m s*_m); regret <= 2 G D sqrt(T/2 + d_tot) with scale 1,
+    which is best in the worst case.
 
     Differs from the paper: keeping the factor 1/2 of the learning term in Theorem 4.1 and balancing
     the two terms again gives this step.
@@ -68,10 +69,12 @@ class Tight(Rate, module="rates"):
     """
 
     lipschitz: float
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the number."""
+        """Check the numbers."""
         object.__setattr__(self, "lipschitz", positive("rates.Tight", "lipschitz", self.lipschitz))
+        object.__setattr__(self, "scale", positive("rates.Tight", "scale", self.scale))
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +139,43 @@ class Constant(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "step", positive("rates.Constant", "step", self.step))
         _optional(self, "rates.Constant")
+
+
+@dataclass(frozen=True, repr=False)
+class InverseRoot(Rate, module="rates"):
+    """The classical step eta_n = step / sqrt(n); it does not look at delays.
+
+    Without delay and with ``step`` = D / (G sqrt 2) the regret is at most G D sqrt(2 T) (Zinkevich
+    2003). Under delay it is a member for a ``Portfolio`` rather than a choice of its own.
+
+    >>> InverseRoot(0.5)
+    rates.InverseRoot(step=0.5)
+    """
+
+    step: float
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "step", positive("rates.InverseRoot", "step", self.step))
+        _optional(self, "rates.InverseRoot")
+
+
+@dataclass(frozen=True, repr=False)
+class Mixed(Rate, module="rates"):
+    """What a ``Portfolio`` has for a rate: every member its own. Not for other bases.
+
+    ``lipschitz`` is the largest that a member was told.
+
+    >>> Mixed(1.0)
+    rates.Mixed(lipschitz=1.0)
+    """
+
+    lipschitz: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _optional(self, "rates.Mixed")
 
 
 @dataclass(frozen=True, repr=False)

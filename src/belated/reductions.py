@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from belated import rates, smoothing
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import Base, UserBase
+from belated.learners import Base, Leader, Portfolio, UserBase
 from belated.smoothing import Smoothing
 from belated.spec import Spec, positive
 
@@ -63,6 +63,11 @@ class FullInformation(Reduction):
     def __post_init__(self) -> None:
         """Check the base."""
         _check_base(self)
+        if isinstance(self.base, Leader):
+            raise SpecError(
+                "FullInformation: a Leader wants gradients at the points played, and these are "
+                "taken at the current one; use PFTRL, which is the same there"
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,12 +213,31 @@ def _check_base(reduction: Reduction) -> None:
         return
     if isinstance(base, type | Spec) or not isinstance(base, UserBase):
         raise SpecError(
-            f"{reduction.kind}: base must be PFTRL, OMD or an object with start() and "
+            f"{reduction.kind}: base must be one of belated's or an object with start() and "
             f"update(cost, lag, open_lags), got {_name(base)}"
         )
     domain = domain_of(base)
     if domain is not None and not isinstance(domain, Domain):
         raise SpecError(f"{reduction.kind}: base.domain must be a belated domain, got {domain!r}")
+
+
+def _rates_of(base: Base | UserBase) -> tuple[rates.Rate | None, ...]:
+    if isinstance(base, Portfolio):
+        return tuple(member.rate for member in base.members)
+    return (rate_of(base),)
+
+
+def _check_rate_for_values(who: str, rate: rates.Rate | None) -> None:
+    """Refuse rates that the bandit proofs do not allow."""
+    if isinstance(rate, rates.GradientAdaptive):
+        raise SpecError(
+            f"{who}: rates.GradientAdaptive uses the observed values, which breaks the expectation "
+            "argument; use rates.DelayAdaptive"
+        )
+    if isinstance(rate, rates.Tight):
+        raise SpecError(
+            f"{who}: rates.Tight is proved for first-order feedback; use rates.DelayAdaptive"
+        )
 
 
 def _check_exploration(reduction: OnePoint | TwoPoint) -> None:
@@ -231,16 +255,10 @@ def _check_exploration(reduction: OnePoint | TwoPoint) -> None:
         )
     if domain.inner_radius is None:
         raise SpecError(f"{who}: ConvexSet needs inner_radius, to explore inside it")
-    rate = rate_of(base)
-    if isinstance(rate, rates.GradientAdaptive):
-        raise SpecError(
-            f"{who}: rates.GradientAdaptive uses the observed values, which breaks the expectation "
-            "argument; use rates.DelayAdaptive"
-        )
-    if isinstance(rate, rates.Tight):
-        raise SpecError(
-            f"{who}: rates.Tight is proved for first-order feedback; use rates.DelayAdaptive"
-        )
+    for rate in _rates_of(base):
+        _check_rate_for_values(who, rate)
+    if isinstance(base, Portfolio) and base.rate.lipschitz is None:
+        raise SpecError(f"{who}: a Portfolio needs lipschitz in the rate of at least one member")
     schedule = reduction.smoothing
     if schedule is not None and not isinstance(schedule, Smoothing):
         raise SpecError(f"{who}: smoothing must come from belated.smoothing, got {schedule!r}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from belated import rates
+from belated import bounds, rates
 from belated.bounds import Bound
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import OMD, Base
-from belated.problem import Feedback, Problem, RateName
+from belated.learners import OMD, PFTRL, Base, Leader, Portfolio
+from belated.problem import BaseName, Feedback, Problem, RateName
 from belated.program import Method, Playable
 from belated.reductions import (
     FirstOrder,
@@ -28,6 +28,7 @@ _FEEDBACK: dict[type[Reduction], Feedback] = {
     OnePoint: "value",
     TwoPoint: "two-values",
 }
+_BASES: dict[type[Base], BaseName] = {PFTRL: "pftrl", OMD: "omd", Leader: "leader"}
 _RATES: dict[type[rates.Rate], RateName] = {
     rates.Tight: "tight",
     rates.GradientAdaptive: "gradient",
@@ -56,9 +57,11 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
     rate = inner.base.rate
     if rate.lipschitz is None:
         return None
+    if isinstance(inner.base, Portfolio):
+        return _bound_of_portfolio(spec, inner, inner.base, timeline)
     choice: dict[str, Any] = {
         "feedback": _FEEDBACK[type(inner)],
-        "base": "omd" if isinstance(inner.base, OMD) else "pftrl",
+        "base": _BASES.get(type(inner.base)),
         "skip": isinstance(spec, Skip),
         "rate": _RATES.get(type(rate), "paper"),
     }
@@ -67,6 +70,20 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
         return problem.bound(timeline, **choice) if problem.learner(**choice) == spec else None
     except SpecError:
         return None  # no corollary covers this composition
+
+
+def _bound_of_portfolio(
+    spec: Reduction | Skip, inner: Reduction, base: Portfolio, timeline: Timeline
+) -> Bound | None:
+    """Return the guarantee of a portfolio that is told gradients, if a member has one."""
+    if not isinstance(inner, FirstOrder):
+        return None
+    try:
+        if isinstance(spec, Skip):
+            return bounds.corollary_6_2(timeline, bounds.portfolio, base=base)
+        return bounds.portfolio(timeline, base=base)
+    except SpecError:
+        return None  # all members follow the gradients
 
 
 def _problem(inner: Reduction, base: Base, rate: rates.Rate) -> Problem:

@@ -37,30 +37,43 @@ size_of = switch(
         at.OMD: _euclidean_norm,
         at.ENTROPY: _largest_entry,
         at.OUTSIDE: _euclidean_norm,
+        at.PORTFOLIO: _euclidean_norm,
+        at.DUAL_AVERAGING: _euclidean_norm,
+        at.LEADER: _euclidean_norm,
     },
 )
 
 
 @leaf
-def _pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
     z, p = s.z, s.p
     for i in range(z.size):
         z[i] += eta * (p[i] - cost[i])
-    _settle(code, s, eta)
+    settle(code, s, eta, True)
 
 
 @leaf
-def _omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """v = z - eta c, then z = Pi(v)."""
     z = s.z
     for i in range(z.size):
         z[i] -= eta * cost[i]
-    _settle(code, s, eta)
+    settle(code, s, eta, False)
 
 
 @leaf
-def _settle_in_set(code: Code, s: State, eta: float) -> None:
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z = Pi(-eta times the sum of all costs); p holds the sum."""
+    z, total = s.z, s.p
+    for i in range(z.size):
+        total[i] += cost[i]
+        z[i] = -eta * total[i]
+    settle(code, s, eta, False)
+
+
+@leaf
+def _settle_in_set(code: Code, s: State, eta: float, normal: bool) -> None:
     """Put Pi(v) in the place of v; P-FTRL also keeps the normal vector."""
     z, p = s.z, s.p
     a, b = threshold(code, s.f[at.SIZE], z)
@@ -68,16 +81,17 @@ def _settle_in_set(code: Code, s: State, eta: float) -> None:
     for i in range(z.size):
         v = z[i]
         z[i] = onto(code, s.f[at.SIZE], a, b, v)
-        if code[at.BASE] == at.PFTRL:
+        if normal:
             p[i] = (v - z[i]) * inverse
 
 
 @leaf
-def _wait_for_projection(code: Code, s: State, eta: float) -> None:
+def _wait_for_projection(code: Code, s: State, eta: float, normal: bool) -> None:
     s.n[at.WAITING] = 1
 
 
-_settle = switch(
+# Put Pi(v) in the place of v.
+settle = switch(
     at.DOMAIN,
     {
         at.BALL: _settle_in_set,
@@ -90,7 +104,7 @@ _settle = switch(
 
 
 @leaf
-def _entropy_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def entropy_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """z_i proportional to z_i exp(-eta c_i), kept at or above the floor.
 
     Log weights are the state, so a weight that is 0 in floating point can still come back.
@@ -139,17 +153,6 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
 
 
 @leaf
-def _wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
+def wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """Leave the step to a user's base."""
     s.n[at.WAITING] = 1
-
-
-# z_{n+1} out of z_n; what a user must do is left waiting.
-step = switch(
-    at.BASE,
-    {
-        at.PFTRL: _pftrl_step,
-        at.OMD: _omd_step,
-        at.ENTROPY: _entropy_step,
-        at.OUTSIDE: _wait_for_base,
-    },
-)

@@ -16,6 +16,7 @@ from belated.kernels import events, feedback, schedules, sets, tickets
 from belated.kernels import layout as at
 from belated.kernels.jit import STAMP, entry, leaf
 from belated.kernels.state import State, view
+from belated.kernels.steps import step_size
 from belated.kernels.typing import Code, Floats, Ints
 
 _STATE = "float64[::1], int64[::1]"
@@ -175,7 +176,7 @@ def schedule(code: Code, stamp: int = STAMP) -> Schedule:
                 open_lags = tickets.count_arrival(code, s, found)
                 s.table[2 * found + 1] = at.DEAD
                 arrival = n[at.ARRIVED] - 1
-                etas[arrival] = schedules.step_size(code, s, open_lags, 0.0)
+                etas[arrival] = step_size(code, s, open_lags, 0.0)
                 late_radii[arrival] = schedules.radius(code, s, n[at.ROUNDS])
 
     vector = "float64[::1]"

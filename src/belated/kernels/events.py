@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from belated.kernels import layout as at
-from belated.kernels.bases import size_of, step
+from belated.kernels.bases import size_of
 from belated.kernels.feedback import answer_size, is_cost, is_excessive, play, write_cost
 from belated.kernels.jit import leaf, switch
-from belated.kernels.schedules import step_size
+from belated.kernels.schedules import sum_up
 from belated.kernels.state import State
+from belated.kernels.steps import step, step_size
 from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue
 from belated.kernels.typing import Code, Floats
 
@@ -138,14 +139,8 @@ def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
 def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> float:
     """Count an arrival and return its step size; keep the sums of Theorem 4.1 for certificates."""
     open_lags = count_arrival(code, s, entry)
-    f = s.f
     eta = step_size(code, s, open_lags, norm)
-    if norm > f[at.LARGEST]:
-        f[at.LARGEST] = norm
-    f[at.ETA] = eta
-    reach = eta * norm
-    f[at.LEARNED] += 0.5 * reach * norm
-    f[at.DRIFTED] += reach * open_lags
+    sum_up(s.f, eta, open_lags, norm)
     if code[at.BASE] == at.OUTSIDE:  # leave the cost where a user's base finds it
         for i in range(s.work.size):
             s.work[i] = cost[i] if norm > 0.0 else 0.0
@@ -154,8 +149,9 @@ def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> f
 
 @leaf
 def moves(code: Code, eta: float, norm: float) -> bool:
-    """Tell whether a step is taken: a user's base always hears, others need something to do."""
-    return code[at.BASE] == at.OUTSIDE or (norm > 0.0 and eta > 0.0)
+    """Tell whether a step is taken: some bases hear of all costs, others need something to do."""
+    remembers = code[at.BASE] == at.PORTFOLIO or code[at.BASE] == at.LEADER
+    return code[at.BASE] == at.OUTSIDE or remembers or (norm > 0.0 and eta > 0.0)
 
 
 @leaf
@@ -165,8 +161,10 @@ def _feed_zero(code: Code, s: State, entry: int) -> None:
 
 
 @leaf
-def _feed_zero_outside(code: Code, s: State, entry: int) -> None:
-    """A user's base hears of zero costs too."""
+def _feed_zero_heard(code: Code, s: State, entry: int) -> None:
+    """A user's base and a portfolio hear of zero costs too."""
+    for i in range(s.work.size):
+        s.work[i] = 0.0
     eta = count_step(code, s, entry, s.work, 0.0)
     step(code, s, s.work, eta)
 
@@ -178,6 +176,8 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
         s.work[i] = s.f[at.CURVATURE] * s.z[i]
     norm = size_of(code, s.work)
     eta = count_step(code, s, entry, s.work, norm)
+    if code[at.BASE] == at.LEADER:
+        s.n[at.LAG] = 0  # this gradient is not one at the point of the ticket
     if moves(code, eta, norm):
         step(code, s, s.work, eta)
 
@@ -192,7 +192,9 @@ feed_nothing = switch(
         at.CURVED: _feed_bowl,
         at.CONSTANT_RATE: _feed_zero,
         at.TABLE: _feed_zero,
-        at.NO_RATE: _feed_zero_outside,
+        at.NO_RATE: _feed_zero_heard,
+        at.ROOT: _feed_zero,
+        at.MIXED: _feed_zero_heard,
     },
 )
 

@@ -12,13 +12,14 @@ REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, SKIP, METHOD = range(
 # code[REDUCTION]: what an answer is; MANY_POINTS and COEFFICIENTS have dim + 1 numbers.
 FIRST_ORDER, ONE_POINT, TWO_POINT, MANY_POINTS, COEFFICIENTS = range(5)
 # code[BASE]; with OUTSIDE a Python object takes the step.
-PFTRL, OMD, ENTROPY, OUTSIDE = range(4)
+PFTRL, OMD, ENTROPY, OUTSIDE, PORTFOLIO, DUAL_AVERAGING, LEADER = range(7)
 # code[DOMAIN]; with USER_SET a Python function projects.
 BALL, BOX, SIMPLEX, L1, USER_SET = range(5)
 # code[CHART]: x = y, x = shift + y, x = shift + scale * y clipped to [low, high].
 PLAIN, SHIFTED, SCALED = range(3)
-# code[RATE]
+# code[RATE]; with MIXED every member of a portfolio has its own.
 DELAY_ADAPTIVE, TIGHT, GRADIENT_ADAPTIVE, CURVED, CONSTANT_RATE, TABLE, NO_RATE = range(7)
+ROOT, MIXED = 7, 8
 # code[METHOD]: 0 for the paper's own, else the number of a method in ``methods``.
 OURS = 0
 # code[SMOOTHING]
@@ -88,6 +89,29 @@ FREE = 32  # copy to be used next, or 0
 LINK = 33  # in a copy: the next free one
 HOLDING = 34  # answered tickets whose record is still needed
 N_HEADER = 35  # then the table of tickets, then the int blocks of the copies
+
+# The own region of a base that keeps past points begins with these.
+LEVELS = 0
+REACH = 1  # answers after more other arrivals find no point
+MEMBERS = 2  # of a portfolio
+LED = 2  # answers that a leader has used
+OWN_HEADER = 8
+# Then, for a leader, the points: PLACES per level. For a portfolio the weights (a header like that
+# of ``f``, w, its normal vector, the charges); the members (a header, z, p); the points.
+PLACES = 16
+# What a member's header holds besides.
+KIND = F_HEADER  # code of its base ...
+PACE = F_HEADER + 1  # ... and of its rate
+MISREAD = F_HEADER + 2  # sum of what it was charged for not knowing its point exactly
+WAY = F_HEADER + 3  # length of the way that it went
+MEMBER_HEADER = F_HEADER + 8
+
+
+def member_at(members: int, dim: int, number: int) -> int:
+    """Return where a member begins in the own region of a portfolio; the points come after all."""
+    weights = F_HEADER + 3 * ((members + 7) & -8)
+    return OWN_HEADER + weights + number * (MEMBER_HEADER + 2 * ((dim + 7) & -8))
+
 
 # Second word of a ticket's entry: arrivals before it was issued, or one of these.
 DEAD = -1

@@ -1,4 +1,4 @@
-"""Exploration radii delta_t and step sizes eta_n."""
+"""Exploration radii delta_t and step sizes eta_n; see ``belated.rates`` for the formulas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from belated.kernels import layout as at
 from belated.kernels.exact import cube_root, ln
 from belated.kernels.jit import leaf, switch
 from belated.kernels.state import State
-from belated.kernels.typing import Code
+from belated.kernels.typing import Code, Floats
 
 
 @leaf
@@ -62,7 +62,8 @@ _share = switch(
 
 
 @leaf
-def _delay_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+def delay_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The paper's rate."""
     return s.f[at.GAIN] / math.sqrt(_clutter(code, s))
 
 
@@ -95,47 +96,55 @@ _clutter = switch(
 
 
 @leaf
-def _tight(code: Code, s: State, open_lags: int, norm: float) -> float:
+def tight(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The rate with the better constant."""
     return s.f[at.GAIN] / math.sqrt(0.5 * (s.n[at.ARRIVED] + 2 * s.n[at.SUM_DUAL]))
 
 
 @leaf
-def _gradient_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+def gradient_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The rate that follows the gradients; 0 before the first one."""
     bound = s.f[at.LIPSCHITZ] if s.f[at.LIPSCHITZ] > 0.0 else max(s.f[at.LARGEST], norm)
     s.f[at.SPREAD] += 0.5 * norm * norm + bound * open_lags * norm
     return s.f[at.GAIN] / math.sqrt(s.f[at.SPREAD]) if s.f[at.SPREAD] > 0.0 else 0.0
 
 
 @leaf
-def _curved(code: Code, s: State, open_lags: int, norm: float) -> float:
+def curved(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """1 / (curvature n)."""
     return 1.0 / (s.f[at.CURVATURE] * s.n[at.ARRIVED])
 
 
 @leaf
-def _constant(code: Code, s: State, open_lags: int, norm: float) -> float:
+def constant(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The same step for ever."""
     return s.f[at.GAIN]
 
 
 @leaf
-def _table(code: Code, s: State, open_lags: int, norm: float) -> float:
+def root(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """gain / sqrt(n): blind to delays."""
+    return s.f[at.GAIN] / math.sqrt(float(s.n[at.ARRIVED]))
+
+
+@leaf
+def table(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The n-th of the steps given, then the last one."""
     return s.own[min(s.n[at.ARRIVED], s.own.size) - 1]
 
 
 @leaf
-def _none(code: Code, s: State, open_lags: int, norm: float) -> float:
+def no_step(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """A user's base chooses its own."""
     return 0.0
 
 
-# eta_n for the arrival just counted; 0 means: do not move (see ``belated.rates`` for the formulas).
-step_size = switch(
-    at.RATE,
-    {
-        at.DELAY_ADAPTIVE: _delay_adaptive,
-        at.TIGHT: _tight,
-        at.GRADIENT_ADAPTIVE: _gradient_adaptive,
-        at.CURVED: _curved,
-        at.CONSTANT_RATE: _constant,
-        at.TABLE: _table,
-        at.NO_RATE: _none,
-    },
-)
+@leaf
+def sum_up(f: Floats, eta: float, open_lags: int, norm: float) -> None:
+    """Keep the newest step and the sums of Theorem 4.1, for certificates."""
+    if norm > f[at.LARGEST]:
+        f[at.LARGEST] = norm
+    f[at.ETA] = eta
+    reach = eta * norm
+    f[at.LEARNED] += 0.5 * reach * norm
+    f[at.DRIFTED] += reach * open_lags

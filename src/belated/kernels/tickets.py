@@ -124,7 +124,8 @@ def _bisect(s: State, ticket: int) -> int:
 def _tells_lags(code: Code) -> bool:
     """Tell whether somebody looks at LAG and OPEN_LAGS."""
     outside = code[at.BASE] == at.OUTSIDE or code[at.DOMAIN] == at.USER_SET
-    return outside or code[at.METHOD] != at.OURS
+    remembers = code[at.BASE] == at.PORTFOLIO or code[at.BASE] == at.LEADER
+    return outside or remembers or code[at.METHOD] != at.OURS
 
 
 @leaf

@@ -131,7 +131,7 @@ class Rival(Method):
         """Return the program of a method on a built-in set.
 
         ``number`` is what ``kernels.methods.method`` gave, ``own`` how its own region starts,
-        ``keep`` the floats it keeps per open ticket, ``base`` the step that ``bases.step`` takes,
+        ``keep`` the floats it keeps per open ticket, ``base`` the step that ``steps.step`` takes,
         ``numbers`` what goes to the header of ``f``, ``points`` how many points a play has.
         """
         self._demand_facts()

@@ -9,10 +9,10 @@ import numpy as np
 
 from belated.domains import Domain
 from belated.kernels import layout as at
-from belated.kernels.bases import step
 from belated.kernels.jit import leaf
 from belated.kernels.methods import method
 from belated.kernels.state import State
+from belated.kernels.steps import step
 from belated.kernels.typing import Code, Floats
 from belated.program import Program
 from belated.rivals.experts import WEIGHT, Hint, Mirror, Regularised, hint_numbers, hint_weight

@@ -14,12 +14,12 @@ import numpy as np
 from belated.errors import SpecError
 from belated.kernels import exact
 from belated.kernels import layout as at
-from belated.kernels.bases import step
 from belated.kernels.directions import direction
 from belated.kernels.feedback import chart
 from belated.kernels.jit import leaf
 from belated.kernels.sets import onto, threshold
 from belated.kernels.state import State
+from belated.kernels.steps import step
 from belated.kernels.typing import Code, Floats
 from belated.rivals.base import Rival, check_set
 from belated.spec import number, positive

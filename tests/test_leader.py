@@ -1,0 +1,414 @@
+"""Leader and dual averaging: their formulas, the proof of Leader's guarantee, and refusals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+import naive
+from belated.game.allowed import bound_of
+from belated.program import compile_spec
+from compositions import Array, Event, events
+from naive_portfolio import LeaderConfig, NaiveLeader, around, length
+from test_theorems import (
+    SLACK,
+    TINY,
+    Adversary,
+    adversaries,
+    all_delays,
+    answered,
+    chart_set,
+    patterns,
+    quick,
+)
+
+LIPSCHITZ, CURVATURE = 1.4, 0.7
+RATE = bl.rates.StronglyConvex(CURVATURE, LIPSCHITZ)
+BALL = bl.Ball(2)
+LEADER = bl.Leader(BALL, RATE)
+
+
+def surrogate_regret(
+    domain: bl.domains.Domain, plays: list[Array], costs: list[Array], curvature: float
+) -> float:
+    """Regret of <c_t, x> + (lambda / 2) |x - x_t|^2: no strongly convex loss has more.
+
+    The best point is the projected mean of x_t - c_t / lambda.
+    """
+    mean = np.mean([x - c / curvature for x, c in zip(plays, costs, strict=True)], axis=0)
+    best = chart_set(domain).project(mean)
+    return math.fsum(
+        float(c @ (x - best) - 0.5 * curvature * (x - best) @ (x - best))
+        for x, c in zip(plays, costs, strict=True)
+    )
+
+
+def bound(timeline: bl.Timeline, base: bl.Leader = LEADER) -> float:
+    """Return the guarantee."""
+    assert isinstance(base.rate, bl.rates.StronglyConvex)
+    found = bl.bounds.leader(
+        timeline,
+        lipschitz=LIPSCHITZ,
+        curvature=base.rate.curvature,
+        diameter=base.domain.diameter,
+        reach=base.reach,
+    )
+    return found.total
+
+
+def slow_leader(dim: int, reach: int) -> NaiveLeader:
+    """Return the slow version on the unit ball."""
+    return NaiveLeader(
+        LeaderConfig(dim=dim, rate="strongly-convex", curvature=CURVATURE, reach=reach)
+    )
+
+
+def lived(slow: NaiveLeader, life: list[Event], seed: int) -> NaiveLeader:
+    """Return the slow version after a life with costs of norm at most G, many of them G."""
+    rng = np.random.default_rng(seed)
+    for kind, ticket in life:
+        if kind == "predict":
+            slow.predict()
+        else:
+            v = rng.standard_normal(slow.config.dim)
+            size = LIPSCHITZ * min(1.0, 2.0 * rng.random())
+            slow.observe(ticket, size * v / float(np.linalg.norm(v)))
+    return slow
+
+
+# --- The formula ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reach", [1, 15, 16, 31, 90, 61_440])
+def test_points_are_those_of_the_slow_version(reach: int) -> None:
+    """With delays of all lengths, below the reach and beyond."""
+    rng = np.random.default_rng(reach)
+    delays = [min(int(d), 199 - t) for t, d in enumerate(rng.choice([0, 1, 20, 60, 150], 200))]
+    costs = rng.standard_normal((200, 2))
+    fast = bl.Learner(bl.FirstOrder(bl.Leader(BALL, RATE, reach)))
+    slow = slow_leader(2, reach)
+    for event in answered(bl.Timeline.from_delays(delays)):
+        if event >= 0:
+            np.testing.assert_allclose(fast.predict().x, slow.predict()[1], atol=1e-12)
+        else:
+            fast.observe(~event, costs[~event])
+            slow.observe(~event, costs[~event])
+    assert max(slow.history.dual_delays) > 90
+
+
+def test_without_delay_it_is_pftrl() -> None:
+    rng = np.random.default_rng(1)
+    for domain in (bl.Ball(3), bl.Simplex(3)):
+        pair = [bl.Learner(bl.FirstOrder(kind(domain, RATE))) for kind in (bl.Leader, bl.PFTRL)]
+        for _ in range(500):
+            plays = [learner.predict() for learner in pair]
+            np.testing.assert_allclose(plays[0].x, plays[1].x, atol=1e-11)
+            cost = 2.0 * rng.standard_normal(3)
+            for learner, play in zip(pair, plays, strict=True):
+                learner.observe(play.ticket, cost)
+            assert pair[0].report().rate == pair[1].report().rate
+
+
+@pytest.mark.parametrize("longest", [0, 3, 7])
+def test_young_answers_are_those_of_qiu_esposito_and_zhang(longest: int) -> None:
+    """While no answer waits for more than 15 others the points played are known exactly."""
+    rng = np.random.default_rng(longest)
+    timeline = bl.Timeline.from_delays(rng.integers(0, longest + 1, 400))
+    costs = rng.standard_normal((400, 3))
+    happening = np.array(answered(timeline))
+    ours = bl.Learner(bl.FirstOrder(bl.Leader(bl.Ball(3), RATE)))
+    theirs = bl.Learner(bl.rivals.QiuEspositoZhang(bl.Ball(3), CURVATURE))
+    plays = ours.run(happening, costs)
+    np.testing.assert_allclose(plays, theirs.run(happening, costs), atol=1e-11)
+    assert ours.report().max_dual_delay <= 15
+
+
+def test_a_cancelled_ticket_pulls_to_the_centre() -> None:
+    """It counts as (lambda / 2) |z|^2, whose gradient is taken at the current point."""
+    learner = bl.Learner(bl.FirstOrder(bl.Leader(bl.Ball(2), bl.rates.StronglyConvex(1.0))))
+    old, new = learner.predict().ticket, learner.predict().ticket
+    learner.observe(new, np.array([-0.5, 0.0]))
+    learner.cancel(old)
+    np.testing.assert_allclose(learner.predict().x, [0.25, 0.0])
+
+
+def test_memory_does_not_depend_on_open_tickets() -> None:
+    grown = []
+    for dim in (2, 200):
+        spec = bl.FirstOrder(bl.Leader(bl.Ball(dim), RATE))
+        assert compile_spec(spec).keep == 0
+        learner = bl.Learner(spec)
+        before = learner._f.nbytes + learner._n.nbytes
+        for _ in range(2000):
+            learner.predict()
+        grown.append(learner._f.nbytes + learner._n.nbytes - before)
+    assert grown[0] == grown[1]
+
+
+# --- The proof, step by step ---------------------------------------------------------------------
+
+
+@given(
+    life=st.builds(
+        lambda rounds, seed: (events(rounds, seed, cancel=False), seed),
+        st.integers(1, 80),
+        st.integers(0, 10**6),
+    ),
+    dim=st.integers(1, 3),
+    reach=st.sampled_from([1, 5, 20, 1000]),
+)
+def test_every_step_of_the_proof(life: tuple[list[Event], int], dim: int, reach: int) -> None:
+    slow = lived(slow_leader(dim, reach), *life)
+    history, width = slow.history, slow.diameter
+    costs, points = history.costs, history.points
+    for m, (z, after) in enumerate(itertools.pairwise(points), 1):
+        moved = float(np.linalg.norm(after - z))
+        assert moved <= 3.0 * LIPSCHITZ / (CURVATURE * m) * SLACK
+    misread = []
+    for n, (y, lag) in enumerate(zip(slow.about, history.dual_delays, strict=True)):
+        misread.append(float(np.linalg.norm(points[n - lag] - y)))
+        a, b = around(n, n - lag)
+        most = length(points[a : b + 1]) / 2.0 if lag <= reach else width
+        assert misread[-1] <= min(width, most) * SLACK + TINY
+    if not costs:
+        return
+    plays = [history.plays[ticket] for ticket in history.tickets]
+    regret = surrogate_regret(bl.Ball(dim), plays, costs, CURVATURE)
+    waits = math.fsum((1 + s) / n for n, s in enumerate(history.dual_backlogs, 1))
+    allowed = 3.0 * LIPSCHITZ**2 / CURVATURE * waits + CURVATURE * width * math.fsum(misread)
+    assert regret <= allowed * SLACK + TINY
+
+
+# --- The guarantee -------------------------------------------------------------------------------
+
+
+def bowls(dim: int, seed: int) -> dict[str, Adversary]:
+    """Gradients (lambda_t) (x - a_t) of quadratics that are bent by lambda or more, at most G."""
+    rng = np.random.default_rng(seed)
+    axis = np.eye(dim)[0]
+
+    def bowl(bend: float, goal: Array) -> Adversary:
+        return lambda _, x: np.asarray(bend * (x - goal))
+
+    def random(_: int, x: Array) -> Array:
+        bend = CURVATURE * rng.uniform(1.0, 2.0)
+        goal = naive.project_ball(rng.standard_normal(dim), LIPSCHITZ / bend - 1.0)
+        return bowl(bend, goal)(0, x)
+
+    def opposite(_: int, x: Array) -> Array:
+        size = float(np.linalg.norm(x))
+        return bowl(CURVATURE, -x / size if size else axis)(0, x)
+
+    def turning(t: int, x: Array) -> Array:
+        bend = CURVATURE if t % 3 else 1.5 * CURVATURE
+        return bowl(bend, axis * (LIPSCHITZ / bend - 1.0) * (-1.0) ** (t // 15))(0, x)
+
+    return {"random bowls": random, "opposite bowls": opposite, "turning bowls": turning}
+
+
+@pytest.mark.parametrize("reach", [7, 61_440])
+@pytest.mark.parametrize("curvature", [CURVATURE, LIPSCHITZ, 0.05])
+def test_patterns(curvature: float, reach: int) -> None:
+    """Any costs at the points played that are at most G, and quadratics."""
+    base = bl.Leader(BALL, bl.rates.StronglyConvex(curvature, LIPSCHITZ), reach)
+    against = adversaries(2, LIPSCHITZ, 51) | (bowls(2, 52) if curvature == CURVATURE else {})
+    for pattern, timeline in patterns(120, 53).items():
+        for name, adversary in against.items():
+            record = quick(bl.FirstOrder(base), timeline, adversary)
+            regret = surrogate_regret(BALL, record.plays, record.gradients, curvature)
+            assert regret <= bound(timeline, base), (pattern, name)
+
+
+def test_a_set_that_is_not_round() -> None:
+    simplex = bl.Simplex(3)
+    base = bl.Leader(simplex, RATE)
+    for pattern, timeline in patterns(120, 54).items():
+        for name, adversary in adversaries(3, LIPSCHITZ, 55).items():
+            record = quick(bl.FirstOrder(base), timeline, adversary)
+            regret = surrogate_regret(simplex, record.plays, record.gradients, CURVATURE)
+            assert regret <= bound(timeline, base), (pattern, name)
+
+
+def test_long_games() -> None:
+    """Fixed costs and every kind of delay over 2000 rounds; the bound is not empty there."""
+    rng = np.random.default_rng(56)
+    t = np.arange(2000)
+    signs = {
+        "random": rng.choice([-1.0, 1.0], 2000),
+        "blocks": np.where(t // 100 % 2 == 0, 1.0, -1.0),
+        "doubling": np.where(np.log2(t + 1.0).astype(int) % 2 == 0, 1.0, -1.0),
+        "one side": np.ones(2000),
+    }
+    ball = bl.Ball(1)
+    base = bl.Leader(ball, RATE)
+    delays = {
+        "constant 50": np.full(2000, 50),
+        "constant 700": np.full(2000, 700),
+        "uniform": rng.integers(0, 1000, 2000),
+        "bursts": 250 - t % 250,
+        "never": np.where(rng.random(2000) < 0.1, 2000, 3),
+    }
+    for wait in delays.values():
+        timeline = bl.Timeline.from_delays(wait)
+        happening = np.array(answered(timeline))
+        for sequence in signs.values():
+            costs = LIPSCHITZ * sequence[:, None]
+            plays = bl.Learner(bl.FirstOrder(base)).run(happening, costs)
+            regret = surrogate_regret(ball, list(plays), list(costs), CURVATURE)
+            assert regret <= bound(timeline, base)
+    free = bl.Timeline.from_delays(0 * t)
+    assert bound(free, base) < 0.02 * LIPSCHITZ * ball.diameter * 2000
+
+
+@pytest.mark.parametrize("reach", [1, 61_440])
+def test_exhaustive(reach: int) -> None:
+    """All delay sequences with T <= 4 and all costs at the ends and in the middle."""
+    ball = bl.Ball(1)
+    base = bl.Leader(ball, bl.rates.StronglyConvex(LIPSCHITZ, LIPSCHITZ), reach)
+    for delays in all_delays(4):
+        timeline = bl.Timeline.from_delays(delays)
+        allowed = bound(timeline, base)
+        happening = np.array(answered(timeline))
+        for signs in itertools.product((-LIPSCHITZ, 0.0, LIPSCHITZ), repeat=len(delays)):
+            costs = np.array(signs)[:, None]
+            plays = bl.Learner(bl.FirstOrder(base)).run(happening, costs)
+            regret = surrogate_regret(ball, list(plays), list(costs), LIPSCHITZ)
+            assert regret <= allowed, (delays, signs)
+
+
+def test_the_bound_is_its_formula() -> None:
+    rng = np.random.default_rng(57)
+    for longest, reach in itertools.product((0, 10, 60, 119), (1, 20, 61_440)):
+        delays = [min(int(d), 119 - t) for t, d in enumerate(rng.integers(0, longest + 1, 120))]
+        counts = naive.interval_counts(naive.intervals_of_delays(delays))
+        moves = [3.0 * LIPSCHITZ / (CURVATURE * n) for n in range(1, 121)]
+        total = 0.0
+        for n, ticket in enumerate(counts.order):
+            lag = counts.dual_delays[ticket]
+            a, b = around(n, n - lag)
+            away = min(2.0, math.fsum(moves[a:b]) / 2.0) if lag <= reach else 2.0
+            total += LIPSCHITZ * moves[n] * (1 + counts.dual_backlogs[ticket])
+            total += CURVATURE * 2.0 * away
+        timeline = bl.Timeline.from_delays(delays)
+        assert bound(timeline, bl.Leader(BALL, RATE, reach)) == pytest.approx(total, rel=1e-12)
+
+
+def test_where_there_is_a_guarantee() -> None:
+    late = bl.Timeline.from_delays([3] * 50)
+    expected = bl.bounds.leader(late, lipschitz=LIPSCHITZ, curvature=CURVATURE, diameter=2.0)
+    assert bound_of(bl.FirstOrder(LEADER), late) == expected
+    assert bound_of(bl.Skip(bl.FirstOrder(LEADER)), late) is None
+    assert bound_of(bl.TwoPoint(LEADER), late) is None
+    untold = bl.Leader(BALL, bl.rates.StronglyConvex(CURVATURE))
+    assert bound_of(bl.FirstOrder(untold), late) is None
+    with pytest.raises(bl.SpecError, match="no theorem covers skipping in leader"):
+        bl.bounds.corollary_6_2(late, bl.bounds.leader, lipschitz=1.0, curvature=1.0, diameter=1.0)
+    for wrong in ({"lipschitz": 0.0}, {"curvature": -1.0}, {"diameter": 0.0}):
+        constants: dict[str, Any] = {"lipschitz": 1.0, "curvature": 1.0, "diameter": 1.0, **wrong}
+        with pytest.raises(bl.SpecError, match=f"leader: {next(iter(wrong))} must be positive"):
+            bl.bounds.leader(late, **constants)
+
+
+def test_no_certificate() -> None:
+    specs: dict[str, bl.Leader | bl.DualAveraging] = {
+        "see Problem.bound": LEADER,
+        "does not cover dual averaging": bl.DualAveraging(BALL, bl.rates.Tight(LIPSCHITZ)),
+    }
+    for note, base in specs.items():
+        learner = bl.Learner(bl.FirstOrder(base))
+        for _ in range(200):
+            learner.observe(learner.predict().ticket, np.array([0.1, 0.0]))
+        report = learner.report()
+        assert report.certificate is None
+        assert note in report.certificate_note
+
+
+# --- Dual averaging ------------------------------------------------------------------------------
+
+
+def test_dual_averaging_by_hand() -> None:
+    """On a ball elsewhere: centre - eta_n sum c_m, and a zero cost moves nothing."""
+    ball = bl.Ball(2, 1.0, (5.0, -1.0))
+    learner = bl.Learner(bl.FirstOrder(bl.DualAveraging(ball, bl.rates.InverseRoot(0.1))))
+    total = np.zeros(2)
+    for n, cost in enumerate([[1.0, 0.0], [0.0, 0.0], [0.5, 2.0], [30.0, 40.0]], 1):
+        learner.observe(learner.predict().ticket, np.array(cost))
+        total += cost
+        if not any(cost):
+            continue
+        away = -0.1 / math.sqrt(n) * total
+        away /= max(1.0, float(np.linalg.norm(away)))
+        np.testing.assert_allclose(learner.predict().x, np.array(ball.center) + away, atol=1e-14)
+
+
+def test_dual_averaging_has_no_bound() -> None:
+    late = bl.Timeline.from_delays([3] * 50)
+    paces = [bl.rates.Tight(1.0), bl.rates.DelayAdaptive(1.0), bl.rates.StronglyConvex(0.5, 1.0)]
+    for pace in paces:
+        assert bound_of(bl.FirstOrder(bl.DualAveraging(BALL, pace)), late) is None
+
+
+def test_scale_of_the_tight_rate() -> None:
+    """It multiplies the step, and only scale 1 has the bound of the tight rate."""
+    late = bl.Timeline.from_delays([3] * 50)
+    rates = []
+    for scale in (1.0, 0.25):
+        base = bl.PFTRL(BALL, bl.rates.Tight(1.0, scale=scale))
+        learner = bl.Learner(bl.FirstOrder(base))
+        learner.observe(learner.predict().ticket, np.array([0.1, 0.0]))
+        rates.append(learner.report().rate)
+        assert (bound_of(bl.FirstOrder(base), late) is None) == (scale != 1.0)
+    assert rates[0] is not None
+    assert rates[1] == 0.25 * rates[0]
+    assert "scale" not in repr(bl.rates.Tight(1.0))
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+USER_SET = bl.ConvexSet(2, lambda v: np.clip(v, -1.0, 1.0), 3.0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        (bl.rates.Tight(1.0), r"rate must be a rates\.StronglyConvex, got rates\.Tight"),
+        (0.5, r"rate must come from belated\.rates, got 0\.5"),
+    ],
+)
+def test_rates_that_do_not_lead(rate: Any, message: str) -> None:
+    with pytest.raises(bl.SpecError, match=f"Leader: {message}"):
+        bl.Leader(BALL, rate)
+
+
+def test_sets_that_users_project_on() -> None:
+    for kind in (bl.Leader, bl.DualAveraging):
+        with pytest.raises(bl.SpecError, match=f"{kind.kind}: .* got a ConvexSet; use PFTRL"):
+            kind(USER_SET, RATE)
+
+
+@pytest.mark.parametrize(
+    ("reach", "message"),
+    [(0, "reach must be at least 1, got 0"), (2.5, "reach must be a whole number, got 2.5")],
+)
+def test_strange_reach(reach: Any, message: str) -> None:
+    with pytest.raises(bl.SpecError, match=f"Leader: {message}"):
+        bl.Leader(BALL, RATE, reach)
+
+
+def test_whole_losses_are_not_for_a_leader() -> None:
+    """Their gradients are taken at the current point, which is not the point of the play."""
+    with pytest.raises(bl.SpecError, match="FullInformation: a Leader wants gradients at the"):
+        bl.FullInformation(LEADER)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, None])
+def test_strange_scale(scale: Any) -> None:
+    with pytest.raises(bl.SpecError, match=r"rates\.Tight: scale must be"):
+        bl.rates.Tight(1.0, scale=scale)

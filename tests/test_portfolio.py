@@ -1,0 +1,848 @@
+"""Portfolio: the steps of its proof one by one, its two guarantees, and what it refuses.
+
+The first part looks at the slow version, which remembers everything; the others at the learner
+itself, whose weights and members are read from its arrays.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+import naive
+from belated.game.allowed import bound_of
+from belated.kernels import layout as at
+from belated.program import compile_spec
+from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
+from naive import NaiveConfig
+from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, kept, length
+from test_theorems import (
+    SLACK,
+    TINY,
+    Adversary,
+    adversaries,
+    answered,
+    linear_regret,
+    patterns,
+    quick,
+)
+
+BALL = bl.Ball(2)
+GOOD = bl.OMD(BALL, bl.rates.InverseRoot(1.0))
+
+Kind = Literal["pftrl", "omd", "dual-averaging"]
+Members = tuple[tuple[Kind, str], ...]
+
+# With such a step a member jumps from end to end, farther than the set is wide.
+JUMPS = Part[bl.rates.Rate](
+    lambda _: bl.rates.Constant(1e4, LIPSCHITZ), lambda _: {"rate": "constant", "step": 1e4}
+)
+ALL_RATES = RATES | {"quick": JUMPS}
+MEMBERS: dict[str, Members] = {
+    "two": (("pftrl", "tight"), ("omd", "root")),
+    "four": (("pftrl", "gradient"), ("omd", "constant"), ("omd", "curved"), ("pftrl", "delay")),
+    "unscaled": (("omd", "unscaled"), ("pftrl", "unscaled"), ("omd", "root")),
+    "dual": (("dual-averaging", "root"), ("pftrl", "scaled"), ("dual-averaging", "unscaled")),
+    "quick": (("omd", "quick"), ("pftrl", "tight")),
+}
+
+
+def spec_of(domain: bl.domains.Domain, members: Members, reach: int) -> bl.Portfolio:
+    """Return a portfolio of named members."""
+    kinds = {"pftrl": bl.PFTRL, "omd": bl.OMD, "dual-averaging": bl.DualAveraging}
+    return bl.Portfolio(
+        [kinds[kind](domain, ALL_RATES[rate].spec(domain.dim)) for kind, rate in members], reach
+    )
+
+
+def slow_one(set_name: str, dim: int, members: Members, reach: int) -> NaivePortfolio:
+    """Return the slow version of the same."""
+    words: dict[str, Any] = {"dim": dim, "lipschitz": LIPSCHITZ} | SETS[set_name].words(dim)
+    told = tuple(
+        NaiveConfig(**words | {"base": kind} | ALL_RATES[rate].words(dim)) for kind, rate in members
+    )
+    return NaivePortfolio(PortfolioConfig(**words, members=told, reach=reach))
+
+
+def sizes(count: int, seed: int) -> Array:
+    """Return costs' sizes: steady, growing suddenly, falling, wild or mostly nothing."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(count)
+    shapes = [
+        np.ones(count),
+        np.where(t < 2 * count // 3, 1e-6, 1.0),
+        2.0 ** np.minimum(t - count, 0),
+        2.0 ** -t.astype(float),
+        10.0 ** rng.uniform(-5.0, 0.0, count),
+        (rng.random(count) < 0.2).astype(float),
+    ]
+    return np.asarray(LIPSCHITZ * shapes[seed % len(shapes)])
+
+
+def lived(slow: NaivePortfolio, life: list[Event], seed: int) -> NaivePortfolio:
+    """Return the slow version after a life with costs of many sizes, against its play or not."""
+    rng = np.random.default_rng([seed, 1])
+    scale = sizes(len(life), seed)
+    fixed = rng.standard_normal(slow.config.dim)
+    for kind, ticket in life:
+        if kind == "predict":
+            slow.predict()
+        elif kind == "cancel":
+            slow.cancel(ticket)
+        else:
+            y = slow.history.plays[ticket]
+            v = [rng.standard_normal(slow.config.dim), y + 1e-9, fixed * (-1.0) ** (ticket // 7)]
+            towards = v[seed % len(v)]
+            slow.observe(ticket, scale[ticket] * towards / float(np.linalg.norm(towards)))
+    return slow
+
+
+lives = st.builds(
+    lambda rounds, seed: (events(rounds, seed), seed), st.integers(1, 70), st.integers(0, 10**6)
+)
+mixtures = st.tuples(
+    st.sampled_from(["ball", "simplex", "l1"]),
+    st.integers(2, 3),
+    st.sampled_from(list(MEMBERS.values())),
+    st.sampled_from([1, 5, 20, 1000]),
+)
+
+
+# --- Which points are kept -----------------------------------------------------------------------
+
+
+def test_kept_points_by_hand() -> None:
+    assert kept(3, 0) == [0, 1, 2, 3]
+    assert kept(20, 0) == list(range(5, 21))
+    assert kept(33, 1) == list(range(2, 33, 2))
+    assert around(20, 5) == (5, 5)
+    assert around(20, 4) == (4, 4)
+    assert around(20, 3) == (2, 4)
+    assert around(40, 6) == (4, 8)
+    assert around(40, 0) == (0, 0)
+
+
+def test_two_points_are_near() -> None:
+    for newest in range(300):
+        for seen in range(newest + 1):
+            a, b = around(newest, seen)
+            assert a <= seen <= b <= newest
+            assert (b - a) * (PLACES - 1) <= 2 * (newest - seen)
+            assert newest - seen >= PLACES or a == b == seen
+
+
+# --- The proof, step by step ---------------------------------------------------------------------
+
+
+@given(mixture=mixtures, life=lives)
+def test_nobody_is_charged_less_than_its_own_play(
+    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
+) -> None:
+    """<c, z_i(s)> <= l_i <= <c, z_i(s)> + 2 |c| min(D, half the way)."""
+    slow = lived(slow_one(*mixture), *life)
+    for cost, charge in zip(slow.history.costs, slow.charges, strict=True):
+        if charge.forgotten:
+            assert not charge.values.any()
+            continue
+        own = np.array([cost @ member.history.points[charge.seen] for member in slow.members])
+        room = 1e-12 * (1.0 + float(np.abs(own).max()))
+        assert (own <= charge.values + room).all()
+        assert (charge.values <= own + 2.0 * charge.misread + room).all()
+        assert charge.used != (charge.seen, charge.seen) or not charge.misread.any()
+
+
+@given(mixture=mixtures, life=lives)
+def test_the_weights_obey_theorem_4_1(
+    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
+) -> None:
+    slow = lived(slow_one(*mixture), *life)
+    if not slow.centred:
+        return
+    first = next((eta for eta in slow.mixer_rates if eta), 1.0)
+    rates = [eta or first for eta in slow.mixer_rates]
+    lags = slow.history.dual_delays
+    drift = naive.incurred_drift(slow.weights, lags)
+    allowed = naive.theorem_4_1_drift(slow.centred, rates, slow.history.dual_backlogs)
+    assert drift <= allowed * SLACK + TINY
+    largest = max(float(np.linalg.norm(charge)) for charge in slow.centred)
+    for corner in np.eye(len(slow.members)):
+        paid = naive.linear_regret(slow.weights, slow.centred, corner)
+        steady = naive.theorem_4_1_regret(slow.weights, slow.centred, rates, corner)
+        assert paid <= steady * SLACK + TINY
+        issued = [charge.weights[1] for charge in slow.charges]
+        late = naive.linear_regret(issued, slow.centred, corner)
+        assert late <= (steady + largest * allowed) * SLACK + TINY
+
+
+@given(mixture=mixtures, life=lives)
+def test_the_inequality_holds_for_every_member(
+    mixture: tuple[str, int, Members, int], life: tuple[list[Event], int]
+) -> None:
+    """Regret on answered rounds <= member j's game + 2 misread + the weights' game, for all j."""
+    slow = lived(slow_one(*mixture), *life)
+    history = slow.history
+    if not history.costs:
+        return
+    plays = [history.plays[ticket] for ticket in history.tickets]
+    total = np.sum(history.costs, axis=0)
+    paid = math.fsum(float(c @ x) for c, x in zip(history.costs, plays, strict=True))
+    regret = paid - slow.config.domain.linear_minimum(total)
+    charged = [float(np.linalg.norm(charge)) for charge in slow.centred]
+    learning, drift = game(slow.mixer_rates, charged, history.dual_backlogs, math.sqrt(2.0))
+    mixing = learning + max(charged) * drift
+    for number, member in enumerate(slow.members):
+        if member.config.base == "dual-averaging":
+            continue
+        own, moved = game(member.history.rates, history.norms, history.dual_backlogs, slow.diameter)
+        misread = math.fsum(float(charge.misread[number]) for charge in slow.charges)
+        part = own + max(history.norms) * moved + 2.0 * misread
+        assert regret <= (part + mixing) * SLACK + TINY
+
+
+def game(
+    rates: list[float | None], norms: list[float], backlogs: list[int], diameter: float
+) -> tuple[float, float]:
+    """What Theorem 4.1 allows as regret and as drift."""
+    rows = [row for row in zip(rates, norms, backlogs, strict=True) if row[0]]
+    if not rows:
+        return 0.0, 0.0
+    last = rows[-1][0]
+    assert last is not None
+    start = diameter**2 / (2.0 * last)
+    learning = math.fsum((eta or 0.0) * norm**2 / 2.0 for eta, norm, _ in rows)
+    return start + learning, math.fsum((eta or 0.0) * s * norm for eta, norm, s in rows)
+
+
+# --- The weights' own game, against anybody ------------------------------------------------------
+
+
+def charges(count: int, members: int, seed: int) -> dict[str, Array]:
+    """Return charges of many shapes, each with mean zero."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(count)[:, None]
+    noise = rng.standard_normal((count, members))
+    signs = np.where(np.arange(members) % 2, 1.0, -1.0)
+    found = {
+        "noise": noise,
+        "growing": noise * 1.3**t,
+        "falling": noise * 0.8**t,
+        "wild": noise * 10.0 ** rng.integers(-6, 7, (count, 1)),
+        "one jump": np.where(t < count // 2, 1e-9, 1.0) * signs,
+        "turning": signs * (-1.0) ** (t // 8) * 1.1**t,
+        "doubling in bursts": signs * 2.0 ** (t // 9) * (-1.0) ** t,
+        "steady": signs * np.ones((count, 1)),
+    }
+    return {name: c - c.mean(axis=1, keepdims=True) for name, c in found.items()}
+
+
+@pytest.mark.parametrize("members", [2, 3, 5])
+def test_unknown_scales_cost_a_constant(members: int) -> None:
+    """3 sqrt(2 sum) + 2 sqrt(2) L (max dual backlog + 1), sum = sum |l|^2 / 2 + L_n s* |l|.
+
+    L_n is the largest charge so far, and L that of all: the claim about tickets that turn out more
+    than twice as large as anything seen when they were issued.
+    """
+    spec = bl.FirstOrder(bl.PFTRL(bl.Simplex(members), bl.rates.GradientAdaptive()))
+    for seed, (pattern, timeline) in enumerate(patterns(90, 31).items()):
+        for name, costs in charges(90, members, seed).items():
+            record = quick(spec, timeline, lambda t, _, costs=costs: costs[t])  # type: ignore[misc]
+            order = [~event for event in answered(timeline) if event < 0]
+            norms = np.linalg.norm(costs[order], axis=1)
+            counts = bl.Counters()
+            backlogs = []
+            for event in answered(timeline):
+                if event >= 0:
+                    counts.predict()
+                else:
+                    backlogs.append(counts.observe(~event).dual_backlog)
+            seen = np.maximum.accumulate(norms)
+            spread = float(np.sum(norms**2 / 2.0 + seen * np.array(backlogs) * norms))
+            plays = np.array(record.plays)[order]
+            paid = float(np.sum(plays * costs[order])) - float(np.sum(costs[order], axis=0).min())
+            allowed = 3.0 * math.sqrt(2.0 * spread)
+            allowed += 2.0 * math.sqrt(2.0) * float(seen[-1]) * (max(backlogs) + 1)
+            assert paid <= allowed * SLACK, (pattern, name)
+
+
+# --- The learner itself --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What stands in the own region of a learner over a portfolio."""
+
+    header: Array
+    weights: Array
+    members: list[Array]
+    points: list[Array]
+
+    def mixing(self) -> float:
+        """What Theorem 4.1 allows the weights, for the largest charge seen."""
+        eta = float(self.header[at.ETA])
+        if eta == 0.0:
+            return 0.0
+        drift = float(self.header[at.LARGEST] * self.header[at.DRIFTED])
+        return 1.0 / eta + float(self.header[at.LEARNED]) + drift
+
+    def part(self, number: int, lipschitz: float) -> float:
+        """What it allows a member, and twice what that was charged too much."""
+        header = self.members[number]
+        eta = float(header[at.ETA])
+        if eta == 0.0:
+            return 0.0
+        start = float(header[at.DIAMETER]) ** 2 / (2.0 * eta) + float(header[at.LEARNED])
+        return start + lipschitz * float(header[at.DRIFTED]) + 2.0 * float(header[at.MISREAD])
+
+
+def inside(learner: bl.Learner) -> Inside:
+    """Read the weights and the members."""
+    f, n = learner._f, learner._n
+    own = f[n[at.OWN_AT] : n[at.KEPT_AT]].copy()
+    count, dim = int(own[at.MEMBERS]), int(n[at.DIM])
+    starts = [at.member_at(count, dim, i) for i in range(count)]
+    header = own[at.OWN_HEADER :]
+    return Inside(
+        header[: at.F_HEADER],
+        header[at.F_HEADER : at.F_HEADER + count],
+        [own[start : start + at.MEMBER_HEADER] for start in starts],
+        [own[start + at.MEMBER_HEADER :][:dim] for start in starts],
+    )
+
+
+@pytest.mark.parametrize("reach", [1, 20, 61_440])
+@pytest.mark.parametrize("members", MEMBERS)
+def test_weights_members_and_sums_are_those_of_the_slow_version(members: str, reach: int) -> None:
+    fast = bl.Learner(bl.FirstOrder(spec_of(SETS["ball"].spec(3), MEMBERS[members], reach)))
+    slow = lived(slow_one("ball", 3, MEMBERS[members], reach), life := events(90, 3), 4)
+    for kind, ticket in life:
+        if kind == "predict":
+            fast.predict()
+        elif kind == "cancel":
+            fast.cancel(ticket)
+        else:
+            n = slow.history.tickets.index(ticket)
+            fast.observe(ticket, slow.history.costs[n])
+    found = inside(fast)
+    np.testing.assert_allclose(found.weights, slow.weights[-1], atol=1e-9)
+    for header, member in zip(found.members, slow.members, strict=True):
+        way = length(member.history.points)
+        assert header[at.WAY] == pytest.approx(way, rel=1e-9)
+    charged = [float(np.linalg.norm(charge)) for charge in slow.centred]
+    backlogs = slow.history.dual_backlogs
+    learning, drift = game(slow.mixer_rates, charged, backlogs, math.sqrt(2.0))
+    assert found.mixing() == pytest.approx(learning + max(charged) * drift, rel=1e-9)
+    for number, member in enumerate(slow.members):
+        np.testing.assert_allclose(found.points[number], member.z, atol=1e-9)
+        own, moved = game(member.history.rates, slow.history.norms, backlogs, slow.diameter)
+        misread = math.fsum(float(charge.misread[number]) for charge in slow.charges)
+        part = own + 7.0 * moved + 2.0 * misread
+        assert found.part(number, 7.0) == pytest.approx(part, rel=1e-9)
+
+
+BAD = bl.Portfolio(
+    [
+        bl.OMD(bl.Ball(3), bl.rates.Constant(10.0, LIPSCHITZ)),
+        bl.OMD(bl.Ball(3), bl.rates.InverseRoot(100.0)),
+        bl.PFTRL(bl.Ball(3), bl.rates.Tight(LIPSCHITZ)),
+    ],
+    reach=24,
+)
+UNTOLD = bl.Portfolio(
+    [
+        bl.OMD(bl.Simplex(4), bl.rates.GradientAdaptive()),
+        bl.PFTRL(bl.Simplex(4), bl.rates.StronglyConvex(0.3)),
+        bl.OMD(bl.Simplex(4), bl.rates.Constant(0.1)),
+    ]
+)
+
+
+def default(domain: bl.domains.Domain) -> bl.Portfolio:
+    """Return what ``Problem.learner`` chooses."""
+    spec = bl.Problem(domain, LIPSCHITZ).learner()
+    assert isinstance(spec, bl.FirstOrder)
+    assert isinstance(spec.base, bl.Portfolio)
+    return spec.base
+
+
+GAMES = {
+    "default": default(bl.Ball(3)),
+    "simplex": default(bl.Simplex(4)),
+    "bad members": BAD,
+    "told nothing": UNTOLD,
+}
+
+
+def opponents(dim: int, rounds: int, seed: int) -> dict[str, Adversary]:
+    """Ways to choose costs with norm at most G; some grow suddenly or turn with the delays."""
+    rng = np.random.default_rng(seed)
+    fixed = rng.standard_normal(dim)
+    fixed *= LIPSCHITZ / np.linalg.norm(fixed)
+
+    def scaled(size: Callable[[int], float]) -> Adversary:
+        return lambda t, _: np.asarray(size(t) * fixed)
+
+    return adversaries(dim, LIPSCHITZ, seed) | {
+        "sudden": scaled(lambda t: 1e-7 if t < rounds // 2 else (-1.0) ** (t // 8)),
+        "doubling": scaled(lambda t: 2.0 ** -((rounds - t) // 8) * (-1.0) ** t),
+        "echo of 8": scaled(lambda t: (-1.0) ** (t // 8)),
+        "echo of 21": scaled(lambda t: (-1.0) ** (t // 21)),
+    }
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_both_guarantees(name: str) -> None:
+    """No regret exceeds the bound in advance, nor the certificate of any member."""
+    base, rounds = GAMES[name], 150
+    certified = 0
+    late = patterns(rounds, 41) | {
+        "constant 20": bl.Timeline.from_delays([20] * rounds),
+        "bursts": bl.Timeline.from_delays([50 - t % 50 for t in range(rounds)]),
+    }
+    for pattern, timeline in late.items():
+        bound = bl.bounds.portfolio(timeline, base=base, lipschitz=LIPSCHITZ)
+        for opponent, adversary in opponents(base.domain.dim, rounds, 42).items():
+            record = quick(bl.FirstOrder(base), timeline, adversary)
+            regret = linear_regret(base.domain, record.plays, record.gradients)
+            assert regret <= bound.total * SLACK, (pattern, opponent)
+            certified += check_certificates(record.learner, base, regret)
+    assert certified > 0 or name == "simplex"
+
+
+def check_certificates(learner: bl.Learner, base: bl.Portfolio, regret: float) -> bool:
+    """Check the inequality for every member; tell whether the learner certified something."""
+    report, found = learner.report(), inside(learner)
+    missing = LIPSCHITZ * base.domain.diameter * (report.open + report.skipped + report.cancelled)
+    totals = {
+        member: found.part(number, LIPSCHITZ) + found.mixing() + missing
+        for number, member in enumerate(base.members)
+        if not isinstance(member, bl.DualAveraging)
+    }
+    assert regret <= min(totals.values()) * SLACK + TINY
+    if report.certificate is None:
+        return False
+    assert regret <= report.certificate.total * SLACK
+    if base.rate.lipschitz == LIPSCHITZ:
+        plain = [
+            total
+            for member, total in totals.items()
+            if not isinstance(member.rate, bl.rates.StronglyConvex)
+        ]
+        assert report.certificate.total == pytest.approx(min(plain), rel=1e-12)
+    return True
+
+
+def test_cancelled_rounds_are_in_the_certificate() -> None:
+    for seed, adversary in enumerate(opponents(3, 200, 43).values()):
+        learner = bl.Learner(bl.FirstOrder(BAD))
+        plays: list[Array] = []
+        gradients: list[Array] = []
+        for kind, ticket in events(200, seed):
+            if kind == "predict":
+                plays.append(learner.predict().x)
+                gradients.append(adversary(ticket, plays[-1]))
+            elif kind == "cancel":
+                learner.cancel(ticket)
+            else:
+                learner.observe(ticket, gradients[ticket])
+        assert learner.report().cancelled > 0
+        regret = linear_regret(BAD.domain, plays, gradients)
+        check_certificates(learner, BAD, regret)
+
+
+def test_skipped_rounds_are_in_both_guarantees() -> None:
+    spec = bl.Skip(bl.FirstOrder(default(bl.Ball(3))))
+    skipped = 0
+    for timeline in patterns(150, 44).values():
+        bound = bl.bounds.corollary_6_2(timeline, bl.bounds.portfolio, base=spec.learner.base)
+        for adversary in opponents(3, 150, 45).values():
+            record = quick(spec, timeline, adversary)
+            regret = linear_regret(bl.Ball(3), record.plays, record.gradients)
+            assert regret <= bound.total * SLACK
+            found = record.learner.report().certificate
+            assert found is None or regret <= found.total
+            skipped += record.learner.report().skipped
+    assert skipped
+
+
+def test_a_member_that_jumps_there_and_back_cannot_hide() -> None:
+    """Where the way is longer than the set is wide, both kept points are far from the play.
+
+    The jumper stands at the good end after every eighth arrival and at the bad one where it costs.
+    """
+    rounds, delay = 300_000, 64
+    block = np.array([0.4, -1e-3, 1.0, -1e-3, 1.0, -1e-3, 1.0, 1e-3])
+    t = np.arange(rounds)
+    costs = (block[t % 8] * np.where(t // 1600 % 2 == 0, 1.0, -1.0))[:, None]
+    ball = bl.Ball(1)
+    base = bl.Portfolio(
+        [bl.OMD(ball, bl.rates.Constant(1e4, 1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))]
+    )
+    learner = bl.Learner(bl.FirstOrder(base))
+    timeline = bl.Timeline.from_delays([delay] * rounds)
+    plays = learner.run(np.array(answered(timeline)), costs)
+    regret = float(np.sum(plays * costs)) + abs(float(np.sum(costs)))
+    found = learner.report().certificate
+    assert found is not None
+    assert regret <= found.total <= bl.bounds.portfolio(timeline, base=base).total
+
+
+# --- Delays beyond the reach, and close to it ----------------------------------------------------
+
+
+def bad_and_good(reach: int) -> bl.Portfolio:
+    """Return a member that always jumps to the last answer, and one with a guarantee."""
+    ball = bl.Ball(1)
+    return bl.Portfolio(
+        [bl.OMD(ball, bl.rates.Constant(10.0, 1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))], reach
+    )
+
+
+def echo(base: bl.Portfolio, delay: int, rounds: int) -> tuple[float, bl.Learner]:
+    """Turn the sign after every delay + 1 rounds, so that the jumper is always wrong."""
+    costs = np.where(np.arange(rounds) // (delay + 1) % 2 == 0, 1.0, -1.0)[:, None]
+    learner = bl.Learner(bl.FirstOrder(base))
+    timeline = bl.Timeline.from_delays([delay] * rounds)
+    plays = learner.run(np.array(answered(timeline)), costs)
+    return float(np.sum(plays * costs)) + abs(float(np.sum(costs))), learner
+
+
+@pytest.mark.parametrize("reach", [1, 15, 16, 17, 30, 31, 32, 64])
+def test_the_bound_holds_up_to_the_reach_and_beyond(reach: int) -> None:
+    rounds = 12_000
+    for delay in (reach - 1, reach, reach + 1):
+        base = bad_and_good(reach)
+        regret, learner = echo(base, delay, rounds)
+        timeline = bl.Timeline.from_delays([delay] * rounds)
+        bound = bl.bounds.portfolio(timeline, base=base)
+        assert regret <= bound.total
+        found = learner.report().certificate
+        assert found is None or regret <= found.total
+        assert (regret > 0.4 * rounds) == (delay > reach)  # the jumper keeps half of the weight
+
+
+@pytest.mark.parametrize("reach", [1, 7, 15, 16, 17, 24, 31, 64])
+@pytest.mark.parametrize("start", [5, 33, 34])
+def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, start: int) -> None:
+    ball = bl.Ball(3)
+    slow, quick_one = bl.rates.Tight(9.0), bl.rates.InverseRoot(0.1)
+    base = bl.Portfolio([bl.PFTRL(ball, slow), bl.OMD(ball, quick_one)], reach)
+    rng = np.random.default_rng(reach)
+    for lag in (reach - 1, reach, reach + 1, 2 * reach + 40):
+        learner = bl.Learner(bl.FirstOrder(base))
+        for _ in range(start):
+            learner.observe(learner.predict().ticket, rng.standard_normal(3))
+        old = learner.predict().ticket
+        for _ in range(lag):
+            learner.observe(learner.predict().ticket, rng.standard_normal(3))
+        before = inside(learner)
+        learner.observe(old, np.array([1.0, -1.0, 0.5]))
+        after = inside(learner)
+        for p, q in zip(before.points, after.points, strict=True):
+            assert (p != q).any()  # the members do hear of it
+        if lag > reach:
+            assert after.header.tobytes() == before.header.tobytes()
+            assert after.weights.tobytes() == before.weights.tobytes()
+            for p, q in zip(before.members, after.members, strict=True):
+                assert q[at.MISREAD] - p[at.MISREAD] == pytest.approx(1.5)  # |c| D / 2
+        else:
+            assert after.header[at.SPREAD] > before.header[at.SPREAD]
+
+
+# --- Special cases -------------------------------------------------------------------------------
+
+ALONE = [
+    bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)),
+    bl.OMD(bl.Ball(3), bl.rates.InverseRoot(0.7, 1.0)),
+    bl.OMD(bl.Ball(3), bl.rates.GradientAdaptive()),
+]
+
+
+@pytest.mark.parametrize("member", ALONE, ids=lambda member: f"{member.kind}-{member.rate.kind}")
+def test_one_member_plays_as_it_does_alone(member: bl.PFTRL | bl.OMD) -> None:
+    rng = np.random.default_rng(6)
+    alone = bl.Learner(bl.FirstOrder(member))
+    mixed = bl.Learner(bl.FirstOrder(bl.Portfolio([member], reach=8)))
+    for kind, ticket in events(120, 7):
+        if kind == "predict":
+            np.testing.assert_array_equal(alone.predict().x, mixed.predict().x)
+            continue
+        cost = rng.standard_normal(3) * rng.integers(0, 3)
+        for learner in (alone, mixed):
+            learner.cancel(ticket) if kind == "cancel" else learner.observe(ticket, cost)
+        assert alone.report().rate == mixed.report().rate
+    assert inside(mixed).weights.tolist() == [1.0]
+
+
+def test_the_order_of_members_does_not_matter() -> None:
+    members: list[bl.PFTRL | bl.OMD] = [
+        bl.OMD(bl.Ball(3), bl.rates.InverseRoot(2.0)),
+        bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)),
+        bl.OMD(bl.Ball(3), bl.rates.Constant(0.3)),
+        bl.PFTRL(bl.Ball(3), bl.rates.GradientAdaptive(1.0)),
+    ]
+    ends = []
+    for order in itertools.permutations(range(4)):
+        rng = np.random.default_rng(8)
+        learner = bl.Learner(bl.FirstOrder(bl.Portfolio([members[i] for i in order])))
+        plays = []
+        for kind, ticket in events(80, 9):
+            if kind == "predict":
+                plays.append(learner.predict().x)
+            elif kind == "cancel":
+                learner.cancel(ticket)
+            else:
+                learner.observe(ticket, rng.standard_normal(3))
+        weights = np.zeros(4)
+        weights[list(order)] = inside(learner).weights
+        ends.append((np.array(plays), weights))
+    assert 0.0 < ends[0][1].max() < 1.0
+    for played, weights in ends:
+        np.testing.assert_allclose(played, ends[0][0], atol=1e-9)
+        np.testing.assert_allclose(weights, ends[0][1], atol=1e-9)
+
+
+def test_equal_members_share_the_weight_for_ever() -> None:
+    member = bl.OMD(bl.Ball(2), bl.rates.InverseRoot(1.0))
+    learner = bl.Learner(bl.FirstOrder(bl.Portfolio([member] * 3)))
+    rng = np.random.default_rng(10)
+    for kind, ticket in events(60, 11, cancel=False):
+        learner.predict() if kind == "predict" else learner.observe(ticket, rng.standard_normal(2))
+    np.testing.assert_array_equal(inside(learner).weights, np.full(3, 1.0 / 3.0))
+
+
+def test_inverse_root_without_delay() -> None:
+    """Regret <= G D sqrt(2 T) with step = D / (G sqrt 2) (Zinkevich 2003)."""
+    ball, rounds = bl.Ball(3), 300
+    step = ball.diameter / (LIPSCHITZ * math.sqrt(2.0))
+    spec = bl.FirstOrder(bl.OMD(ball, bl.rates.InverseRoot(step)))
+    for adversary in opponents(3, rounds, 46).values():
+        record = quick(spec, bl.Timeline.from_delays([0] * rounds), adversary)
+        regret = linear_regret(ball, record.plays, record.gradients)
+        assert regret <= LIPSCHITZ * ball.diameter * math.sqrt(2.0 * rounds)
+
+
+def test_a_snapshot_brings_back_every_bit() -> None:
+    rng = np.random.default_rng(12)
+    learner = bl.Learner(bl.FirstOrder(BAD))
+    answers = rng.standard_normal((150, 3))
+    for cut, (kind, ticket) in enumerate(events(150, 13, cancel=False)):
+        if kind == "predict":
+            learner.predict()
+        else:
+            learner.observe(ticket, answers[ticket])
+        if cut % 37 == 0:
+            again = bl.Learner.restore(learner.snapshot())
+            assert again.spec == learner.spec
+            assert again._f.tobytes() == learner._f.tobytes()
+            assert again.report() == learner.report()
+
+
+def test_an_open_ticket_costs_the_same_in_every_dimension() -> None:
+    grown = []
+    for dim in (2, 200):
+        spec = bl.FirstOrder(default(bl.Ball(dim)))
+        assert compile_spec(spec).keep == 0
+        learner = bl.Learner(spec)
+        before = learner._f.nbytes + learner._n.nbytes
+        for _ in range(5000):
+            learner.predict()
+        grown.append(learner._f.nbytes + learner._n.nbytes - before)
+    assert grown[0] == grown[1] <= 100 * 5000
+
+
+def test_no_theorem_covers_values() -> None:
+    told = bl.PFTRL(BALL, bl.rates.DelayAdaptive(1.0))
+    base = bl.Portfolio([bl.OMD(BALL, bl.rates.InverseRoot(0.5)), told])
+    for spec in (bl.OnePoint(base, 1.0), bl.TwoPoint(base)):
+        assert bound_of(spec, bl.Timeline.from_delays([0] * 10)) is None
+
+
+# --- Bounds --------------------------------------------------------------------------------------
+
+
+def slow_bound(delays: list[int], base: bl.Portfolio, lipschitz: float) -> float:
+    """The formula of ``bounds.portfolio``, member by member and answer by answer."""
+    counts = naive.interval_counts(naive.intervals_of_delays(delays))
+    backlogs = [counts.dual_backlogs[t] for t in counts.order]
+    lags = [counts.dual_delays[t] for t in counts.order]
+    width = base.domain.diameter
+    parts = []
+    for member in base.members:
+        if isinstance(member.rate, bl.rates.GradientAdaptive | bl.rates.StronglyConvex):
+            continue
+        if isinstance(member, bl.DualAveraging):
+            continue
+        etas = [rate_at(member.rate, backlogs[: n + 1], width) for n in range(len(delays))]
+        part = width**2 / (2.0 * etas[-1])
+        for n, eta in enumerate(etas):
+            a, b = around(n, n - lags[n])
+            most = min(2.0 * width, lipschitz * math.fsum(etas[a:b]))
+            part += lipschitz**2 * eta * (backlogs[n] + 1)
+            part += lipschitz * (most if lags[n] <= base.reach else width)
+        parts.append(part)
+    largest = lipschitz * width * math.sqrt(len(base.members))
+    mixing = 3.0 * math.sqrt(len(delays) / 2.0 + sum(backlogs)) + 2.0 * (max(backlogs) + 1)
+    return min(parts) + math.sqrt(2.0) * largest * mixing
+
+
+def rate_at(rate: bl.rates.Rate, backlogs: list[int], width: float) -> float:
+    """The step after so many arrivals."""
+    if isinstance(rate, bl.rates.InverseRoot):
+        return naive.rate_inverse_root(len(backlogs), rate.step)
+    if isinstance(rate, bl.rates.Constant):
+        return rate.step
+    assert isinstance(rate, bl.rates.Tight | bl.rates.DelayAdaptive)
+    if isinstance(rate, bl.rates.Tight):
+        return naive.rate_tight(backlogs, width, rate.lipschitz, rate.scale)
+    return naive.rate_first_order(backlogs, width, rate.lipschitz)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_bound_is_its_formula(name: str) -> None:
+    base = GAMES[name]
+    rng = np.random.default_rng(47)
+    for longest in (0, 10, 60, 119):
+        delays = [min(int(d), 119 - t) for t, d in enumerate(rng.integers(0, longest + 1, 120))]
+        bound = bl.bounds.portfolio(bl.Timeline.from_delays(delays), base=base, lipschitz=LIPSCHITZ)
+        assert bound.total == pytest.approx(slow_bound(delays, base, LIPSCHITZ), rel=1e-12)
+        free = slow_bound([0] * 120, base, LIPSCHITZ)
+        assert bound.learning == pytest.approx(free, rel=1e-12)
+
+
+def test_bounds_that_do_not_exist() -> None:
+    late = bl.Timeline.from_delays([1] * 9)
+    ball = bl.Ball(2)
+    following = bl.Portfolio([bl.OMD(ball, bl.rates.GradientAdaptive(1.0))])
+    with pytest.raises(bl.SpecError, match="portfolio: no member has a bound in advance"):
+        bl.bounds.portfolio(late, base=following)
+    untold = bl.Portfolio([bl.OMD(ball, bl.rates.InverseRoot(1.0))])
+    with pytest.raises(bl.SpecError, match="portfolio: needs the gradient bound"):
+        bl.bounds.portfolio(late, base=untold)
+    with pytest.raises(bl.SpecError, match="portfolio: lipschitz must be positive"):
+        bl.bounds.portfolio(late, base=untold, lipschitz=0.0)
+    assert bl.bounds.portfolio(late, base=untold, lipschitz=1.0).total > 0.0
+    assert bound_of(bl.FirstOrder(following), late) is None
+    assert bound_of(bl.FirstOrder(untold), late) is None
+    known = default(ball)
+    assert bound_of(bl.FullInformation(known), late) is None
+    found = bound_of(bl.FirstOrder(known), late)
+    assert found == bl.bounds.portfolio(late, base=known)
+    skipping = bound_of(bl.Skip(bl.FirstOrder(known)), late)
+    assert skipping == bl.bounds.corollary_6_2(late, bl.bounds.portfolio, base=known)
+
+
+def test_a_portfolio_that_is_told_whole_losses_has_no_certificate() -> None:
+    learner = bl.Learner(bl.FullInformation(default(bl.Simplex(3))))
+    for _ in range(50):
+        learner.observe(learner.predict().ticket, lambda x: np.array([1.0, 0.0, -1.0]))
+    report = learner.report()
+    assert report.certificate is None
+    assert "whole losses" in report.certificate_note
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+HALF_PLANE = bl.ConvexSet(2, lambda v: np.clip(v, -1.0, 1.0), 3.0)
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "empty": ([], "needs at least one member"),
+    "one base": (GOOD, "members must be a sequence, got OMD"),
+    "text": ("pftrl", "members must be a sequence, got 'pftrl'"),
+    "number": (3, "members must be a sequence, got 3"),
+    "leader": (
+        [bl.Leader(BALL, bl.rates.StronglyConvex(0.5))],
+        "members must be PFTRL, OMD or DualAveraging, got Leader",
+    ),
+    "none": ([GOOD, None], "members must be PFTRL, OMD or DualAveraging, got None"),
+    "nested": (
+        [GOOD, bl.Portfolio([GOOD])],
+        "members must be PFTRL, OMD or DualAveraging, got Portfolio",
+    ),
+    "reduction": (
+        [bl.FirstOrder(GOOD)],
+        "members must be PFTRL, OMD or DualAveraging, got FirstOrder",
+    ),
+    "entropy": (
+        [bl.OMD(bl.Simplex(2), bl.rates.Constant(0.1), "entropy")],
+        "members must be euclidean, got an OMD with mirror='entropy'",
+    ),
+    "user's set": (
+        [bl.PFTRL(HALF_PLANE, bl.rates.Tight(1.0))],
+        "one that belated projects on itself, got a ConvexSet",
+    ),
+    "table": ([GOOD, bl.OMD(BALL, bl.rates.Table([1.0]))], "a member cannot have rates.Table"),
+    "other sets": (
+        [GOOD, bl.OMD(bl.Ball(2, 2.0), bl.rates.InverseRoot(1.0))],
+        "all members must play in the same set",
+    ),
+    "other dimensions": (
+        [GOOD, bl.OMD(bl.Ball(3), bl.rates.InverseRoot(1.0))],
+        "all members must play in the same set",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_members_that_cannot_be_mixed(name: str) -> None:
+    members, message = REFUSED[name]
+    with pytest.raises(bl.SpecError, match="Portfolio: .*" + message.replace(".", "\\.")):
+        bl.Portfolio(members)
+
+
+@pytest.mark.parametrize(
+    ("reach", "message"),
+    [
+        (0, "reach must be at least 1, got 0"),
+        (-5, "reach must be at least 1, got -5"),
+        (2.5, "reach must be a whole number, got 2.5"),
+        (True, "reach must be a whole number, got True"),
+        (None, "reach must be a whole number, got None"),
+        ("16", "reach must be a whole number, got '16'"),
+        (math.inf, "reach must be a whole number, got inf"),
+    ],
+)
+def test_strange_reach(reach: Any, message: str) -> None:
+    with pytest.raises(bl.SpecError, match=f"Portfolio: {message}"):
+        bl.Portfolio([GOOD], reach)
+
+
+def test_what_values_refuse() -> None:
+    told = bl.PFTRL(BALL, bl.rates.DelayAdaptive(1.0))
+    following = bl.Portfolio([told, bl.OMD(BALL, bl.rates.GradientAdaptive(1.0))])
+    tight = bl.Portfolio([told, bl.OMD(BALL, bl.rates.Tight(1.0))])
+    untold = bl.Portfolio([GOOD])
+    reductions: list[Callable[[bl.Portfolio], Any]] = [lambda b: bl.OnePoint(b, 1.0), bl.TwoPoint]
+    for reduction in reductions:
+        with pytest.raises(bl.SpecError, match=r"rates\.GradientAdaptive uses the observed values"):
+            reduction(following)
+        with pytest.raises(bl.SpecError, match=r"rates\.Tight is proved for first-order feedback"):
+            reduction(tight)
+        with pytest.raises(bl.SpecError, match="a Portfolio needs lipschitz in the rate"):
+            reduction(untold)
+        assert reduction(bl.Portfolio([GOOD, told])).base.members == (GOOD, told)
+
+
+def test_mixed_is_not_for_other_bases() -> None:
+    for kind in (bl.PFTRL, bl.OMD):
+        with pytest.raises(bl.SpecError, match=r"rate must come from belated\.rates"):
+            kind(BALL, bl.rates.Mixed(1.0))
+    assert bl.Portfolio([GOOD]).rate == bl.rates.Mixed()
+    assert default(BALL).rate == bl.rates.Mixed(LIPSCHITZ)
+
+
+def test_any_sequence_of_members_will_do() -> None:
+    specs = [bl.Portfolio([GOOD, GOOD]), bl.Portfolio((GOOD, GOOD))]
+    specs.append(bl.Portfolio(GOOD for _ in range(2)))  # type: ignore[arg-type]
+    assert len(set(specs)) == 1
+    assert bl.from_json(specs[0].to_json()) == specs[0]
+    assert "reach" not in repr(specs[0])
+    assert bl.Portfolio([GOOD], np.int64(5)).reach == 5  # type: ignore[arg-type]
