@@ -437,7 +437,7 @@ SETTINGS = {
     "curved": Setting(
         bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),
         UNEVEN,
-        {"feedback": "gradient"},
+        {"feedback": "gradient", "base": "pftrl"},
     ),
     "whole losses, skipping": Setting(
         bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),

@@ -681,7 +681,7 @@ def test_certificate_with_skipping_strongly_convex() -> None:
 
     A lost round costs at most max_d (G d - lambda d^2 / 2), and its substitute lambda R^2 / 2 more.
     """
-    spec = CURVED.learner("gradient", skip=True)
+    spec = CURVED.learner("gradient", base="pftrl", skip=True)
     seen = 0
     for timeline in patterns(400, 27).values():
         for choose in targets(2, 28).values():

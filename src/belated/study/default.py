@@ -184,9 +184,9 @@ def _verdict(cells: list[Contest], worst: list[Contest]) -> str:
     ]
     says += (
         f" Most is lost with {'; '.join(map(_lost, lost[:_NAMED]))}. "
-        f"Of the {counted(len(lost), 'cell')} lost, by kind of loss: {listed(kinds)}. There a rival "
-        "with the one step that suits has the edge; the default must first learn which of its "
-        "steps does, from answers that are late themselves."
+        f"Of the {counted(len(lost), 'cell')} lost, by kind of loss: {listed(kinds)}. There a "
+        "rival with the one step that suits has the edge; the default must first learn which of "
+        "its steps does, from answers that are late themselves."
     )
     hidden = sum(cell.ratio(DEFAULT) is None for cell in cells)
     if hidden:
