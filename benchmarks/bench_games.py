@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -49,7 +49,15 @@ ENTROPY = bl.FirstOrder(
 
 def main() -> Iterator[Result]:
     """Yield all figures as they are found."""
-    for part in (by_hand, over_rivals, in_parallel, over_poold, over_numpy, in_memory):
+    for part in (
+        by_hand,
+        over_members,
+        over_rivals,
+        in_parallel,
+        over_poold,
+        over_numpy,
+        in_memory,
+    ):
         yield from part()
 
 
@@ -231,6 +239,32 @@ def made(kind: type[Rival]) -> Rival:
         if field.default is dataclasses.MISSING and field.name not in FACTS
     ]
     return kind(**{name: ARGUMENTS[name] for name in needed})
+
+
+# --- Our own defaults ----------------------------------------------------------------------------
+
+
+def over_members() -> Iterator[Result]:
+    """Yield a portfolio against its members one after another, and the leader against P-FTRL."""
+    game = quadratic(bl.delays.uniform(RIVAL_ROUNDS, low=0, high=2 * CONSTANT_DELAY))
+    for convex in (True, False):
+        problem = game.problem(BALL, convex=convex)
+        base: Any = problem.learner().base  # type: ignore[union-attr]  # no Skip was asked for
+        alone = base.members if isinstance(base, bl.Portfolio) else (FIRST_ORDER.base,)
+        yield compared(
+            f"game, FirstOrder({base.kind}), over {len(alone)} alone",
+            partial(bl.play, bl.FirstOrder(base), game, record="totals"),
+            partial(_one_by_one, alone, game),
+            target=NO_TARGET,
+            per=2 * RIVAL_ROUNDS / 1e9,
+            unit="ns/event",
+            repeats=15,
+        )
+
+
+def _one_by_one(bases: Sequence[Any], game: bl.Game) -> None:
+    for base in bases:
+        bl.play(bl.FirstOrder(base), game, record="totals")
 
 
 # --- Two cores -----------------------------------------------------------------------------------

@@ -13,7 +13,11 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``directions``    exploration directions from a counter-based generator
 ``schedules``     exploration radii and step sizes
 ``sets``          projections
-``bases``         one step of P-FTRL and of mirror descent
+``bases``         one step of P-FTRL, of mirror descent and of dual averaging
+``past``          points of the past, O(log) of them
+``leader``        one step of the leader on quadratics
+``portfolio``     one step of several bases, and of the weights over them
+``steps``         which of these steps and sizes a composition takes
 ``feedback``      plays out of points, costs out of answers
 ``events``        one prediction, one observation, one cancellation
 ``methods``       the same events for published methods
@@ -22,6 +26,8 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``loss_entries``  compiled entries for a family of losses and a source
 ``games``         whole games: a learner and losses in one loop
 ``game_entries``  compiled entries for a composition and losses
+``linear``        linear models with late labels; ``linear_layout``, ``linear_losses``
+                  and ``linear_entries`` belong to it, ``prefetch`` asks for memory ahead
 ================  ===================================================================
 
 Rules: no fastmath, fixed order of summation, only + - * / and square roots (and ``exact``). So live
