@@ -439,6 +439,11 @@ SETTINGS = {
         UNEVEN,
         {"feedback": "gradient", "base": "pftrl"},
     ),
+    "led": Setting(
+        bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),
+        UNEVEN,
+        {"feedback": "gradient"},
+    ),
     "whole losses, skipping": Setting(
         bl.losses.Quadratic(bl.losses.Random(2, 5.0, seed=4), 0.5),
         UNEVEN,
