@@ -19,6 +19,7 @@ from belated.kernels import layout as at
 from compositions import (
     ALL,
     BASES,
+    COMPILED,
     COMPOSITIONS,
     COVERING,
     LIPSCHITZ,
@@ -41,8 +42,8 @@ from compositions import (
 )
 from conftest import Python
 
-every = pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
-PLAIN = [c for c in ALL if not c.has_user_code]
+every = pytest.mark.parametrize("composition", COMPILED, ids=lambda c: c.name)
+PLAIN = [c for c in COMPILED if not c.has_user_code]
 FEW = [
     COMPOSITIONS[name]
     for name in (
@@ -424,7 +425,7 @@ def test_plays_stay_in_the_set(composition: Composition) -> None:
 
 @pytest.mark.parametrize(
     "composition",
-    [c for c in ALL if not c.explores and not c.row.skip],
+    [c for c in COMPILED if not c.explores and not c.row.skip],
     ids=lambda c: c.name,
 )
 def test_plays_stand_still_between_observations(composition: Composition) -> None:

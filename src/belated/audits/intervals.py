@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from belated.errors import MissingExtra
-from belated.report import Lines, Series
+from belated.report import Drawing, Lines, Series
 from belated.report.colours import FAINT, INK, PAPER
 from belated.report.interactive import to_plotly
 
@@ -19,7 +19,7 @@ WIDTH, ROW = 9.0, 0.16
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(Drawing):
     """Some tickets as horizontal lines from prediction to answer, the first on top.
 
     A filled dot is a prediction, an open one an answer; a dotted line is a ticket whose answer
@@ -45,24 +45,23 @@ class Intervals:
         """Whether there is room for large dots."""
         return len(self.tickets) <= 60
 
-    def stand_in(self) -> Lines:
-        """Return a figure of a kind that pages know, with the same axes and title."""
-        lines = Series("predictions", x=tuple(self.starts), y=tuple(map(float, self.tickets)))
-        note = (
+    @property
+    def note(self) -> str:
+        """How to read it."""
+        return (
             "Every line is a ticket: a filled dot is its prediction, an open one its answer. "
             "Dotted: no answer came. Drag to zoom, double-click to return."
         )
-        return Lines(self.title, self.x_label, "ticket", (lines,), note=note)
 
     def to_plotly(self) -> dict[str, Any]:
         """Return ``data`` and ``layout`` as plotly takes them."""
-        figure = to_plotly(self.stand_in())
-        layout = figure["layout"]
+        axes = Lines(self.title, self.x_label, "ticket", (Series("predictions", x=(), y=()),))
+        layout = to_plotly(axes)["layout"]
         layout["height"] = 620
         turned = {"autorange": "reversed", "showgrid": False, "zeroline": False}
         layout["yaxis"] = {**layout["yaxis"], **turned}
         layout["xaxis"] = {**layout["xaxis"], "range": self._range()}
-        return {"data": self._traces(), "layout": {**layout, "showlegend": False}, "narrow": {}}
+        return {"data": self._traces(), "layout": {**layout, "showlegend": False}}
 
     def _range(self) -> list[float]:
         """Return what is seen at first: all of it, with a little room."""
@@ -99,7 +98,7 @@ class Intervals:
             "hoverinfo": "skip",
         }
 
-    def to_svg(self) -> bytes:
+    def to_image(self, ending: str) -> bytes:
         """Return the picture for pages on paper and without scripts."""
         try:
             from matplotlib import rc_context
@@ -128,8 +127,9 @@ class Intervals:
         ax.set_ylabel("ticket")
         ax.spines[["top", "right"]].set_visible(False)
         file = io.BytesIO()
-        with rc_context({"svg.hashsalt": "belated"}):
-            canvas.savefig(file, format="svg", metadata={"Date": None})
+        metadata = {"Date": None} if ending == "svg" else {"Software": None}
+        with rc_context({"svg.hashsalt": "belated", "svg.fonttype": "none"}):
+            canvas.savefig(file, format=ending, metadata=metadata)
         return file.getvalue()
 
 

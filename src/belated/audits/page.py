@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +15,9 @@ from belated.audits.durations import best_unit
 from belated.audits.intervals import Intervals
 from belated.audits.result import SHARES, Audit
 from belated.audits.words import CONSTANTS, title
-from belated.errors import BelatedError
 from belated.logs.log import SECONDS
 from belated.report import Bars, Lines, Page, Section, Series, Table
-from belated.report.page import to_html
+from belated.report.page import write_page
 from belated.report.plain import plain
 
 POINTS = 300
@@ -60,33 +55,7 @@ def write(path: str | PathLike[str], audit: Audit) -> None:
     """Write the page."""
     axis = _Axis.of(audit, audit.span)
     whole, beginning = _whole(audit, axis), _beginning(audit)
-    text = to_html(_page(audit, axis, whole, beginning))
-    text = _with_intervals(text, {"figure-1": whole, "figure-2": beginning})
-    target = Path(path)
-    unfinished = target.with_name(f"{target.name}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(target)
-    except OSError as error:
-        raise BelatedError(f"cannot write {target}: {error}") from error
-
-
-def _with_intervals(text: str, pictures: Mapping[str, Intervals]) -> str:
-    """Put intervals, a kind of figure that pages do not know, in the place of their stand-ins."""
-    start = text.index(_FIGURES) + len(_FIGURES)
-    end = text.index("</script>", start)
-    figures = json.loads(text[start:end])
-    figures |= {name: picture.to_plotly() for name, picture in pictures.items()}
-    data = json.dumps(figures, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":
-        data = data.replace(sign, f"\\u{ord(sign):04x}")
-    text = text[:start] + data + text[end:]
-    for name, picture in pictures.items():
-        image = base64.b64encode(picture.to_svg()).decode("ascii")
-        pattern = rf'(<figure class="chart" id="{name}">.*?base64,)[^"]*'
-        text = re.sub(pattern, rf"\g<1>{image}", text, count=1, flags=re.DOTALL)
-    return text
+    write_page(path, _page(audit, axis, whole, beginning))
 
 
 # ---- contents ----------------------------------------------------------------------------------
@@ -94,8 +63,8 @@ def _with_intervals(text: str, pictures: Mapping[str, Intervals]) -> str:
 
 def _page(audit: Audit, axis: _Axis, whole: Intervals, beginning: Intervals) -> Page:
     sections = [
-        Section("What does the log look like?", whole.stand_in(), _says_whole(audit)),
-        Section("How does it begin?", beginning.stand_in(), _says_beginning()),
+        Section("What does the log look like?", whole, _says_whole(audit)),
+        Section("How does it begin?", beginning, _says_beginning()),
         _waits(audit, axis),
         _backlog(audit, axis),
         _patience(audit, axis),

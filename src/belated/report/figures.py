@@ -1,11 +1,13 @@
 """What a figure shows, as plain values: no drawing, no colours, nothing to install.
 
 A figure is one of :class:`Lines`, :class:`Bars` and :class:`Heat`. Each checks its numbers when it
-is made, so that whatever draws it can rely on them.
+is made, so that whatever draws it can rely on them. A kind that only one page has draws itself
+(:class:`Drawing`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -173,7 +175,26 @@ class Heat:
             raise SpecError(f"Heat: low must be below high, got {self.low!r} and {self.high!r}")
 
 
-Figure: TypeAlias = Lines | Bars | Heat
+class Drawing(ABC):
+    """A figure that draws itself."""
+
+    title: str
+
+    @property
+    @abstractmethod
+    def note(self) -> str:
+        """What to know when looking at it."""
+
+    @abstractmethod
+    def to_plotly(self) -> dict[str, Any]:
+        """Return ``data`` and ``layout`` as plotly takes them, without the title."""
+
+    @abstractmethod
+    def to_image(self, ending: str) -> bytes:
+        """Return it as an image file, without title and note."""
+
+
+Figure: TypeAlias = Lines | Bars | Heat | Drawing
 
 
 def _numbers(who: str, name: str, values: Sequence[Any], *, missing: bool) -> Numbers:

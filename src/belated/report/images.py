@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from belated.errors import BelatedError, MissingExtra
 from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
 from belated.report.contents import Page
-from belated.report.figures import Bars, Figure, Heat, Lines, Series
+from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Series
 from belated.report.plain import NOT_AVAILABLE, plain
 from belated.report.scales import (
     Curve,
@@ -74,6 +74,8 @@ def save_images(folder: str | PathLike[str], page: Page) -> list[Path]:
 
 def render(figure: Figure, ending: str, *, bare: bool = False, dpi: int = 150) -> bytes:
     """Return the figure as an image file; a bare one comes without its title and note."""
+    if isinstance(figure, Drawing):
+        return figure.to_image(ending)
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
@@ -249,7 +251,7 @@ def _draw_cell(ax: Axes, at: tuple[int, int], colour: Any) -> None:
 # ---- what all figures share --------------------------------------------------------------------
 
 
-def _height(figure: Figure) -> float:
+def _height(figure: Lines | Bars | Heat) -> float:
     """Return the height in inches that shows everything."""
     match figure:
         case Lines():

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
-from belated.report.figures import Bars, Figure, Heat, Lines, Numbers, Series
+from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Numbers, Series
 from belated.report.plain import NOT_AVAILABLE, plain
 from belated.report.scales import (
     Curve,
@@ -55,10 +55,14 @@ def to_plotly(figure: Figure) -> Json:
             return _bars(figure)
         case Heat():
             return _heat(figure)
+        case Drawing():
+            return figure.to_plotly()
 
 
 def narrow_layout(figure: Figure) -> Json:
     """Return the parts of the layout that differ on a narrow screen: the legend is below."""
+    if isinstance(figure, Drawing):
+        return {}
     names = _names(figure)
     if len(names) < 2:
         return {}
@@ -84,7 +88,7 @@ def narrow_layout(figure: Figure) -> Json:
 def least_width(figure: Figure) -> int:
     """Return how many pixels the figure needs; a narrower screen has to scroll."""
     match figure:
-        case Lines():
+        case Lines() | Drawing():
             return 0
         case Bars():
             room = 40 if figure.stacked else max(40, 8 + 9 * len(figure.groups))
@@ -320,7 +324,7 @@ def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
 # ---- what all figures share --------------------------------------------------------------------
 
 
-def _layout(figure: Figure) -> Json:
+def _layout(figure: Lines | Bars | Heat) -> Json:
     return {
         "height": _height(figure),
         "font": {"family": FONT, "size": 13, "color": INK},
@@ -357,7 +361,7 @@ def _legend() -> Json:
     }
 
 
-def _names(figure: Figure) -> list[str]:
+def _names(figure: Lines | Bars | Heat) -> list[str]:
     """Return what the legend lists."""
     match figure:
         case Lines():
@@ -368,7 +372,7 @@ def _names(figure: Figure) -> list[str]:
             return []
 
 
-def _height(figure: Figure) -> int:
+def _height(figure: Lines | Bars | Heat) -> int:
     """Return the height in pixels that shows everything, the legend included."""
     match figure:
         case Lines():

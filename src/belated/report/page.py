@@ -18,7 +18,7 @@ from typing import Any
 from belated.errors import BelatedError, MissingExtra
 from belated.report.colours import DARK
 from belated.report.contents import Entry, Page, Section, Table
-from belated.report.figures import Bars, Figure, Heat, Lines
+from belated.report.figures import Bars, Drawing, Figure, Heat, Lines
 from belated.report.images import render
 from belated.report.interactive import least_width, narrow_layout, to_plotly
 from belated.report.plain import NOT_AVAILABLE, plain
@@ -146,6 +146,8 @@ def _note(figure: Figure) -> str:
             return groups(figure).note
         case Heat():
             return note_of(figure)
+        case Drawing():
+            return figure.note
 
 
 def _scripts(page: Page) -> Iterable[str]:
