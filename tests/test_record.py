@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from belated.study.catalogue import STUDIES, study_named
-from belated.study.plan import Plan, StudyError
+from belated.study.plan import Plan, Row, StudyError
 from belated.study.record import as_markdown, load_rows, record, save_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -39,9 +39,10 @@ def test_figures_are_there(name: str) -> None:
 
 
 def test_rows_survive_parquet(tmp_path: Path) -> None:
-    rows = [{"method": "Ours", "regret": 1.5, "bound": None}, {"method": "OMD", "regret": -2.0}]
+    rows: list[Row] = [{"method": "Ours", "bound": None}, {"method": "OMD", "regret": -2.0}]
     save_rows(tmp_path / "x.parquet", rows)
-    assert load_rows(tmp_path / "x.parquet") == [rows[0], {**rows[1], "bound": None}]
+    missing = {"bound": None, "regret": None}
+    assert load_rows(tmp_path / "x.parquet") == [{**missing, **row} for row in rows]
 
 
 def test_a_record_needs_rows(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ class LinearRegressor(_Late, base.Regressor):
     >>> rows = keyed(datasets.TrumpApproval())
     >>> found = evaluate.progressive_val_score(rows, model, metrics.MAE(), delay=20)
     >>> round(found.get(), 1), model.linear.report().max_delay
-    (2.2, 19)
+    (1.5, 19)
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class LinearClassifier(_Late, base.Classifier):
     >>> rows = keyed(datasets.Phishing())
     >>> found = evaluate.progressive_val_score(rows, model, metrics.ROCAUC(), delay=50)
     >>> print(f"{found.get():.2f}")
-    0.94
+    0.95
     """
 
     def __init__(

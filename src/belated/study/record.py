@@ -63,7 +63,8 @@ def save_rows(path: Path, rows: Sequence[Row]) -> None:
         from pyarrow import parquet
     except ImportError:
         raise MissingExtra("pyarrow", extra="logs", where="the record of a study") from None
-    table = pyarrow.Table.from_pylist([dict(row) for row in rows])
+    names = dict.fromkeys(name for row in rows for name in row)  # not all rows have all columns
+    table = pyarrow.table({name: [row.get(name) for row in rows] for name in names})
     parquet.write_table(table, path, compression="zstd", compression_level=19)
 
 
