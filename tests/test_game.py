@@ -159,7 +159,7 @@ OURS = [composition for composition in COMPILED if not composition.has_user_code
 THEIRS = [composition for composition in ALL if composition.has_user_code]
 FEW = cover([options_of(*(c for c in OURS if c.row.dim > 1))] * 9, parts_of)
 """Every part once; compiling is slow."""
-MANY = cover([*map(options_of, OURS), *[options_of(*OURS)] * 9], pairs_of)
+MANY = cover([*map(options_of, OURS), *[options_of(*OURS)] * 40], pairs_of)
 """Every pair of parts once."""
 
 
