@@ -65,7 +65,7 @@ def _introduce(screen: Screen, log: Log) -> None:
 
 def _audit(screen: Screen, log: Log) -> None:
     screen.title("What lateness costs in theory")
-    screen.code("found = belated.audits.audit(flights())")
+    screen.code("found = bl.audit(bl.datasets.flights())")
     found = audit(log)
     screen.show("\n".join(f"{name:<11}{text}" for name, text in facts(found) if name in SHOWN))
     screen.say(found.verdict)
@@ -81,7 +81,7 @@ def _replay(screen: Screen, *, fast: bool) -> Replay:
         "about delays and through what else one could do. Arrival delays are clipped to an hour "
         "early and three hours late."
     )
-    screen.code('found = belated.replays.replay(flights(), "arrival delay", clip=(-60, 180))')
+    screen.code('found = bl.replay(bl.datasets.flights(), "arrival delay", clip=(-60, 180))')
     screen.progress("  replaying ...")
     found = replay_flights(first=FEW if fast else None)
     screen.progress("")
