@@ -608,9 +608,7 @@ ALL = list(COMPOSITIONS.values())
 SLOW = ("portfolio", "dual", "leader")
 CHOSEN = (
     "first-portfolio-floored-tight-3",
-    "two-portfolio-box-root-inverse-skip-2",
     "first-dual-simplex-tight-skip-3",
-    "one-dual-box-root-convex-2",
     "first-leader-floored-curved-skip-3",
 )
 COMPILED = [each for each in ALL if each.row.base not in SLOW or each.name in CHOSEN]

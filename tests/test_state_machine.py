@@ -156,8 +156,7 @@ NAMES = [
     "first-omd-user-tight-skip-1",
     "mean-adagrad-fixed-skip-2",
     "first-portfolio-floored-tight-3",
-    "two-portfolio-box-root-inverse-skip-2",
-    "two-dual-shifted-curved-root-skip-3",
+    "first-dual-simplex-tight-skip-3",
     "first-leader-floored-curved-skip-3",
 ]
 
