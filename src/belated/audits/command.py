@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from os import PathLike
 from pathlib import Path
+from typing import Protocol
 
 from belated.audits import audit
 from belated.audits.result import Audit
@@ -16,19 +18,26 @@ FLIGHTS = "flights"
 """What to call the log that comes with belated."""
 
 
+class HasPage(Protocol):
+    """What can be written as a page."""
+
+    def page(self, path: str | PathLike[str]) -> None:
+        """Write the page."""
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Audit a log as the arguments say."""
-    _check_folder(arguments)
+    check_folder(arguments)
     found = _found(arguments)
     if arguments.json:
         print(found.to_json(indent=2))
         return
     show(found, sys.stdout)
     if not arguments.no_page:
-        _write_page(found, arguments.output)
+        write_page(found, arguments.output)
 
 
-def _check_folder(arguments: argparse.Namespace) -> None:
+def check_folder(arguments: argparse.Namespace) -> None:
     """Fail before the work, not after it."""
     folder: Path = arguments.output.parent
     if not (arguments.no_page or arguments.json or folder.is_dir()):
@@ -53,7 +62,7 @@ def _found(arguments: argparse.Namespace) -> Audit:
     )
 
 
-def _write_page(found: Audit, path: Path) -> None:
+def write_page(found: HasPage, path: Path) -> None:
     """Write the page; without what draws it say so, as the terminal has the numbers."""
     try:
         found.page(path)

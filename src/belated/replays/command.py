@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from belated.audits.command import FLIGHTS, check_folder, write_page
 from belated.datasets import flights
-from belated.errors import BelatedError, MissingExtra
 from belated.logs import LogError
 from belated.replays import replay
 from belated.replays.result import Replay
 from belated.replays.words import show
 
-FLIGHTS = "flights"
-"""What to call the log that comes with belated."""
 DELAYS = (-60.0, 180.0)
 """To what arrival delays are clipped, in minutes."""
 LATE = 15.0
@@ -26,24 +24,14 @@ QUICK = 5_000
 
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
-    _check_folder(arguments)
+    check_folder(arguments)
     found = _found(arguments)
     if arguments.json:
         print(found.to_json(indent=2))
         return
     show(found, sys.stdout)
     if not arguments.no_page:
-        _write_page(found, arguments.output)
-
-
-def _check_folder(arguments: argparse.Namespace) -> None:
-    """Fail before the work, not after it."""
-    folder: Path = arguments.output.parent
-    if not (arguments.no_page or arguments.json or folder.is_dir()):
-        raise BelatedError(
-            f"cannot write {arguments.output}: there is no folder {folder}; create it, or give "
-            "another path with --output"
-        )
+        write_page(found, arguments.output)
 
 
 def _found(arguments: argparse.Namespace) -> Replay:
@@ -87,13 +75,3 @@ def replay_flights(*, year: bool = False, **options: Any) -> Replay:
     elif options.get("threshold") is None and options.get("clip") is None:
         options["clip"] = DELAYS
     return replay(flights(year=year), "arrival delay in minutes", **options)
-
-
-def _write_page(found: Replay, path: Path) -> None:
-    """Write the page; without what draws it say so, as the terminal has the numbers."""
-    try:
-        found.page(path)
-    except MissingExtra as error:
-        print(f"\nNo page: {error}")
-    else:
-        print(f"\nPage written to {path}")
