@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.program import Playable
+from belated.learner.program import Playable
 from belated.rivals.base import FACTS, Rival
 from benchmarks import game_floors, peers
 from benchmarks.timing import Result, compared, interleaved

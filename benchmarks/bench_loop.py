@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 import belated as bl
-from belated.kernels import entries
-from belated.program import aligned, compile_spec, resized
+from belated.kernels.learners import entries
+from belated.learner.program import aligned, compile_spec, resized
 from benchmarks import floors
 from benchmarks.timing import Result, compared
 

@@ -24,7 +24,7 @@ print(time.perf_counter() - start)
 """
 _FROM_NOTHING = "import time; start = time.perf_counter(); import belated as bl" + _CALLS
 _NUMBA_RUNNING = (
-    "import time, numba, belated as bl, belated.live; numba.njit(lambda x: x + 1)(1); "
+    "import time, numba, belated as bl, belated.learner.learner; numba.njit(lambda x: x + 1)(1); "
     "start = time.perf_counter()" + _CALLS
 )
 _CASES = {

@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 import belated as bl
 import naive
+from belated.bases import Base
 from belated.domains import Domain
-from belated.learners import Base
 from belated.rates import Rate
 from belated.reductions import Reduction
 from belated.smoothing import Smoothing

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 import belated as bl
 import naive_losses
+from belated.learner.program import Playable
 from belated.losses import Loss
-from belated.program import Playable
 from naive import NaiveLearner
 from naive_losses import TARGETS, Family, Kind, NaiveSource
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from belated.program import Playable
+from belated.learner.program import Playable
 
 Answer = Literal["gradient", "function", "coefficients", "value", "pair", "values", "arm"]
 

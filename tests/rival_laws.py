@@ -28,8 +28,8 @@ import rivals_first_order
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
-from belated.kernels import layout as at
-from belated.program import Playable
+from belated.kernels.slots import code as C
+from belated.learner.program import Playable
 from belated.reductions import Reduction, rate_of
 from belated.rivals import Rival
 from rival_case import RivalCase
@@ -68,7 +68,7 @@ def _chosen() -> list[RivalCase]:
     """One code per method, answer and kind of step, taken from all sets in turn."""
     groups: dict[tuple[str, str, int], set[tuple[int, ...]]] = {}
     for case in CASES:
-        key = case.spec.kind, case.answer, code_of(case)[at.BASE]
+        key = case.spec.kind, case.answer, code_of(case)[C.BASE]
         groups.setdefault(key, set()).add(code_of(case))
     chosen = {
         sorted(codes)[zlib.crc32(kind.encode()) % len(codes)]

@@ -12,7 +12,7 @@ import belated as bl
 import naive_rivals as slow
 from belated import rates
 from belated.domains import Domain
-from belated.program import Playable
+from belated.learner.program import Playable
 from belated.rates import Rate
 from belated.reductions import FirstOrder
 from belated.rivals.ada_delay import AdaDelay

@@ -15,10 +15,11 @@ from scipy import optimize
 
 import belated as bl
 from belated import losses
+from belated.arrays import Floats
 from belated.domains import Domain
 from belated.game import best, solver
 from belated.game.best import best_action
-from belated.game.solver import Floats, Minimum, Oracle, minimise, nearest, support
+from belated.game.solver import Minimum, Oracle, minimise, nearest, support
 
 DOMAINS: list[Domain] = [
     bl.Ball(1),

@@ -15,7 +15,7 @@ import belated as bl
 import naive
 from belated import bounds
 from belated.bounds import Bound
-from belated.program import schedule_of
+from belated.learner.program import schedule_of
 from test_theorems import all_delays, patterns
 
 BALL = bl.Ball(3, 2.0)

@@ -29,10 +29,12 @@ from belated.domains import Domain
 from belated.game import one
 from belated.game.allowed import bound_of
 from belated.game.run import Run
-from belated.kernels import game_entries
-from belated.kernels import layout as at
+from belated.kernels.games import entries as game_entries
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
+from belated.learner.program import Playable, Program, entries_of, records_of
 from belated.losses import Loss
-from belated.program import Playable, Program, entries_of, records_of
 from belated.rivals.ada_hedge_d import AdaHedgeD
 from belated.rivals.bold import BOLD
 from belated.rivals.dogd_sc import DOGDSCManyPoint
@@ -188,28 +190,28 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 COUNTS = [
-    at.ROUNDS,
-    at.ARRIVED,
-    at.SKIPPED,
-    at.CANCELLED,
-    at.LATE,
-    at.EXCESS,
-    at.SUM_DUAL,
-    at.MAX_DUAL,
-    at.MAX_DELAY,
-    at.MAX_DUAL_DELAY,
-    at.PATIENCE,
-    at.GHOSTS,
-    at.CALM,
-    at.HOLDING,
+    N.ROUNDS,
+    N.ARRIVED,
+    N.SKIPPED,
+    N.CANCELLED,
+    N.LATE,
+    N.EXCESS,
+    N.SUM_DUAL,
+    N.MAX_DUAL,
+    N.MAX_DELAY,
+    N.MAX_DUAL_DELAY,
+    N.PATIENCE,
+    N.GHOSTS,
+    N.CALM,
+    N.HOLDING,
 ]
 
 
 def state_of(program: Program, f: Array, n: npt.NDArray[np.int64]) -> bytes:
     """What a learner knows, wherever it is kept in its table."""
-    work = at.F_HEADER + 2 * at.padded(program.dim)
-    numbers = np.delete(f[: n[at.KEPT_AT]], slice(work, work + at.padded(program.dim)))
-    known = entries_of(n)[:, 1] != at.DEAD
+    work = F.HEADER + 2 * F.padded(program.dim)
+    numbers = np.delete(f[: n[N.KEPT_AT]], slice(work, work + F.padded(program.dim)))
+    known = entries_of(n)[:, 1] != T.DEAD
     table = entries_of(n)[known], records_of(f, n)[known, : program.keep]
     return b"".join(np.asarray(part).tobytes() for part in (numbers, n[COUNTS], *table))
 
@@ -667,7 +669,7 @@ def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.Mon
     monkeypatch.setattr(one, "_lay_out", cramped)
     grown = SETTINGS["linear"].play(timeline, record="plays")
     assert digest(grown) == digest(plain)
-    assert [int(table.n[at.CAPACITY]) for table in tables] == [1404, 2048]
+    assert [int(table.n[N.CAPACITY]) for table in tables] == [1404, 2048]
 
 
 # --- Python parts --------------------------------------------------------------------------------
@@ -887,7 +889,7 @@ def test_a_rule_can_do_what_by_play_does() -> None:
 def test_many_tickets_open_by_play(tables: list[Any]) -> None:
     run = wandering(1000, 900, record="plays")
     assert run.report.max_backlog > 64
-    assert int(tables[0].n[at.CAPACITY]) > 64
+    assert int(tables[0].n[N.CAPACITY]) > 64
     again = bl.play(run.spec, bl.Game(run.game.losses, run.timeline), record="plays")
     assert digest(again) == digest(run)
 

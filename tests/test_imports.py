@@ -19,7 +19,7 @@ LIGHT = [
     "belated.domains",
     "belated.rates",
     "belated.smoothing",
-    "belated.learners",
+    "belated.bases",
     "belated.reductions",
 ]
 

@@ -22,13 +22,17 @@ from scipy import stats
 
 import belated as bl
 import naive
-from belated.kernels import entries, exact
-from belated.kernels import layout as at
+from belated.kernels import exact
 from belated.kernels.directions import direction, philox
-from belated.kernels.sets import sum_of_squares
-from belated.kernels.state import view
+from belated.kernels.learners import entries
+from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.state import view
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
 from belated.kernels.tickets import max_backlog, total_delay
-from belated.program import capacity_of, compile_spec, entries_of, resized, schedule_of
+from belated.learner.program import capacity_of, compile_spec, entries_of, resized, schedule_of
 from compositions import ALL, COMPOSITIONS, Array, Composition, Drive, codes, events
 from naive import ChartSet
 
@@ -212,18 +216,18 @@ def test_directions_are_uniform_on_the_sphere(dim: int) -> None:
 class Table:
     """The counting kernels over a table that starts with a single entry."""
 
-    CODE = (0, at.OUTSIDE, 0, 0, 0, 0, 0, 0, 0)
+    CODE = (0, K.OUTSIDE, 0, 0, 0, 0, 0, 0, 0)
 
     def __init__(self, capacity: int = 1) -> None:
-        self.f = np.zeros(at.F_HEADER)
-        self.n = np.zeros(at.N_HEADER, dtype=np.int64)
-        self.n[at.OWN_AT] = self.n[at.KEPT_AT] = at.F_HEADER
+        self.f = np.zeros(F.HEADER)
+        self.n = np.zeros(N.HEADER, dtype=np.int64)
+        self.n[N.OWN_AT] = self.n[N.KEPT_AT] = F.HEADER
         self.f, self.n = resized(self.f, self.n, capacity)
         self._predict, self._observe = entries.counting()
 
     def predict(self) -> int:
         ticket = self._predict(self.f, self.n)
-        if ticket == at.FULL:
+        if ticket == S.FULL:
             self.f, self.n = resized(self.f, self.n, 2 * capacity_of(self.n))
             ticket = self._predict(self.f, self.n)
         return ticket
@@ -231,7 +235,7 @@ class Table:
     def observe(self, ticket: int) -> tuple[int, int, int]:
         """Return the status (0 for found), the lag and the open lags."""
         status = self._observe(self.f, self.n, ticket)
-        return min(0, status), int(self.n[at.LAG]), int(self.n[at.OPEN_LAGS])
+        return min(0, status), int(self.n[N.LAG]), int(self.n[N.OPEN_LAGS])
 
 
 class Model:
@@ -250,9 +254,9 @@ class Model:
 
     def observe(self, ticket: int) -> tuple[int, int, int] | int:
         if not 0 <= ticket < self.rounds:
-            return at.UNKNOWN
+            return S.UNKNOWN
         if ticket not in self.open:
-            return at.CLOSED
+            return S.CLOSED
         lag = self.arrived - self.open.pop(ticket)
         self.arrived += 1
         return 0, lag, len(self.open)
@@ -276,7 +280,7 @@ def test_the_table_against_a_dictionary(moves: list[int], capacity: int) -> None
         got = table.observe(ticket)
         assert got == expected or got[0] == expected
         n = table.n
-        assert (n[at.ROUNDS], n[at.ARRIVED]) == (model.rounds, model.arrived)
+        assert (n[N.ROUNDS], n[N.ARRIVED]) == (model.rounds, model.arrived)
         kept = entries_of(n)
         assert dict(kept[kept[:, 1] >= 0].tolist()) == model.open
         assert len(kept) <= capacity_of(n)

@@ -15,7 +15,7 @@ import pytest
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, UnknownTicket
-from belated.kernels import layout as at
+from belated.kernels.slots import floats as F
 from compositions import (
     ALL,
     BASES,
@@ -143,8 +143,8 @@ def test_agrees_with_the_slow_reference(composition: Composition) -> None:
         assert report.rate is None
         return
     assert report.rate == pytest.approx(slow.rate, rel=1e-9)
-    assert fast._f[at.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
-    assert fast._f[at.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
+    assert fast._f[F.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
+    assert fast._f[F.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
 
 
 @every

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import belated as bl
 import naive
 from belated.game.allowed import bound_of
-from belated.program import compile_spec
+from belated.learner.program import compile_spec
 from compositions import Array, Event, events
 from naive_portfolio import LeaderConfig, NaiveLeader, around, length
 from test_theorems import (

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
-from belated.kernels import linear_layout as lm
-from belated.kernels.linear_losses import implicit, is_label, link, loss, slope
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.settings import LOSSES
 from belated.linear.store import rows_of

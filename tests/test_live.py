@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-import belated.live
+import belated.learner
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
-from belated.kernels import entries
+from belated.kernels.learners import entries
 from compositions import COMPOSITIONS, AdaGrad, Array, Drive, codes, events
 
 PLAIN = COMPOSITIONS["first-pftrl-ball-delay-1"]
@@ -674,7 +674,7 @@ def test_runs_refuse_what_is_no_log(
 
 
 def test_an_interrupted_run_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(belated.live, "_CHUNK", 16)
+    monkeypatch.setattr(belated.learner.learner, "_CHUNK", 16)
     real = entries.run
     calls: list[object] = []
 
@@ -700,7 +700,7 @@ def test_an_interrupted_run_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> 
     assert learner.snapshot() == before
     chunked, whole = VALUES.learner(), VALUES.learner()
     plays = chunked.run(life, answers)
-    monkeypatch.setattr(belated.live, "_CHUNK", 10**6)
+    monkeypatch.setattr(belated.learner.learner, "_CHUNK", 10**6)
     assert whole.run(life, answers).tobytes() == plays.tobytes()
     assert chunked.snapshot() == whole.snapshot()
 

@@ -25,7 +25,7 @@ import naive
 import naive_losses as slow
 from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
-from belated.kernels import loss_entries
+from belated.kernels.games import loss_entries
 from belated.losses import (
     Absolute,
     Adaptive,

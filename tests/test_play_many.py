@@ -21,7 +21,7 @@ import belated as bl
 from belated.game import many
 from belated.game.many import Cell, Runs, SpecOrMaker
 from belated.game.run import Run
-from belated.program import Playable
+from belated.learner.program import Playable
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi
 from conftest import TESTS, Python
 from naive_game import Array

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 import belated as bl
 import naive
 from belated.game.allowed import bound_of
-from belated.kernels import layout as at
-from belated.program import compile_spec
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import own as OWN
+from belated.learner.program import compile_spec
 from compositions import LIPSCHITZ, RATES, SETS, Array, Event, Part, events
 from naive import NaiveConfig
 from naive_portfolio import PLACES, NaivePortfolio, PortfolioConfig, around, kept, length
@@ -287,34 +289,34 @@ class Inside:
 
     def mixing(self) -> float:
         """What Theorem 4.1 allows the weights, for the largest charge seen."""
-        eta = float(self.header[at.ETA])
+        eta = float(self.header[F.ETA])
         if eta == 0.0:
             return 0.0
-        drift = float(self.header[at.LARGEST] * self.header[at.DRIFTED])
-        return 1.0 / eta + float(self.header[at.LEARNED]) + drift
+        drift = float(self.header[F.LARGEST] * self.header[F.DRIFTED])
+        return 1.0 / eta + float(self.header[F.LEARNED]) + drift
 
     def part(self, number: int, lipschitz: float) -> float:
         """What it allows a member, and twice what that was charged too much."""
         header = self.members[number]
-        eta = float(header[at.ETA])
+        eta = float(header[F.ETA])
         if eta == 0.0:
             return 0.0
-        start = float(header[at.DIAMETER]) ** 2 / (2.0 * eta) + float(header[at.LEARNED])
-        return start + lipschitz * float(header[at.DRIFTED]) + 2.0 * float(header[at.MISREAD])
+        start = float(header[F.DIAMETER]) ** 2 / (2.0 * eta) + float(header[F.LEARNED])
+        return start + lipschitz * float(header[F.DRIFTED]) + 2.0 * float(header[OWN.MISREAD])
 
 
 def inside(learner: bl.Learner) -> Inside:
     """Read the weights and the members."""
     f, n = learner._f, learner._n
-    own = f[n[at.OWN_AT] : n[at.KEPT_AT]].copy()
-    count, dim = int(own[at.MEMBERS]), int(n[at.DIM])
-    starts = [at.member_at(count, dim, i) for i in range(count)]
-    header = own[at.OWN_HEADER :]
+    own = f[n[N.OWN_AT] : n[N.KEPT_AT]].copy()
+    count, dim = int(own[OWN.MEMBERS]), int(n[N.DIM])
+    starts = [OWN.member_at(count, dim, i) for i in range(count)]
+    header = own[OWN.HEADER :]
     return Inside(
-        header[: at.F_HEADER],
-        header[at.F_HEADER : at.F_HEADER + count],
-        [own[start : start + at.MEMBER_HEADER] for start in starts],
-        [own[start + at.MEMBER_HEADER :][:dim] for start in starts],
+        header[: F.HEADER],
+        header[F.HEADER : F.HEADER + count],
+        [own[start : start + OWN.MEMBER_HEADER] for start in starts],
+        [own[start + OWN.MEMBER_HEADER :][:dim] for start in starts],
     )
 
 
@@ -335,7 +337,7 @@ def test_weights_members_and_sums_are_those_of_the_slow_version(members: str, re
     np.testing.assert_allclose(found.weights, slow.weights[-1], atol=1e-9)
     for header, member in zip(found.members, slow.members, strict=True):
         way = length(member.history.points)
-        assert header[at.WAY] == pytest.approx(way, rel=1e-9)
+        assert header[OWN.WAY] == pytest.approx(way, rel=1e-9)
     charged = [float(np.linalg.norm(charge)) for charge in slow.centred]
     backlogs = slow.history.dual_backlogs
     learning, drift = game(slow.mixer_rates, charged, backlogs, math.sqrt(2.0))
@@ -552,9 +554,9 @@ def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, s
             assert after.header.tobytes() == before.header.tobytes()
             assert after.weights.tobytes() == before.weights.tobytes()
             for p, q in zip(before.members, after.members, strict=True):
-                assert q[at.MISREAD] - p[at.MISREAD] == pytest.approx(1.5)  # |c| D / 2
+                assert q[OWN.MISREAD] - p[OWN.MISREAD] == pytest.approx(1.5)  # |c| D / 2
         else:
-            assert after.header[at.SPREAD] > before.header[at.SPREAD]
+            assert after.header[F.SPREAD] > before.header[F.SPREAD]
 
 
 # --- Special cases -------------------------------------------------------------------------------

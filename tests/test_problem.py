@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.learner.program import compile_spec
 from belated.problem import BaseName, Feedback, RateName
-from belated.program import compile_spec
 
 BALL = bl.Ball(3, 2.0)
 CONVEX = bl.Problem(BALL, 1.5, magnitude=2.0)

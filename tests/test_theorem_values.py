@@ -12,8 +12,8 @@ import pytest
 
 import belated as bl
 import naive
+from belated.learner.program import schedule_of
 from belated.problem import Feedback
-from belated.program import schedule_of
 from test_theorems import answered, patterns
 
 Array = naive.Array

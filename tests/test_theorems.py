@@ -17,7 +17,7 @@ import pytest
 
 import belated as bl
 import naive
-from belated.learners import Base
+from belated.bases import Base
 from belated.problem import BaseName, RateName
 from belated.reductions import Reduction
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.errors import BelatedError, MissingExtra, TimelineError
-from belated.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
+from belated.timeline.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
 from naive_timeline import (
     Naive,
     all_events,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated import errors, rates, smoothing
 from belated._version import __version__
+from belated.bases import OMD, PFTRL, DualAveraging, Leader, Portfolio
 from belated.domains import Ball, Box, ConvexSet, L1Ball, Simplex
 from belated.errors import (
     AlreadyObserved,
@@ -22,33 +23,33 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.learners import OMD, PFTRL, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
 from belated.spec import from_json
 
 if TYPE_CHECKING:
     from belated import bounds, datasets, delays, logs, losses, rivals
     from belated.audits import audit
-    from belated.counters import Counters
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
+    from belated.learner.counters import Counters
+    from belated.learner.learner import Decision, Learner
+    from belated.learner.report import Certificate, Report
     from belated.linear import Forecast, LinearModel, LinearReport
-    from belated.live import Certificate, Decision, Learner, Report
     from belated.problem import Problem
     from belated.replays import replay
     from belated.timeline import Timeline
 
 _LAZY = {
     "Best": "game",
-    "Certificate": "live",
-    "Counters": "counters",
-    "Decision": "live",
+    "Certificate": "learner.report",
+    "Counters": "learner.counters",
+    "Decision": "learner.learner",
     "Forecast": "linear",
     "Game": "game",
-    "Learner": "live",
+    "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
     "Problem": "problem",
-    "Report": "live",
+    "Report": "learner.report",
     "Run": "game",
     "Runs": "game",
     "Timeline": "timeline",

@@ -25,11 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 from belated import rates, smoothing
+from belated.arrays import Floats, Ints
+from belated.bases import OMD, PFTRL, Base, Portfolio
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import layout as at
-from belated.learners import OMD, PFTRL, Base, Portfolio
-from belated.program import Floats, Ints, Schedule, compile_spec, schedule_of
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import own as OWN
+from belated.learner.program import Schedule, compile_spec, schedule_of
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.spec import number, positive
 from belated.timeline import Timeline
@@ -300,7 +302,7 @@ def _ways(late: Timeline, moves: Floats, reach: int) -> Floats:
     lags = late.dual_delay[late.order]
     seen = newest - lags
     level = np.zeros_like(seen)
-    while (far := (newest >> level) - (seen >> level) >= at.PLACES).any():
+    while (far := (newest >> level) - (seen >> level) >= OWN.PLACES).any():
         level[far] += 1
     below = (seen >> level) << level
     above = ((seen + (1 << level) - 1) >> level) << level
@@ -691,7 +693,7 @@ def _theorem_e(
     bend = number(who, "curvature", curvature)
     spec = FirstOrder(base)
     numbers = compile_spec(spec).numbers
-    diameter = numbers[at.DIAMETER]
+    diameter = numbers[F.DIAMETER]
 
     def value(late: Timeline) -> float:
         play = _Play(late, spec)
@@ -705,7 +707,7 @@ def _theorem_e(
         drift = 3.0 * bound**2 * play.weigh(play.lags + 1)
         return start + drift + 3.0 * bound * diameter * play.misalignment
 
-    return _split(name, timeline, value, bound * numbers[at.WIDTH])
+    return _split(name, timeline, value, bound * numbers[F.WIDTH])
 
 
 def _check_base(who: str, kind: type[Base], base: Base, curvature: float) -> None:
@@ -785,7 +787,7 @@ def _norms(norms: npt.ArrayLike | None, rounds: int, lipschitz: float) -> Floats
             f"gradient_adaptive: norms must be {rounds} finite numbers of at least 0, one per "
             f"round in order of arrival, got shape {sizes.shape}"
         )
-    if sizes.max(initial=0.0) > lipschitz * at.SLACK:
+    if sizes.max(initial=0.0) > lipschitz * F.SLACK:
         raise SpecError(
             f"gradient_adaptive: norms must not exceed lipschitz = {lipschitz!r}, got "
             f"{sizes.max()!r}; the guarantee needs a larger lipschitz"

@@ -297,7 +297,7 @@ def _exercise(spec: Reduction | Skip) -> None:
     """Use a learner in every way once, which compiles what it needs."""
     import numpy as np
 
-    from belated.live import Learner
+    from belated.learner.learner import Learner
 
     learner = Learner(spec)
     learner.cancel(learner.predict().ticket)
@@ -307,8 +307,8 @@ def _exercise(spec: Reduction | Skip) -> None:
 
 def _where_kept(spec: Reduction | Skip) -> str:
     """Say where the compiled code is, or why it is nowhere."""
-    from belated.kernels import entries
-    from belated.program import compile_spec
+    from belated.kernels.learners import entries
+    from belated.learner.program import compile_spec
 
     entry: Any = entries.predict(compile_spec(spec).code)
     if not hasattr(entry, "stats"):

@@ -29,10 +29,10 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from belated.arrays import Ints
 from belated.errors import TimelineError
 from belated.spec import number, positive, vector, whole
 from belated.timeline import Timeline
-from belated.times import IntArray
 
 __all__ = [
     "PATTERNS",
@@ -292,7 +292,7 @@ def lost(timeline: Timeline, probability: float, seed: int = 0) -> Timeline:
     return _arrivals(timeline.order[came], timeline.boundaries[1:][came], timeline.rows)
 
 
-def _arrivals(order: IntArray, made: IntArray, rows: IntArray) -> Timeline:
+def _arrivals(order: Ints, made: Ints, rows: Ints) -> Timeline:
     """Return the timeline in which these tickets are answered, in this order, and no others.
 
     ``made`` counts the predictions before each of them.

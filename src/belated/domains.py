@@ -59,7 +59,8 @@ class _BuiltIn(Domain):
         """Return the point of the set nearest to ``x``."""
         import numpy as np
 
-        from belated.kernels import entries, layout
+        from belated.kernels.learners import entries
+        from belated.kernels.slots import kinds
 
         who = f"{self.kind}: project takes {self.dim} finite numbers"
         try:
@@ -72,7 +73,7 @@ class _BuiltIn(Domain):
             raise SpecError(f"{who}, got {x!r}")
         point = point.astype(np.float64)
         code, size, origin, low, high = self._geometry()
-        entries.project(getattr(layout, code))(
+        entries.project(getattr(kinds, code))(
             point, size, np.array(origin), np.array(low), np.array(high)
         )
         return point

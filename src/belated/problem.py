@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from belated import rates, smoothing
+from belated.bases import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.learners import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.reductions import FirstOrder, FullInformation, OnePoint, Reduction, Skip, TwoPoint
 from belated.spec import Spec, number, positive, whole
 

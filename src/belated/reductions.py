@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from belated import rates, smoothing
+from belated.bases import Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import Base, Leader, Portfolio, UserBase
 from belated.smoothing import Smoothing
 from belated.spec import Spec, positive
 

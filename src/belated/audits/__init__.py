@@ -16,10 +16,10 @@ from belated.audits.counting import OutOfOrder, Tally
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
-from belated.chunks import Ties
 from belated.logs import Log, LogError, OnBad, Scan, Unit, scan
 from belated.logs.log import joined
-from belated.times import first_descent
+from belated.timeline.clock import first_descent
+from belated.timeline.sweep import Ties
 
 __all__ = ["Audit", "Patience", "Promise", "Quantiles", "audit"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from belated.times import Array, IntArray
+from belated.arrays import Ints
+from belated.timeline.clock import Array
 
 MOST = 1024
 """Stretches of time."""
@@ -24,11 +25,11 @@ class Backlogs:
     """
 
     width: float = 0.0
-    largest: IntArray = field(default_factory=lambda: np.full(MOST, -1, dtype=np.int64))
-    counts: IntArray = field(default_factory=lambda: np.zeros(MOST, dtype=np.int64))
+    largest: Ints = field(default_factory=lambda: np.full(MOST, -1, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(MOST, dtype=np.int64))
     sums: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(MOST))
 
-    def add(self, times: Array, backlog: IntArray) -> None:
+    def add(self, times: Array, backlog: Ints) -> None:
         """Count predictions at times after the beginning of the log."""
         if not len(times):
             return
@@ -51,7 +52,7 @@ class Backlogs:
             self.counts = np.pad(self.counts.reshape(-1, 2).sum(axis=1), (0, spare))
             self.sums = np.pad(self.sums.reshape(-1, 2).sum(axis=1), (0, spare))
 
-    def curves(self) -> tuple[Array, Array, IntArray]:
+    def curves(self) -> tuple[Array, Array, Ints]:
         """Return middles of stretches with predictions, and mean and largest backlog there."""
         used = self.counts > 0
         middles = (np.flatnonzero(used) + 0.5) * self.width

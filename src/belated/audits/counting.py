@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from belated.arrays import Bools, Floats, Ints
 from belated.audits.backlog import Backlogs
-from belated.audits.spread import Floats, Spread
-from belated.chunks import Arrivals, Ties
+from belated.audits.spread import Spread
 from belated.errors import BelatedError
 from belated.logs.bad import NONE_BAD
 from belated.logs.log import Log, joined
 from belated.timeline import Timeline
-from belated.times import Array, BoolArray, IntArray, first_descent
+from belated.timeline.clock import Array, first_descent
+from belated.timeline.sweep import Arrivals, Ties
 
 DRAWN = 3_000
 """Most intervals in the picture of the whole log."""
@@ -34,7 +35,7 @@ class OutOfOrder(BelatedError):
 class Open:
     """Open tickets by number: when they were predicted, and how long their answer takes."""
 
-    tickets: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    tickets: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     starts: Floats = field(default_factory=lambda: np.empty(0))
     waits: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -45,7 +46,7 @@ class Open:
         self.starts = np.concatenate([self.starts, starts])
         self.waits = np.concatenate([self.waits, waits])
 
-    def leave(self, tickets: IntArray) -> tuple[Floats, Floats]:
+    def leave(self, tickets: Ints) -> tuple[Floats, Floats]:
         """Remove tickets, and return their starts and waits."""
         places = np.searchsorted(self.tickets, tickets)
         starts, waits = self.starts[places], self.waits[places]
@@ -84,7 +85,7 @@ class Tally:
     stride: int = 1
     shown: list[tuple[int, float, float]] = field(default_factory=list)
     """The same of the first tickets."""
-    kept: list[tuple[Array, Array, BoolArray]] | None = field(default_factory=list)
+    kept: list[tuple[Array, Array, Bools]] | None = field(default_factory=list)
     """All times, as long as there are few."""
     _open: Open = field(default_factory=Open)
 
@@ -166,7 +167,7 @@ class Tally:
     def _settle(self, arrivals: Arrivals) -> None:
         """Count tickets whose interval has ended."""
         starts, waits = self._open.leave(arrivals.ticket)
-        came: BoolArray = arrivals.observed
+        came: Bools = arrivals.observed
         self.total_delay += int(arrivals.delay.sum())
         self.max_delay = max(self.max_delay, int(arrivals.delay.max()))
         self.max_dual_delay = max(self.max_dual_delay, int(arrivals.dual_delay.max()))

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from belated.times import Array, IntArray
-
-Floats = npt.NDArray[np.float64]
+from belated.arrays import Floats, Ints
+from belated.timeline.clock import Array
 
 _SHIFT = 52 - 10
 """Bits of a float64 below the first eleven significant ones, of which the first is not stored."""
@@ -32,7 +30,7 @@ class Spread:
     """
 
     first: int = 0
-    counts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sums: Floats = field(default_factory=lambda: np.zeros(0))
     largest: float = 0.0
     total: float = 0.0
@@ -89,7 +87,7 @@ class Spread:
         edge = float(self.edges[place])
         return float(np.floor(edge)) if edge >= 1.0 else edge
 
-    def filled(self) -> tuple[Floats, IntArray, Floats]:
+    def filled(self) -> tuple[Floats, Ints, Floats]:
         """Return edges, counts and sums of the bins that are not empty."""
         used = self.counts > 0
         return self.edges[used], self.counts[used], self.sums[used]

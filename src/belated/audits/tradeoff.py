@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.audits.spread import Floats, Spread
-from belated.times import IntArray
+from belated.arrays import Floats, Ints
+from belated.audits.spread import Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,7 @@ def by_clock(waits: Spread, never: int, total_delay: int) -> Patience:
     return _patience(*waits.filled(), never, total_delay)
 
 
-def _patience(
-    edges: Floats, counts: IntArray, sums: Floats, never: int, total_delay: int
-) -> Patience:
+def _patience(edges: Floats, counts: Ints, sums: Floats, never: int, total_delay: int) -> Patience:
     given_up = never + counts.sum() - np.cumsum(counts)
     costs = given_up + np.sqrt(np.cumsum(sums))
     forever = math.sqrt(total_delay)

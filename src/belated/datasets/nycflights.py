@@ -24,10 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
+from belated.arrays import Ints
 from belated.errors import MissingExtra
 from belated.logs.log import Log
 from belated.logs.zones import SECOND, to_utc
-from belated.times import Array, IntArray
+from belated.timeline.clock import Array
 
 NEW_YORK = "America/New_York"
 ATLANTIC = {"SJU", "BQN", "PSE", "STT"}
@@ -95,9 +96,7 @@ def _zones(path: Path) -> dict[str, str]:
     return known | dict.fromkeys(ATLANTIC, "America/Puerto_Rico")
 
 
-def _instants(
-    columns: dict[str, Array], zones: dict[str, str]
-) -> tuple[IntArray, IntArray, IntArray]:
+def _instants(columns: dict[str, Array], zones: dict[str, str]) -> tuple[Ints, Ints, Ints]:
     """Return scheduled departures, scheduled arrivals, and arrivals, in minutes of UTC."""
     days = _dates(columns) * DAY
     predicted = to_utc((days + _clock(columns["sched_dep_time"])) * MINUTE, NEW_YORK) // MINUTE
@@ -108,7 +107,7 @@ def _instants(
     return predicted, scheduled, _arrivals(earliest, _clock(columns["arr_time"]), places)
 
 
-def _arrivals(earliest: IntArray, clock: IntArray, places: Array) -> IntArray:
+def _arrivals(earliest: Ints, clock: Ints, places: Array) -> Ints:
     """Return the instants of arrivals, each by the wall clock of its own zone."""
     found = np.full(len(clock), MISSING, dtype=np.int64)
     for zone in sorted(set(places)):
@@ -117,7 +116,7 @@ def _arrivals(earliest: IntArray, clock: IntArray, places: Array) -> IntArray:
     return found
 
 
-def first_after(earliest: IntArray, clock: IntArray, zone: str) -> IntArray:
+def first_after(earliest: Ints, clock: Ints, zone: str) -> Ints:
     """Return the first instants, not before the earliest, at which a wall clock shows a time.
 
     Instants are minutes of UTC, and ``clock`` is minutes after midnight.
@@ -134,20 +133,20 @@ def first_after(earliest: IntArray, clock: IntArray, zone: str) -> IntArray:
     return found
 
 
-def _dates(columns: dict[str, Array]) -> IntArray:
+def _dates(columns: dict[str, Array]) -> Ints:
     """Return the local dates, as days after 1 January 1970."""
     parts = zip(columns["year"], columns["month"], columns["day"], strict=True)
     texts = [f"{year}-{int(month):02}-{int(day):02}" for year, month, day in parts]
     return np.array(texts, dtype="datetime64[D]").astype(np.int64)
 
 
-def _clock(texts: Array) -> IntArray:
+def _clock(texts: Array) -> Ints:
     """Return wall clocks such as 517 and 2400 in minutes after midnight."""
     numbers = _whole(texts, MISSING)
     return np.where(numbers == MISSING, MISSING, numbers // 100 * 60 + numbers % 100)
 
 
-def _whole(texts: Array, filler: int) -> IntArray:
+def _whole(texts: Array, filler: int) -> Ints:
     return np.array([int(text) if text != "NA" else filler for text in texts], dtype=np.int64)
 
 
@@ -155,7 +154,7 @@ def _decimal(texts: Array) -> Array:
     return np.array([float(text) if text != "NA" else np.nan for text in texts])
 
 
-def _stamps(minutes: IntArray) -> Array:
+def _stamps(minutes: Ints) -> Array:
     return (minutes * MINUTE).view("datetime64[ns]")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from belated.datasets.nycflights import ABOUT, build_year
 from belated.logs.log import Log
-from belated.times import Array
+from belated.timeline.clock import Array
 
 FILE = "flights.csv.gz"
 FIRST, END = np.datetime64("2013-02-04T05:00"), np.datetime64("2013-02-18T05:00")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from belated import bounds, rates
+from belated.bases import OMD, PFTRL, Base, Leader, Portfolio
 from belated.bounds import Bound
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.learners import OMD, PFTRL, Base, Leader, Portfolio
+from belated.learner.program import Method, Playable
 from belated.problem import BaseName, Feedback, Problem, RateName
-from belated.program import Method, Playable
 from belated.reductions import (
     FirstOrder,
     FullInformation,

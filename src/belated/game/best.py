@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from belated.arrays import Floats
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.game.solver import Floats, Oracle, minimise, nearest, support
+from belated.game.solver import Oracle, minimise, nearest, support
 from belated.losses import Linear, Loss, Quadratic, Squared
 from belated.spec import whole
 

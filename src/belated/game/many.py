@@ -29,7 +29,7 @@ from belated.game.game import Game
 from belated.game.one import Record, play, warm
 from belated.game.progress import progress_bar
 from belated.game.run import Run
-from belated.program import Playable
+from belated.learner.program import Playable
 from belated.spec import whole
 
 Engine = Literal["processes", "threads", "serial"]

@@ -10,20 +10,24 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.certificate import report_of
+from belated.arrays import Floats, Ints
 from belated.delays import ByPlay, ByRule
 from belated.domains import ConvexSet, Domain
 from belated.errors import BadFeedback, SpecError
 from belated.game.allowed import set_of
 from belated.game.game import Game
-from belated.game.run import Floats, Ints, LinearSums, Run
+from belated.game.run import LinearSums, Run
 from belated.game.slow import play_in_python
 from belated.game.solver import support
-from belated.kernels import game_entries, games
-from belated.kernels import layout as at
-from belated.kernels import losses as kernel
+from belated.kernels.games import entries as game_entries
+from belated.kernels.games import losses as kernel
+from belated.kernels.games import rounds as games
+from belated.kernels.slots import code as C
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.learner.program import Playable, Program, capacity_of, compile_spec, resized
+from belated.learner.report import report_of
 from belated.losses import Custom, Linear, Quadratic
-from belated.program import Playable, Program, capacity_of, compile_spec, resized
 from belated.timeline import Timeline
 
 Record = Literal["totals", "detail", "plays"]
@@ -94,7 +98,7 @@ def _check(spec: Playable, program: Program, game: Game) -> None:
         raise SpecError(
             f"play: {spec.kind} plays {program.dim} coordinates, the losses have {game.losses.dim}"
         )
-    if program.code[at.REDUCTION] == at.COEFFICIENTS and not isinstance(
+    if program.code[C.REDUCTION] == K.COEFFICIENTS and not isinstance(
         game.losses, Linear | Quadratic
     ):
         raise SpecError(
@@ -107,7 +111,7 @@ def _check(spec: Playable, program: Program, game: Game) -> None:
 
 def _reveals(program: Program) -> bool:
     """Tell whether an answer is the loss itself."""
-    return program.wants_function or program.code[at.REDUCTION] == at.COEFFICIENTS
+    return program.wants_function or program.code[C.REDUCTION] == K.COEFFICIENTS
 
 
 def _seed(seed: Any) -> int:
@@ -234,14 +238,14 @@ def _follow(table: _Table, timeline: Timeline) -> float:
 def _recover(table: _Table, ticket: int) -> None:
     """Make room if that was the trouble, else raise what a learner would have raised."""
     status = int(table.totals[games.REFUSAL])
-    if status == at.FULL:
+    if status == S.FULL:
         table.grow()
         return
     raise _refusal(table.program.spec, status, ticket)
 
 
 def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
-    if status == at.OUT_OF_ORDER:
+    if status == S.OUT_OF_ORDER:
         return BadFeedback(
             f"play: {spec.kind} takes answers only in the order, and with the delay, that it was "
             f"told; the answer to ticket {ticket} is not the one it waits for"
@@ -285,7 +289,7 @@ def _run_of(table: _Table, game: Game, seed: int, timeline: Timeline, seconds: f
     k = program.dim
     detail = bool(table.how[games.DETAIL])
     sums = totals[games.TOTALS :]
-    ours = program.code[at.METHOD] == at.OURS and not table.how[games.REVEALS]
+    ours = program.code[C.METHOD] == K.OURS and not table.how[games.REVEALS]
     adaptive = table.how[kernel.SOURCE] == kernel.ADAPTIVE
     single = len(program.shape) == 1
     return Run(

@@ -7,22 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from belated.arrays import Floats, Ints
 from belated.bounds import Bound
-from belated.certificate import Report
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.game.allowed import bound_of, set_of
 from belated.game.best import Best, best_action
 from belated.game.game import Game
 from belated.game.solver import support
+from belated.learner.program import Playable
+from belated.learner.report import Report
 from belated.losses import Loss
-from belated.program import Playable
 from belated.timeline import Timeline
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from belated.arrays import Floats, Ints
 from belated.delays import ByPlay, ByRule
 from belated.errors import SpecError, TimelineError
 from belated.game.game import Game
-from belated.game.run import Floats, Ints, LinearSums, Run
-from belated.kernels import layout as at
-from belated.live import Learner
+from belated.game.run import LinearSums, Run
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import kinds as K
+from belated.learner.learner import Learner
+from belated.learner.program import Playable, checked_point
 from belated.losses import Linear, Loss, Quadratic
-from belated.program import Playable, checked_point
 from belated.spec import number
 from belated.timeline import Timeline
 
@@ -54,10 +57,10 @@ class _PythonTable:
         self._marks = marks
         program = self._learner._program
         self._detail = record != "totals"
-        is_told = program.code[at.REDUCTION] == at.FIRST_ORDER and not program.wants_function
+        is_told = program.code[C.REDUCTION] == K.FIRST_ORDER and not program.wants_function
         self._needs_gradient = self._detail or is_told or game.losses.is_adaptive
         # As in compiled games: where the base is ours and an answer says what its cost is.
-        ours = program.code[at.METHOD] == at.OURS and program.code[at.BASE] != at.OUTSIDE
+        ours = program.code[C.METHOD] == K.OURS and program.code[C.BASE] != K.OUTSIDE
         self._sees_base = self._detail and ours and not program.wants_function
         self._answers: dict[int, Any] = {}
         self._starts: dict[int, Floats] = {}
@@ -104,9 +107,9 @@ class _PythonTable:
         program = self._learner._program
         if program.wants_function:
             return lambda point: self._game.losses.gradient(t, point)
-        if program.code[at.REDUCTION] == at.FIRST_ORDER:
+        if program.code[C.REDUCTION] == K.FIRST_ORDER:
             return gradient
-        if program.code[at.REDUCTION] == at.COEFFICIENTS:
+        if program.code[C.REDUCTION] == K.COEFFICIENTS:
             return self._coefficients(t)
         return values
 
@@ -152,14 +155,14 @@ class _PythonTable:
     def _cost(self, answer: Any) -> Floats:
         """Return c_n in the chart: a gradient itself, or what the reduction has left as work."""
         code = self._learner._program.code
-        if code[at.REDUCTION] == at.FIRST_ORDER and code[at.CHART] != at.SCALED:
+        if code[C.REDUCTION] == K.FIRST_ORDER and code[C.CHART] != K.SCALED:
             return np.asarray(answer)
         return self._vector_of_state(2)
 
     def _vector_of_state(self, place: int) -> Floats:
         """Return a copy of one of the vectors z, p and work, which follow the header."""
         k = self._game.losses.dim
-        start = at.F_HEADER + place * at.padded(k)
+        start = F.HEADER + place * F.padded(k)
         return self._learner._f[start : start + k].copy()
 
     def follow_rule(self, rule: ByRule) -> Timeline:

@@ -30,11 +30,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from belated.arrays import Floats
 from belated.domains import Ball, Box, Domain, L1Ball, Simplex
 from belated.errors import MissingExtra, SpecError
 from belated.spec import number, whole
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Oracle: TypeAlias = Callable[[Floats], tuple[float, npt.ArrayLike]]
 Unit: TypeAlias = Ball | Box | Simplex | L1Ball
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-from belated.kernels import layout as at
+from belated.arrays import Floats
 from belated.kernels.exact import ln_scaled
 from belated.kernels.jit import leaf
-from belated.kernels.sets import sum_of_squares
-from belated.kernels.state import State
-from belated.kernels.typing import Floats
+from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.state import State
+from belated.kernels.slots import ints as N
 
 _MASK = 0xFFFFFFFF
 
@@ -72,6 +72,6 @@ def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
 @leaf
 def direction(s: State, ticket: int) -> None:
     """Write the unit vector of a ticket to the scratch vector."""
-    low, high = int(s.n[at.SEED_LOW]), int(s.n[at.SEED_HIGH])
+    low, high = int(s.n[N.SEED_LOW]), int(s.n[N.SEED_HIGH])
     t = int(ticket)
     unit_vector(s.work, t - t, t, low, high)

@@ -56,7 +56,7 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
 def _stamp() -> int:
     digest = hashlib.sha256()
     kernels = Path(__file__).parent
-    for source in sorted([*kernels.glob("*.py"), *kernels.parent.glob("rivals/*.py")]):
+    for source in sorted([*kernels.rglob("*.py"), *kernels.parent.glob("rivals/*.py")]):
         digest.update(source.read_bytes())
     return int.from_bytes(digest.digest()[:7], "big")
 

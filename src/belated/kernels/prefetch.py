@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from belated.kernels.typing import Floats
+from belated.arrays import Floats
 
 _WRITE, _STAY, _DATA = 1, 3, 1  # arguments of LLVM's prefetch: it will be written to, and used soon
 

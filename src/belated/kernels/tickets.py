@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import math
 
-from belated.kernels import layout as at
+from belated.arrays import Code, Ints
 from belated.kernels.jit import leaf
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Ints
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
 
 
 @leaf
 def tail(s: State) -> int:
     """Return how many entries are in use, dead ones included."""
-    return s.n[at.ROUNDS] + s.n[at.OFFSET]
+    return s.n[N.ROUNDS] + s.n[N.OFFSET]
 
 
 @leaf
@@ -29,7 +33,7 @@ def has_room(s: State) -> bool:
     """Make room for one more ticket; False when the table must grow first."""
     if 2 * tail(s) < s.table.size:
         return True
-    known = s.n[at.ROUNDS] - s.n[at.ARRIVED] + s.n[at.GHOSTS] + s.n[at.HOLDING]
+    known = s.n[N.ROUNDS] - s.n[N.ARRIVED] + s.n[N.GHOSTS] + s.n[N.HOLDING]
     if 4 * known > s.table.size:
         return False
     squeeze(s)
@@ -40,11 +44,11 @@ def has_room(s: State) -> bool:
 def squeeze(s: State) -> None:
     """Drop dead entries, keeping the order."""
     table, records = s.table, s.kept
-    keep, first = s.n[at.KEEP], s.n[at.HEAD]
+    keep, first = s.n[N.KEEP], s.n[N.HEAD]
     kept = 0
     head = 0
     for entry in range(tail(s)):
-        if table[2 * entry + 1] != at.DEAD:
+        if table[2 * entry + 1] != T.DEAD:
             table[2 * kept] = table[2 * entry]
             table[2 * kept + 1] = table[2 * entry + 1]
             for i in range(keep):
@@ -52,17 +56,17 @@ def squeeze(s: State) -> None:
             kept += 1
             if entry < first:
                 head = kept
-    s.n[at.HEAD] = head
-    s.n[at.SPARSE] = kept
-    s.n[at.OFFSET] = kept - s.n[at.ROUNDS]
+    s.n[N.HEAD] = head
+    s.n[N.SPARSE] = kept
+    s.n[N.OFFSET] = kept - s.n[N.ROUNDS]
 
 
 @leaf
 def open_ticket(s: State) -> int:
     """Append the next ticket and return its entry."""
-    rounds, arrived = s.n[at.ROUNDS], s.n[at.ARRIVED]
-    entry = rounds + s.n[at.OFFSET]
-    s.n[at.ROUNDS] = rounds + 1
+    rounds, arrived = s.n[N.ROUNDS], s.n[N.ARRIVED]
+    entry = rounds + s.n[N.OFFSET]
+    s.n[N.ROUNDS] = rounds + 1
     s.table[2 * entry] = rounds
     s.table[2 * entry + 1] = arrived
     return entry
@@ -71,20 +75,20 @@ def open_ticket(s: State) -> int:
 @leaf
 def locate(s: State, ticket: int) -> int:
     """Return the entry of a ticket that is open or skipped, else UNKNOWN or CLOSED."""
-    if ticket < 0 or ticket >= s.n[at.ROUNDS]:
-        return at.UNKNOWN
+    if ticket < 0 or ticket >= s.n[N.ROUNDS]:
+        return S.UNKNOWN
     entry = entry_of(s, ticket)
     if entry < 0:
-        return at.CLOSED
+        return S.CLOSED
     state = s.table[2 * entry + 1]
-    return at.CLOSED if state == at.DEAD or state == at.HELD else entry
+    return S.CLOSED if state == T.DEAD or state == T.HELD else entry
 
 
 @leaf
 def entry_of(s: State, ticket: int) -> int:
     """Return the entry of a ticket that was handed out, or -1 if a squeeze has dropped it."""
-    entry = ticket + s.n[at.OFFSET]
-    if entry < s.n[at.SPARSE]:
+    entry = ticket + s.n[N.OFFSET]
+    if entry < s.n[N.SPARSE]:
         entry = _bisect(s, ticket)
     return entry
 
@@ -92,20 +96,20 @@ def entry_of(s: State, ticket: int) -> int:
 @leaf
 def hold(s: State, entry: int) -> None:
     """Close an entry for the user, but keep its record until ``release``."""
-    s.table[2 * entry + 1] = at.HELD
-    s.n[at.HOLDING] += 1
+    s.table[2 * entry + 1] = T.HELD
+    s.n[N.HOLDING] += 1
 
 
 @leaf
 def release(s: State, entry: int) -> None:
     """Let a held entry go."""
-    s.table[2 * entry + 1] = at.DEAD
-    s.n[at.HOLDING] -= 1
+    s.table[2 * entry + 1] = T.DEAD
+    s.n[N.HOLDING] -= 1
 
 
 @leaf
 def _bisect(s: State, ticket: int) -> int:
-    last = s.n[at.SPARSE] - 1
+    last = s.n[N.SPARSE] - 1
     if last < 0:
         return -1
     # Tickets rise by at least 1 per entry, which narrows the search from both ends.
@@ -117,15 +121,15 @@ def _bisect(s: State, ticket: int) -> int:
             low = middle + 1
         else:
             high = middle
-    return low if low < s.n[at.SPARSE] and s.table[2 * low] == ticket else -1
+    return low if low < s.n[N.SPARSE] and s.table[2 * low] == ticket else -1
 
 
 @leaf
 def _tells_lags(code: Code) -> bool:
     """Tell whether somebody looks at LAG and OPEN_LAGS."""
-    outside = code[at.BASE] == at.OUTSIDE or code[at.DOMAIN] == at.USER_SET
-    remembers = code[at.BASE] == at.PORTFOLIO or code[at.BASE] == at.LEADER
-    return outside or remembers or code[at.METHOD] != at.OURS
+    outside = code[C.BASE] == K.OUTSIDE or code[C.DOMAIN] == K.USER_SET
+    remembers = code[C.BASE] == K.PORTFOLIO or code[C.BASE] == K.LEADER
+    return outside or remembers or code[C.METHOD] != K.OURS
 
 
 @leaf
@@ -136,22 +140,22 @@ def count_arrival(code: Code, s: State, entry: int) -> int:
     still open afterwards (paper, equations 1 and 2).
     """
     n = s.n
-    rounds = n[at.ROUNDS]
-    arrived = n[at.ARRIVED]
+    rounds = n[N.ROUNDS]
+    arrived = n[N.ARRIVED]
     delay = rounds - s.table[2 * entry] - 1
     lag = arrived - s.table[2 * entry + 1]
     open_lags = rounds - arrived - 1
-    n[at.ARRIVED] = arrived + 1
-    n[at.SUM_DUAL] += open_lags
-    if open_lags > n[at.MAX_DUAL]:
-        n[at.MAX_DUAL] = open_lags
-    if delay > n[at.MAX_DELAY]:
-        n[at.MAX_DELAY] = delay
-    if lag > n[at.MAX_DUAL_DELAY]:
-        n[at.MAX_DUAL_DELAY] = lag
+    n[N.ARRIVED] = arrived + 1
+    n[N.SUM_DUAL] += open_lags
+    if open_lags > n[N.MAX_DUAL]:
+        n[N.MAX_DUAL] = open_lags
+    if delay > n[N.MAX_DELAY]:
+        n[N.MAX_DELAY] = delay
+    if lag > n[N.MAX_DUAL_DELAY]:
+        n[N.MAX_DUAL_DELAY] = lag
     if _tells_lags(code):
-        n[at.LAG] = lag
-        n[at.OPEN_LAGS] = open_lags
+        n[N.LAG] = lag
+        n[N.OPEN_LAGS] = open_lags
     return open_lags
 
 
@@ -164,16 +168,16 @@ def overdue(s: State) -> int:
     round s + sqrt(D_t), s being the oldest one now: CALM, until when nobody needs to look.
     """
     n = s.n
-    head, rounds, patience = n[at.HEAD], n[at.ROUNDS], n[at.PATIENCE]
+    head, rounds, patience = n[N.HEAD], n[N.ROUNDS], n[N.PATIENCE]
     end = tail(s)
     while head < end and s.table[2 * head + 1] < 0:
         head += 1
-    n[at.HEAD] = head
+    n[N.HEAD] = head
     oldest = s.table[2 * head] if head < end else rounds
     age = rounds - oldest
     if age * age > patience:
         return head
-    n[at.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
+    n[N.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
     return -1
 
 
@@ -184,11 +188,11 @@ def total_delay(n: Ints) -> int:
     identity s*_n = d + t - n of Theorem 3.4 (c) over the arrivals, and let the delay of an open
     ticket t be R - 1 - t.
     """
-    rounds, arrived = int(n[at.ROUNDS]), int(n[at.ARRIVED])
-    closed = int(n[at.SUM_DUAL]) + arrived * (arrived - 1) // 2
+    rounds, arrived = int(n[N.ROUNDS]), int(n[N.ARRIVED])
+    closed = int(n[N.SUM_DUAL]) + arrived * (arrived - 1) // 2
     return closed - rounds * (rounds - 1) // 2 + (rounds - arrived) * (rounds - 1)
 
 
 def max_backlog(n: Ints) -> int:
     """Return sigma_max so far: an arrival right after a prediction has s* equal to its backlog."""
-    return max(int(n[at.MAX_DUAL]), int(n[at.ROUNDS] - n[at.ARRIVED]) - 1)
+    return max(int(n[N.MAX_DUAL]), int(n[N.ROUNDS] - n[N.ARRIVED]) - 1)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.linear.rows import Floats, Ints, numbers, whole
+from belated.linear.rows import numbers, whole
 from belated.timeline import Timeline
 
 

@@ -15,8 +15,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated.arrays import Floats, Ints
 from belated.errors import MissingExtra, SpecError
-from belated.linear.rows import BadFeatures, Floats, Ints, Rows
+from belated.linear.rows import BadFeatures, Rows
 
 __all__ = ["BadFeatures", "Hasher"]
 

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.counters import checked_ticket
+from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.kernels import layout as at
-from belated.kernels import linear_entries as entries
-from belated.kernels import linear_layout as lm
+from belated.kernels.linear import entries as entries
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.learner.counters import checked_ticket
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import BadFeatures, Floats, Ints, Rows, from_arrays, from_dense
+from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
 from belated.linear.rows import numbers as numbers_of
 from belated.linear.rows import whole as whole_of
 from belated.linear.settings import Loss, Settings, Wait, checked
@@ -125,7 +127,7 @@ class LinearModel:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return int(self._store.n[at.ROUNDS])
+        return int(self._store.n[N.ROUNDS])
 
     @property
     def nbytes(self) -> int:
@@ -135,7 +137,7 @@ class LinearModel:
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return int(self._store.n[at.ROUNDS] - self._store.n[at.ARRIVED])
+        return int(self._store.n[N.ROUNDS] - self._store.n[N.ARRIVED])
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -180,7 +182,7 @@ class LinearModel:
         status = self._observe(*self._arrays, ticket, label, weight)
         if status < 0:
             raise self._refusal(status, ticket, label, weight, "observe: ")
-        return status == at.USED
+        return status == S.USED
 
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose label will never come."""
@@ -229,7 +231,7 @@ class LinearModel:
         self._check_labels(wanted, labels, weights, "observe_many")
         status = np.empty(wanted.size, dtype=np.int64)
         entries.observe_many(self._settings.kind)(*self._arrays, wanted, labels, weights, status)
-        used: NDArray[np.bool_] = status == at.USED
+        used: NDArray[np.bool_] = status == S.USED
         return used
 
     def replay(
@@ -418,7 +420,7 @@ class LinearModel:
     ) -> tuple[int, float]:
         """Make room and call again, or raise."""
         indices, values, count = row
-        if status == at.BAD:
+        if status == S.BAD:
             place = entries.bad_entry()(1 << self._settings.bits, indices[:count], values[:count])
             why = self._bad(int(indices[place]), float(values[place]))
             name = _named(features, float(values[place])) or f"entry {place}"
@@ -452,20 +454,20 @@ class LinearModel:
             place = int(wrong[0]) if wrong.size else -1
         if place >= 0:
             ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
-            raise self._refusal(at.BAD, ticket, label, weight, f"{who}: ")
+            raise self._refusal(S.BAD, ticket, label, weight, f"{who}: ")
 
     def _refusal(
         self, status: int, ticket: int, label: float, weight: float, where: str
     ) -> UnknownTicket | AlreadyObserved | BadFeedback:
         """Return the error for a refusal of the kernels."""
-        if status == at.UNKNOWN:
+        if status == S.UNKNOWN:
             return UnknownTicket(
                 f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
                 f"{self.rounds - 1}"
                 if self.rounds
                 else f"{where}no ticket was handed out yet"
             )
-        if status == at.CLOSED:
+        if status == S.CLOSED:
             return AlreadyObserved(
                 f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
             )

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from belated.kernels import layout as at
-from belated.kernels import linear_layout as lm
+from belated.arrays import Floats, Ints
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
 from belated.kernels.tickets import max_backlog, total_delay
-from belated.program import Floats, Ints, entries_of
+from belated.learner.program import entries_of
 
 NAMES = ("1/64", "1/16", "1/4", "1", "coin")
 """The experts: four scales, and the coin."""
@@ -69,20 +70,20 @@ class LinearReport:
 
 def report_of(loss: str, f: Floats, n: Ints) -> LinearReport:
     """Read the report off the arrays of a model."""
-    is_open = int(n[at.ROUNDS] - n[at.ARRIVED])
+    is_open = int(n[N.ROUNDS] - n[N.ARRIVED])
     counted = float(f[lm.COUNT])
     shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS].tolist()
     return LinearReport(
-        rounds=int(n[at.ROUNDS]),
-        observed=int(n[at.ARRIVED] - n[at.SKIPPED] - n[at.CANCELLED]),
+        rounds=int(n[N.ROUNDS]),
+        observed=int(n[N.ARRIVED] - n[N.SKIPPED] - n[N.CANCELLED]),
         open=is_open,
-        skipped=int(n[at.SKIPPED]),
-        cancelled=int(n[at.CANCELLED]),
-        late=int(n[at.LATE]),
+        skipped=int(n[N.SKIPPED]),
+        cancelled=int(n[N.CANCELLED]),
+        late=int(n[N.LATE]),
         total_delay=total_delay(n),
-        max_delay=max(int(n[at.MAX_DELAY]), _oldest_age(n) if is_open else 0),
+        max_delay=max(int(n[N.MAX_DELAY]), _oldest_age(n) if is_open else 0),
         max_backlog=max_backlog(n),
-        max_dual_delay=int(n[at.MAX_DUAL_DELAY]),
+        max_dual_delay=int(n[N.MAX_DUAL_DELAY]),
         loss=loss,
         mean_loss=float(f[lm.LOST]) / counted if counted else None,
         experts=dict(zip(NAMES, shares, strict=True)),
@@ -93,4 +94,4 @@ def _oldest_age(n: Ints) -> int:
     """Return how many predictions came after the oldest open ticket."""
     entries = entries_of(n)
     oldest = entries[np.argmax(entries[:, 1] >= 0), 0]
-    return int(n[at.ROUNDS] - oldest) - 1
+    return int(n[N.ROUNDS] - oldest) - 1

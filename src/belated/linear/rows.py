@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arrays import Floats, Ints
 from belated.errors import BelatedError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class BadFeatures(BelatedError, ValueError):

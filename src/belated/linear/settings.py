@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belated.arrays import Floats, Ints
 from belated.errors import SpecError
-from belated.kernels import layout as at
-from belated.kernels import linear_layout as lm
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.learner.program import FEWEST, resized
 from belated.linear.features import Interactions, checked_interactions
-from belated.program import FEWEST, Floats, Ints, resized
 
 Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
 Wait = Literal["skip"] | int | None
@@ -68,14 +69,14 @@ class Settings:
         f = np.zeros(lm.HEADER + lm.SCALES * _WORK)
         f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
         f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
-        n = np.zeros(at.N_HEADER, dtype=np.int64)
-        n[lm.COORDINATES] = 1 << self.bits
-        n[lm.INTERCEPT] = self.intercept
-        n[at.KEPT_AT], n[at.KEEP] = f.size, lm.KEEP
+        n = np.zeros(N.HEADER, dtype=np.int64)
+        n[N.COORDINATES] = 1 << self.bits
+        n[N.INTERCEPT] = self.intercept
+        n[N.KEPT_AT], n[N.KEEP] = f.size, lm.KEEP
         if self.wait == "skip":
-            n[lm.GIVES_UP], n[at.PATIENCE] = lm.BY_SKIP, self.patience**2
+            n[N.GIVES_UP], n[N.PATIENCE] = lm.BY_SKIP, self.patience**2
         elif self.wait is not None:
-            n[lm.GIVES_UP], n[at.PATIENCE] = lm.AFTER, self.wait**2
+            n[N.GIVES_UP], n[N.PATIENCE] = lm.AFTER, self.wait**2
         return resized(f, n, FEWEST)
 
 

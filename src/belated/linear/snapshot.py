@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from belated._version import __version__
+from belated.arrays import Floats, Ints
 from belated.errors import SnapshotError, SpecError
-from belated.kernels import layout as at
-from belated.kernels import linear_layout as lm
-from belated.linear.rows import Floats, Ints
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
+from belated.learner.program import FEWEST, entries_of, records_of, resized
 from belated.linear.settings import Settings, checked
 from belated.linear.store import Store, coordinates, rows_of
-from belated.program import FEWEST, entries_of, records_of, resized
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. It changes with the layout of the arrays, and only then."""
 
 _MAGIC = b"belatlin"
@@ -54,7 +55,7 @@ def pack(settings: Settings, store: Store) -> bytes:
 def _tickets(store: Store) -> tuple[Floats, Ints, Ints, Floats, Floats]:
     """Return sums, counters, tickets, records and pairs, free of accidents."""
     table = entries_of(store.n)
-    kept = table[:, 1] != at.DEAD
+    kept = table[:, 1] != T.DEAD
     tickets = table[kept]
     records = records_of(store.f, store.n)[kept].copy()
     is_open = tickets[:, 1] >= 0
@@ -63,13 +64,13 @@ def _tickets(store: Store) -> tuple[Floats, Ints, Ints, Floats, Floats]:
     counts = records[:, lm.PAIRS].astype(np.int64)
     records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
     pairs = np.repeat(starts, counts) + _ranges(counts)
-    n = store.n[: at.N_HEADER].copy()
-    n[at.SPARSE] = n[at.CAPACITY] = len(tickets)
-    n[at.OFFSET] = len(tickets) - n[at.ROUNDS]
-    n[at.HEAD] = int(np.argmax(np.append(is_open, True)))  # first open entry, or the end
-    n[at.CALM] = 0
-    n[at.KEPT_AT] = lm.HEADER
-    n[lm.TAIL] = pairs.size
+    n = store.n[: N.HEADER].copy()
+    n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
+    n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
+    n[N.HEAD] = int(np.argmax(np.append(is_open, True)))  # first open entry, or the end
+    n[N.CALM] = 0
+    n[N.KEPT_AT] = lm.HEADER
+    n[N.POOL_TAIL] = pairs.size
     return store.f[: lm.HEADER].copy(), n, tickets, records, store.pool.reshape(-1, 2)[pairs]
 
 
@@ -107,10 +108,10 @@ def unpack(blob: bytes) -> tuple[Settings, Store]:
 def _store(settings: Settings, *arrays: Any) -> Store:
     f, n, tickets, records, pairs, seen, rows = arrays
     store = Store.fresh(settings)
-    work = store.f[lm.HEADER : int(store.n[at.KEPT_AT])]
+    work = store.f[lm.HEADER : int(store.n[N.KEPT_AT])]
     widest = lm.SCALES * int(records.reshape(-1, lm.KEEP)[:, lm.PAIRS].max(initial=0))
     room = np.zeros(max(work.size, widest))
-    n[at.KEPT_AT] = lm.HEADER + room.size
+    n[N.KEPT_AT] = lm.HEADER + room.size
     capacity = max(FEWEST, 1 << int(tickets.size).bit_length())
     store.f, store.n = resized(
         np.concatenate([f, room, records]), np.concatenate([n, tickets]), capacity
@@ -132,11 +133,11 @@ def _check_sizes(
     rows: Floats,
 ) -> None:
     """Refuse arrays that do not fit together."""
-    whole = f.size == lm.HEADER and n.size == at.N_HEADER and seen.size * lm.ROW == rows.size
+    whole = f.size == lm.HEADER and n.size == N.HEADER and seen.size * lm.ROW == rows.size
     whole = whole and tickets.size * lm.KEEP == 2 * records.size
     if not whole or (seen < 0).any() or (seen > 1 << settings.bits).any():
         raise SnapshotError("restore: the arrays do not fit together")
-    if n[lm.COORDINATES] != 1 << settings.bits or n[at.CAPACITY] != tickets.size // 2:
+    if n[N.COORDINATES] != 1 << settings.bits or n[N.CAPACITY] != tickets.size // 2:
         raise SnapshotError("restore: the arrays do not fit the settings")
 
 

@@ -7,18 +7,18 @@ from typing import Self
 
 import numpy as np
 
-from belated.kernels import layout as at
-from belated.kernels import linear_layout as lm
-from belated.linear.rows import Floats, Ints
+from belated.arrays import Floats, Ints
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.learner.program import capacity_of, resized
 from belated.linear.settings import Settings
-from belated.program import capacity_of, resized
 
 _POOL = 256  # pairs that the pool has room for at the start
 
 
 @dataclass
 class Store:
-    """``f``, ``n``, ``c`` and ``pool``; see ``belated.kernels.linear_layout``."""
+    """``f``, ``n``, ``c`` and ``pool``; see ``belated.kernels.linear.layout``."""
 
     f: Floats
     n: Ints
@@ -39,25 +39,25 @@ class Store:
     def make_room(self, entries: int) -> None:
         """Let grow whatever has no room for one more ticket with so many entries."""
         n = self.n
-        room = (int(n[at.KEPT_AT]) - lm.HEADER) // lm.SCALES
+        room = (int(n[N.KEPT_AT]) - lm.HEADER) // lm.SCALES
         if entries > room:
             self._widen(2 * entries)
-        pairs = int(n[lm.LIVE]) + entries
+        pairs = int(n[N.POOL_LIVE]) + entries
         if 4 * pairs > self.pool.size:
             pool = np.zeros(2 << (4 * pairs).bit_length())
-            used = 2 * int(n[lm.TAIL])
+            used = 2 * int(n[N.POOL_TAIL])
             pool[:used] = self.pool[:used]
             self.pool = pool
-        known = int(n[at.ROUNDS] - n[at.ARRIVED] + n[at.GHOSTS])
+        known = int(n[N.ROUNDS] - n[N.ARRIVED] + n[N.GHOSTS])
         if 2 * known > capacity_of(n):
             self.f, self.n = resized(self.f, self.n, 2 * capacity_of(n))
 
     def _widen(self, entries: int) -> None:
         """Make the passing work, between parameters and what is kept per ticket, longer."""
-        begin, kept = lm.HEADER, int(self.n[at.KEPT_AT])
+        begin, kept = lm.HEADER, int(self.n[N.KEPT_AT])
         work = np.zeros(lm.SCALES * entries)
         self.f = np.concatenate([self.f[:begin], work, self.f[kept:]])
-        self.n[at.KEPT_AT] = begin + work.size
+        self.n[N.KEPT_AT] = begin + work.size
 
 
 def coordinates(count: int) -> Floats:

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from belated.arrays import Bools, Floats
 from belated.errors import SpecError
 from belated.logs.bad import NONE_BAD, BadRows
 from belated.timeline import Timeline
-from belated.times import Array, BoolArray
+from belated.timeline.clock import Array
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 Unit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
 """What one unit of numeric times stands for."""
 
@@ -43,11 +42,11 @@ class Log:
     """l_t: when each prediction was made."""
     observed_at: Array
     """r_t: when its truth was known; NaT or NaN (for int64 any number) where it never was."""
-    answered: BoolArray = None  # type: ignore[assignment]  # filled in below
+    answered: Bools = None  # type: ignore[assignment]  # filled in below
     """False where the truth never came."""
-    target: FloatArray | None = None
+    target: Floats | None = None
     """The truth; NaN where it is not known."""
-    weight: FloatArray | None = None
+    weight: Floats | None = None
     features: Mapping[str, Array] = field(default_factory=dict)
     """What was known at prediction time, by column: float64, or text as objects (None: missing)."""
     name: str = "log"

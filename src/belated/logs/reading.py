@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belated.arrays import Bools, Floats
 from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows, LogError
 from belated.logs.columns import Columns, choose
-from belated.logs.log import FloatArray, Log, Unit, joined
+from belated.logs.log import Log, Unit, joined
 from belated.logs.sources import Source, source_of
 from belated.logs.values import Cells, Kind, kind_of, read_numbers, read_text, read_times
 from belated.logs.zones import zone_named
-from belated.times import Array, BoolArray
+from belated.timeline.clock import Array
 
 OnBad = Literal["error", "skip"]
 
@@ -234,10 +235,10 @@ class Scan:
     def _bad_row(
         self,
         cells: dict[str, Cells],
-        faults: dict[str, BoolArray],
+        faults: dict[str, Bools],
         row: int,
         start: int,
-        early: BoolArray,
+        early: Bools,
     ) -> BadRow:
         """Say what is wrong with a row, by the first column that is."""
         name = next(name for name, wrong in faults.items() if wrong[row])
@@ -282,12 +283,12 @@ class Scan:
         return text
 
 
-def _early(predicted: Cells, observed: Cells) -> BoolArray:
+def _early(predicted: Cells, observed: Cells) -> Bools:
     """Return which answers precede their question."""
     known = ~(predicted.missing | predicted.bad | observed.missing | observed.bad)
     return np.asarray(known & (observed.values < predicted.values))
 
 
-def _gapped(cells: Cells) -> FloatArray:
+def _gapped(cells: Cells) -> Floats:
     """Return numbers with NaN where there is none."""
     return np.where(cells.missing, np.nan, cells.values.astype(np.float64, copy=False))

@@ -15,9 +15,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from belated.arrays import Bools
 from belated.logs.sources import arrow
 from belated.logs.zones import to_utc
-from belated.times import Array, BoolArray
+from belated.timeline.clock import Array
 
 Kind = Literal["calendar", "whole", "number"]
 """Dates, whole numbers that only int64 holds exactly, and other numbers."""
@@ -41,8 +42,8 @@ class Cells:
     """Values of a column, which of them are missing, and which mean nothing."""
 
     values: Array
-    missing: BoolArray
-    bad: BoolArray
+    missing: Bools
+    bad: Bools
     source: Any
     reason: Callable[[str], str]
 
@@ -171,9 +172,7 @@ def _mixed_text(column: Any, zone: str | None, late: bool) -> Cells:
     return Cells(values, missing, bad, column, _why_no_date)
 
 
-def _cast(
-    text: Any, kind: Any, one: Callable[[str], int | float | None]
-) -> tuple[Array, BoolArray]:
+def _cast(text: Any, kind: Any, one: Callable[[str], int | float | None]) -> tuple[Array, Bools]:
     """Return text as numbers: all at once, or else by halves, and the last few one by one."""
     pa = arrow("reading a log")
     dtype = np.float64 if kind == pa.float64() else np.int64
@@ -238,7 +237,7 @@ def _numbers(column: Any, dtype: type[np.int64] | type[np.float64]) -> Cells:
     return Cells(np.where(bad, 0, given).astype(dtype), missing, bad, column, _why_no_number)
 
 
-def _inexact(given: Array, dtype: type[np.int64] | type[np.float64]) -> BoolArray:
+def _inexact(given: Array, dtype: type[np.int64] | type[np.float64]) -> Bools:
     """Return which numbers another type cannot hold, or hold only rounded."""
     if given.dtype.kind == "f" and dtype is np.int64:
         return np.asarray((np.floor(given) != given) | (np.abs(given) >= 2.0**63))
@@ -335,10 +334,10 @@ def _blanked(column: Any) -> Any:
     return pc.if_else(blank, pa.scalar(None, pa.string()), text)
 
 
-def _nulls(column: Any) -> BoolArray:
+def _nulls(column: Any) -> Bools:
     if not column.null_count:
         return np.zeros(len(column), dtype=np.bool_)
-    nulls: BoolArray = column.is_null().to_numpy(zero_copy_only=False).copy()
+    nulls: Bools = column.is_null().to_numpy(zero_copy_only=False).copy()
     return nulls
 
 
@@ -349,6 +348,6 @@ def _filled(column: Any, filler: Any, dtype: Any) -> Array:
     return values if dtype is None else values.astype(dtype, copy=False)
 
 
-def _nothing(column: Any, missing: BoolArray, dtype: Any, reason: str) -> Cells:
+def _nothing(column: Any, missing: Bools, dtype: Any, reason: str) -> Cells:
     """Return a column of which no cell means anything."""
     return Cells(np.zeros(len(column), dtype), missing, ~missing, column, lambda _: reason)

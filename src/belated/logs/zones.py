@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from belated.arrays import Ints
 from belated.logs.bad import LogError
-from belated.times import IntArray
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
@@ -41,7 +41,7 @@ def zone_named(name: str) -> ZoneInfo:
         ) from None
 
 
-def to_utc(local: IntArray, zone: str, *, late: bool = False) -> IntArray:
+def to_utc(local: Ints, zone: str, *, late: bool = False) -> Ints:
     """Return wall times, in nanoseconds, as UTC.
 
     Where a wall time can be read in two ways, ``late`` takes the clock as changed already, and
@@ -64,7 +64,7 @@ def to_utc(local: IntArray, zone: str, *, late: bool = False) -> IntArray:
     return local - offsets[known] * SECOND
 
 
-def _years(local: IntArray) -> tuple[int, int]:
+def _years(local: Ints) -> tuple[int, int]:
     ends = np.array([local.min(), local.max()]).view("datetime64[ns]").astype("datetime64[Y]")
     first, last = ends.astype(np.int64) + 1970
     return int(first), int(last)

@@ -12,7 +12,7 @@ from belated.spec import Spec, whole
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from belated.kernels.typing import Floats, Ints
+    from belated.arrays import Floats, Ints
 
 
 class Constants(NamedTuple):

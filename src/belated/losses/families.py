@@ -13,8 +13,8 @@ from belated.spec import positive
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.kernels.typing import Floats
     from belated.losses.source import Source
 
 

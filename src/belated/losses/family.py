@@ -17,8 +17,8 @@ from belated.spec import Spec, whole
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.kernels.typing import Floats
     from belated.losses.geometry import Spread
 
 
@@ -60,7 +60,7 @@ class _Family(Loss):
     def _single(self, t: int, x: ArrayLike) -> tuple[float, Floats]:
         import numpy as np
 
-        from belated.kernels import loss_entries
+        from belated.kernels.games import loss_entries
 
         how, q, rows = self.compiled()
         point, out = self._point(x), np.empty(self.dim)
@@ -75,7 +75,7 @@ class _Family(Loss):
         """
         import numpy as np
 
-        from belated.kernels import loss_entries
+        from belated.kernels.games import loss_entries
 
         self._refuse_adaptive("rows")
         stop = self._known_rounds("stop", stop)
@@ -90,7 +90,7 @@ class _Family(Loss):
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""
         import numpy as np
 
-        from belated.kernels import loss_entries
+        from belated.kernels.games import loss_entries
 
         self._refuse_adaptive("total")
         point, out, work = self._point(x), np.empty(self.dim), np.empty(2 * self.dim)
@@ -103,7 +103,7 @@ class _Family(Loss):
         """Return the sum of f_t(x) over t < mark at one fixed x, for ascending marks."""
         import numpy as np
 
-        from belated.kernels import loss_entries
+        from belated.kernels.games import loss_entries
 
         self._refuse_adaptive("curve")
         point, places = self._point(x), self._marks(marks)
@@ -116,7 +116,7 @@ class _Family(Loss):
         """Return what the kernels take: codes, parameters with work space, rows."""
         import numpy as np
 
-        from belated.kernels import losses as kernel
+        from belated.kernels.games import losses as kernel
 
         source = self.sequence
         q = np.zeros(kernel.size(self.dim))

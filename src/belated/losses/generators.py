@@ -22,7 +22,7 @@ from belated.losses.source import Source
 from belated.spec import number, positive, whole
 
 if TYPE_CHECKING:
-    from belated.kernels.typing import Floats
+    from belated.arrays import Floats
 
 
 class _Generated(Source):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from belated.domains import Box, Domain, L1Ball, Simplex
 
 if TYPE_CHECKING:
-    from belated.kernels.typing import Floats
+    from belated.arrays import Floats
 
 
 class Spread(NamedTuple):

@@ -14,8 +14,8 @@ from belated.spec import LARGEST
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.kernels.typing import Floats
 
 _CHUNK = 1 << 16
 """Given rounds looked at together, so that exact constants need little memory."""

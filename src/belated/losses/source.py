@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from belated.spec import Spec
 
 if TYPE_CHECKING:
+    from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.kernels.typing import Floats
     from belated.losses.geometry import Spread
 
 

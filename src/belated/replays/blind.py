@@ -16,11 +16,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from belated.kernels import linear_layout as lm
+from belated.arrays import Floats, Ints
 from belated.kernels.jit import STAMP, entry
-from belated.kernels.linear_losses import link, slope
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear.losses import link, slope
 from belated.linear import LinearModel, Rows
-from belated.linear.rows import Floats, Ints
 
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 _SIGNATURE = (

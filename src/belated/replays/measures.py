@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.linear.rows import Floats, Ints
+from belated.arrays import Bools, Floats, Ints
 from belated.logs import Log
 from belated.report.plain import plain
-from belated.times import Array, BoolArray
+from belated.timeline.clock import Array
 
 WINDOWS = 48
 """Most windows of a curve."""
@@ -62,7 +62,7 @@ def mean(losses: Floats, weights: Floats) -> float:
     return float(np.sum(losses * weights) / np.sum(weights))
 
 
-def curve(losses: Floats, weights: Floats, known: BoolArray) -> Curve:
+def curve(losses: Floats, weights: Floats, known: Bools) -> Curve:
     """Return the curve of one method."""
     tickets = np.flatnonzero(known)
     cuts = np.linspace(0, len(tickets), min(WINDOWS, len(tickets)) + 1).astype(np.int64)
@@ -97,7 +97,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 
 
 def slices(
-    column: Array, known: BoolArray, losses: Mapping[str, Floats], weights: Floats
+    column: Array, known: Bools, losses: Mapping[str, Floats], weights: Floats
 ) -> tuple[Slice, ...]:
     """Return the mean losses of the most frequent values of a column; the rest is one slice."""
     names, codes = _coded(column[known])
@@ -141,7 +141,7 @@ def _coded(column: Array) -> tuple[list[str], Ints]:
     return values.tolist(), codes.astype(np.int64)
 
 
-def _fifths(column: Array, missing: BoolArray) -> tuple[list[str], Ints]:
+def _fifths(column: Array, missing: Bools) -> tuple[list[str], Ints]:
     """Return a column of many numbers as five ranges with about as many rows each."""
     present = column[~missing]
     edges = np.unique(np.quantile(present, (0.2, 0.4, 0.6, 0.8), method="higher"))

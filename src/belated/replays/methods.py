@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from belated.arrays import Floats, Ints
 from belated.game.progress import Progress
-from belated.linear.rows import Floats, Ints, Rows
+from belated.linear.rows import Rows
 from belated.replays import others
 from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean

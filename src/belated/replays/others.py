@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from belated.arrays import Floats
 from belated.errors import BelatedError
-from belated.linear.rows import Floats
 from belated.replays.task import Labels, Task
 
 EVERY = 1_000

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belated.arrays import Bools, Floats, Ints
 from belated.linear import LinearModel, Rows
-from belated.linear.rows import Floats, Ints
 from belated.linear.settings import Loss
 from belated.logs import Log, LogError, OnBad, Unit, read
-from belated.times import Array, BoolArray
+from belated.timeline.clock import Array
 
 Features = Sequence[str] | Literal["all"]
 
@@ -133,7 +133,7 @@ class Task:
         return np.ones(self.rounds) if given is None else np.asarray(given, dtype=np.float64)
 
     @cached_property
-    def known(self) -> BoolArray:
+    def known(self) -> Bools:
         """Which predictions get a label that counts."""
         return self.log.answered & ~np.isnan(self.labels) & (self.weights > 0.0)
 

@@ -1,6 +1,6 @@
 """Figures as image files, drawn with matplotlib.
 
-As in :mod:`belated.drawing`, everything goes through matplotlib's objects and never through
+As in :mod:`belated.timeline.picture`, everything goes through matplotlib's objects, never through
 pyplot. The same figure gives the same bytes.
 """
 

@@ -6,24 +6,25 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
-_SMOOTHNESS = at.BREADTH
+_SMOOTHNESS = F.BREADTH
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with 1 / (L + c sqrt(n + tau))."""
-    late = float(s.n[at.ARRIVED] + s.n[at.LAG])
-    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[at.GAIN] * math.sqrt(late)))
+    late = float(s.n[N.ARRIVED] + s.n[N.LAG])
+    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[F.GAIN] * math.sqrt(late)))
 
 
 _METHOD = method("AdaDelay", learn=_learn)
@@ -60,4 +61,4 @@ class AdaDelay(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={at.GAIN: self.scale, _SMOOTHNESS: self.smoothness})
+        return self.compiled(_METHOD, numbers={F.GAIN: self.scale, _SMOOTHNESS: self.smoothness})

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.sets import sum_of_squares
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
@@ -21,9 +21,9 @@ from belated.rivals.shared import check_numbers, descend
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Add |g|^2 to the sum and step; while the sum is 0 there is nothing to step with."""
-    s.f[at.SPREAD] += sum_of_squares(cost)
-    if s.f[at.SPREAD] > 0.0:
-        descend(code, s, cost, s.f[at.GAIN] / math.sqrt(s.f[at.SPREAD]))
+    s.f[F.SPREAD] += sum_of_squares(cost)
+    if s.f[F.SPREAD] > 0.0:
+        descend(code, s, cost, s.f[F.GAIN] / math.sqrt(s.f[F.SPREAD]))
 
 
 _METHOD = method("AdaGrad", learn=_learn)
@@ -65,4 +65,4 @@ class AdaGrad(Rival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run."""
         gain = self.scale * (self.domain.diameter / math.sqrt(2.0))
-        return self.compiled(_METHOD, numbers={at.GAIN: gain})
+        return self.compiled(_METHOD, numbers={F.GAIN: gain})

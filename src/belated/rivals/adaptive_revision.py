@@ -8,20 +8,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method, play_point
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method, play_point
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.dual_averaging import into_set
 from belated.rivals.shared import check_numbers
 
 # The own region is four vectors.
 _W, _SUM, _SQUARES, _LARGEST, _VECTORS = range(5)
-_OFFSET = at.BREADTH  # where beta is kept; alpha is GAIN
+_OFFSET = F.BREADTH  # where beta is kept; alpha is GAIN
 
 
 @leaf
@@ -38,13 +39,13 @@ def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats)
     """Hand out x, and keep the sum of the gradients applied until now."""
     k = s.z.size
     for i in range(k):
-        s.kept[entry * s.n[at.KEEP] + i] = s.own[_SUM * k + i]
+        s.kept[entry * s.n[N.KEEP] + i] = s.own[_SUM * k + i]
     play_point(code, s, entry, ticket, x)
 
 
 @leaf
 def _rate(s: State, largest: float) -> float:
-    return float(s.f[at.GAIN] / (s.f[_OFFSET] + math.sqrt(largest)))
+    return float(s.f[F.GAIN] / (s.f[_OFFSET] + math.sqrt(largest)))
 
 
 @leaf
@@ -53,7 +54,7 @@ def _revise(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None
     k = s.z.size
     for i in range(k):
         g = cost[i]
-        b = s.own[_SUM * k + i] - s.kept[entry * s.n[at.KEEP] + i]
+        b = s.own[_SUM * k + i] - s.kept[entry * s.n[N.KEEP] + i]
         old = _rate(s, s.own[_LARGEST * k + i])
         s.own[_SQUARES * k + i] += g * g + 2.0 * g * b
         s.own[_LARGEST * k + i] = max(s.own[_LARGEST * k + i], s.own[_SQUARES * k + i])
@@ -111,7 +112,7 @@ class AdaptiveRevision(Rival, module="rivals"):
             _METHOD,
             own=np.zeros(_VECTORS * k),
             keep=k,
-            numbers={at.GAIN: self.scale, _OFFSET: self.offset},
+            numbers={F.GAIN: self.scale, _OFFSET: self.offset},
         )
         program.own[_W * k : (_W + 1) * k] = program.first
         return program

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Step with 1 / sqrt T, or 1 / (lambda n)."""
     estimate_from_pair(s, ticket, values)
-    eta = s.f[at.GAIN]
-    if s.f[at.CURVATURE] > 0.0:
-        eta = 1.0 / (s.f[at.CURVATURE] * float(answers_used(s)))
+    eta = s.f[F.GAIN]
+    if s.f[F.CURVATURE] > 0.0:
+        eta = 1.0 / (s.f[F.CURVATURE] * float(answers_used(s)))
     descend_inside(code, s, s.work, eta)
 
 
@@ -100,7 +100,7 @@ class AgarwalDekelXiao(Rival, module="rivals"):
         """Return what the kernels run."""
         delta = self.smoothing
         assert self.rounds is not None  # known, or there would be no smoothing
-        numbers = {at.BREADTH: delta, at.GAIN: 1.0 / math.sqrt(self.rounds)}
+        numbers = {F.BREADTH: delta, F.GAIN: 1.0 / math.sqrt(self.rounds)}
         return self.compiled(_METHOD, numbers=numbers, points=2)
 
     def bound(self, timeline: Timeline) -> Bound | None:

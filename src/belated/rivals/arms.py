@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from belated.kernels import layout as at
+from belated.arrays import Code, Floats
 from belated.kernels.directions import philox
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
 from belated.rivals.base import Feedback
 from belated.rivals.experts import OnArms, least, normalise
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 KEEP = 2
 """Numbers in a record."""
 
-UNIT = {at.MAGNITUDE: 1.0}
+UNIT = {F.MAGNITUDE: 1.0}
 """Losses above 1 are larger than assumed."""
 
 _STREAM = 1  # of the generator; exploration directions have stream 0
@@ -34,7 +35,7 @@ _MASK = 0xFFFFFFFF
 @leaf
 def _draw(s: State, ticket: int) -> int:
     """Return the first arm i with z_0 + .. + z_i > U, U = (w + 1/2) 2^-32 for a random word w."""
-    low, high = int(s.n[at.SEED_LOW]), int(s.n[at.SEED_HIGH])
+    low, high = int(s.n[N.SEED_LOW]), int(s.n[N.SEED_HIGH])
     t = int(ticket)
     word = philox(t - t, t - t + _STREAM, t & _MASK, (t >> 32) & _MASK, low, high)[0]
     mark = (word + 0.5) * 2.3283064365386963e-10
@@ -52,15 +53,15 @@ def play_arm(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     arm = _draw(s, ticket)
     for i in range(s.z.size):
         x[i] = 1.0 if i == arm else 0.0
-    s.kept[entry * s.n[at.KEEP]] = arm
-    s.kept[entry * s.n[at.KEEP] + 1] = s.z[arm]
+    s.kept[entry * s.n[N.KEEP]] = arm
+    s.kept[entry * s.n[N.KEEP] + 1] = s.z[arm]
 
 
 @leaf
 def estimate(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
     """Lhat[a_s] += loss / p_s[a_s]."""
-    arm = int(s.kept[entry * s.n[at.KEEP]])
-    s.own[arm] += answer[0] / s.kept[entry * s.n[at.KEEP] + 1]
+    arm = int(s.kept[entry * s.n[N.KEEP]])
+    s.own[arm] += answer[0] / s.kept[entry * s.n[N.KEEP] + 1]
 
 
 @leaf
@@ -68,7 +69,7 @@ def weigh(code: Code, s: State) -> None:
     """z in proportion to exp(-eta Lhat)."""
     lowest = least(s.own)
     for i in range(s.z.size):
-        s.z[i] = exp(-s.f[at.ETA] * (s.own[i] - lowest))
+        s.z[i] = exp(-s.f[F.ETA] * (s.own[i] - lowest))
     normalise(s.z)
 
 

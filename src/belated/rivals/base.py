@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
+from belated.arrays import Floats
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.kernels import layout as at
-from belated.program import Floats, Method, Program, into_chart, place, size_of_set
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Method, Program, into_chart, place, size_of_set
 from belated.spec import whole
 from belated.timeline import Timeline
 
@@ -29,12 +31,12 @@ FACTS = {
 """What a method may have to be told in advance, and what it is."""
 
 _ANSWERS: dict[Feedback, int] = {
-    "gradient": at.FIRST_ORDER,
-    "function": at.FIRST_ORDER,
-    "coefficients": at.COEFFICIENTS,
-    "value": at.ONE_POINT,
-    "two values": at.TWO_POINT,
-    "k + 1 values": at.MANY_POINTS,
+    "gradient": K.FIRST_ORDER,
+    "function": K.FIRST_ORDER,
+    "coefficients": K.COEFFICIENTS,
+    "value": K.ONE_POINT,
+    "two values": K.TWO_POINT,
+    "k + 1 values": K.MANY_POINTS,
 }
 
 
@@ -124,7 +126,7 @@ class Rival(Method):
         *,
         own: Floats | None = None,
         keep: int = 0,
-        base: int = at.OMD,
+        base: int = K.OMD,
         numbers: dict[int, float] | None = None,
         points: int = 1,
     ) -> Program:
@@ -140,7 +142,7 @@ class Rival(Method):
         code, chart, chart_numbers = place(domain)
         answer = _ANSWERS[self.feedback]
         k = domain.dim
-        size = {at.FIRST_ORDER: k, at.ONE_POINT: 1, at.TWO_POINT: 2}.get(answer, k + 1)
+        size = {K.FIRST_ORDER: k, K.ONE_POINT: 1, K.TWO_POINT: 2}.get(answer, k + 1)
         first = np.array(domain.center, dtype=np.float64)
         return Program(
             spec=self,
@@ -150,12 +152,12 @@ class Rival(Method):
             answer=(size,),
             first=into_chart(first, chart, chart_numbers),
             numbers={
-                at.SIZE: size_of_set(domain),
-                at.INNER: domain.inner_radius or 0.0,
-                at.DIAMETER: domain.diameter,
-                at.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),
-                at.MAGNITUDE: float(getattr(self, "magnitude", 0.0)),
-                at.CURVATURE: float(getattr(self, "curvature", 0.0)),
+                F.SIZE: size_of_set(domain),
+                F.INNER: domain.inner_radius or 0.0,
+                F.DIAMETER: domain.diameter,
+                F.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),
+                F.MAGNITUDE: float(getattr(self, "magnitude", 0.0)),
+                F.CURVATURE: float(getattr(self, "curvature", 0.0)),
                 **(numbers or {}),
             },
             chart=chart_numbers,

@@ -6,15 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.exact import cube_root
 from belated.kernels.jit import leaf
-from belated.kernels.methods import give_up, method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import give_up, method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -43,8 +44,8 @@ def _tune(s: State) -> None:
     """
     k = s.z.size
     rounds, delay = s.own[k + _TOLD_ROUNDS], s.own[k + _TOLD_DELAY]
-    inner, lipschitz = s.f[at.INNER], s.f[at.LIPSCHITZ]
-    noise = k * s.f[at.MAGNITUDE]
+    inner, lipschitz = s.f[F.INNER], s.f[F.LIPSCHITZ]
+    noise = k * s.f[F.MAGNITUDE]
     ratio = noise / (lipschitz * inner)
     root = math.sqrt(rounds)
     share = math.sqrt(ratio / root)
@@ -52,19 +53,17 @@ def _tune(s: State) -> None:
         share = max(share, cube_root(ratio * delay / rounds / rounds))
     delta = inner * min(1.0, share)
     size = noise / delta
-    s.f[at.BREADTH] = delta
-    s.f[at.GAIN] = s.f[at.DIAMETER] / math.sqrt(
-        rounds * size * size + 2.0 * lipschitz * size * delay
-    )
+    s.f[F.BREADTH] = delta
+    s.f[F.GAIN] = s.f[F.DIAMETER] / math.sqrt(rounds * size * size + 2.0 * lipschitz * size * delay)
 
 
 @leaf
 def _step_once(code: Code, s: State) -> None:
     """y_{t+1} = Pi(y_t - eta sum of the arrivals)."""
-    if s.n[at.ROUNDS] == 0:
+    if s.n[N.ROUNDS] == 0:
         _tune(s)
     if arrived(s):
-        descend(code, s, s.own[: s.z.size], s.f[at.GAIN])
+        descend(code, s, s.own[: s.z.size], s.f[F.GAIN])
         emptied(s)
 
 
@@ -74,7 +73,7 @@ def _step_or_restart(code: Code, s: State) -> None:
     _step_once(code, s)
     k = s.z.size
     s.own[k + _ROUNDS] += 1.0
-    s.own[k + _WAITING] += float(s.n[at.ROUNDS] - s.n[at.ARRIVED])
+    s.own[k + _WAITING] += float(s.n[N.ROUNDS] - s.n[N.ARRIVED])
     if (
         s.own[k + _ROUNDS] <= s.own[k + _TOLD_ROUNDS]
         and s.own[k + _WAITING] <= s.own[k + _TOLD_DELAY]
@@ -97,13 +96,13 @@ def _step_or_restart(code: Code, s: State) -> None:
 @leaf
 def _play(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play (1 - delta / r) y + delta u."""
-    play_shrunk(code, s, ticket, s.f[at.BREADTH], x)
+    play_shrunk(code, s, ticket, s.f[F.BREADTH], x)
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Collect the estimate (k / delta) f u."""
-    estimate(s, ticket, values[0], s.f[at.BREADTH])
+    estimate(s, ticket, values[0], s.f[F.BREADTH])
     collect(s, s.work)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from belated.kernels import events
-from belated.kernels import layout as at
+from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
-from belated.kernels.methods import events_of, number_of
-from belated.kernels.state import State
+from belated.kernels.learners import events
+from belated.kernels.learners.methods import events_of, number_of
+from belated.kernels.learners.state import State
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.learner.program import Program
 from belated.reductions import Reduction
 from belated.rivals.copies import (
     CopyingRival,
@@ -31,28 +32,28 @@ if TYPE_CHECKING:
 @leaf
 def _take(s: State) -> int:
     """Return the copy that was freed last, or a new one."""
-    number = int(s.n[at.FREE])
+    number = int(s.n[N.FREE])
     if number == 0:
         return make_copy(s)
-    s.n[at.FREE] = copy_of(s, number).n[at.LINK]
+    s.n[N.FREE] = copy_of(s, number).n[N.LINK]
     return number
 
 
 @leaf
 def _free(s: State, number: int) -> None:
     """Let a copy be the next one to play."""
-    copy_of(s, number).n[at.LINK] = s.n[at.FREE]
-    s.n[at.FREE] = number
+    copy_of(s, number).n[N.LINK] = s.n[N.FREE]
+    s.n[N.FREE] = number
 
 
 @leaf
 def _predict(code: Code, s: State, x: Floats) -> int:
     """Let a free copy play, and remember which."""
-    if not has_room(s) or (s.n[at.FREE] == 0 and not has_room_for_copy(s)):
-        return at.FULL
+    if not has_room(s) or (s.n[N.FREE] == 0 and not has_room_for_copy(s)):
+        return S.FULL
     number = _take(s)
-    ticket = int(s.n[at.ROUNDS])
-    s.kept[open_ticket(s) * s.n[at.KEEP]] = number
+    ticket = int(s.n[N.ROUNDS])
+    s.kept[open_ticket(s) * s.n[N.KEEP]] = number
     events.predict_ours(code, copy_of(s, number), x)
     return ticket
 
@@ -63,7 +64,7 @@ def _observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    number = int(s.kept[entry * s.n[at.KEEP]])
+    number = int(s.kept[entry * s.n[N.KEEP]])
     status = answer_copy(code, s, entry, number, answer)
     if status >= 0:
         _free(s, number)
@@ -76,7 +77,7 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    number = int(s.kept[entry * s.n[at.KEEP]])
+    number = int(s.kept[entry * s.n[N.KEEP]])
     status = cancel_copy(code, s, entry, number)
     _free(s, number)
     return status

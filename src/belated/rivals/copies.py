@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from belated import rates
+from belated.arrays import Code, Floats
+from belated.bases import Base
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.kernels import events
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.state import State, view
+from belated.kernels.learners import events
+from belated.kernels.learners.state import State, view
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
-from belated.kernels.typing import Code, Floats
-from belated.learners import Base
-from belated.program import FEWEST, Program, compile_spec, resized
+from belated.learner.program import FEWEST, Program, compile_spec, resized
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import Feedback, Rival
 from belated.spec import Spec
@@ -40,48 +42,48 @@ _MASK = 0xFFFFFFFF
 def copy_of(s: State, number: int) -> State:
     """Name the parts of a copy; its passing work is done in the scratch vector of the whole."""
     n = s.n
-    f_at = n[at.KEPT_AT] + n[at.CAPACITY] * n[at.KEEP] + number * n[at.COPY_F]
-    n_at = at.N_HEADER + 2 * n[at.CAPACITY] + number * n[at.COPY_N]
-    c = view(s.f[f_at : f_at + n[at.COPY_F]], n[n_at : n_at + n[at.COPY_N]])
+    f_at = n[N.KEPT_AT] + n[N.CAPACITY] * n[N.KEEP] + number * n[N.COPY_F]
+    n_at = N.HEADER + 2 * n[N.CAPACITY] + number * n[N.COPY_N]
+    c = view(s.f[f_at : f_at + n[N.COPY_F]], n[n_at : n_at + n[N.COPY_N]])
     return State(c.f, c.n, c.z, c.p, s.work, c.chart, c.table, c.own, c.kept)
 
 
 @leaf
 def make_copy(s: State) -> int:
     """Make one more copy, with a seed of its own, and return its number; room is there."""
-    number = int(s.n[at.MADE]) + 1
-    s.n[at.MADE] = number
+    number = int(s.n[N.MADE]) + 1
+    s.n[N.MADE] = number
     fresh = copy_of(s, 0)
     made = copy_of(s, number)
-    for i in range(s.n[at.COPY_F]):
+    for i in range(s.n[N.COPY_F]):
         made.f[i] = fresh.f[i]
-    for i in range(s.n[at.COPY_N]):
+    for i in range(s.n[N.COPY_N]):
         made.n[i] = fresh.n[i]
-    made.n[at.SEED_HIGH] = (fresh.n[at.SEED_HIGH] + (number - 1) * _WEYL) & _MASK
+    made.n[N.SEED_HIGH] = (fresh.n[N.SEED_HIGH] + (number - 1) * _WEYL) & _MASK
     return number
 
 
 @leaf
 def has_room_for_copy(s: State) -> bool:
     """Tell whether one more copy fits behind the table; False when the table must grow first."""
-    return bool(s.n[at.MADE] < s.n[at.CAPACITY])
+    return bool(s.n[N.MADE] < s.n[N.CAPACITY])
 
 
 @leaf
 def is_busy(s: State, number: int) -> bool:
     """Tell whether a copy waits for an answer."""
     copy = copy_of(s, number)
-    return bool(copy.n[at.ROUNDS] > copy.n[at.ARRIVED])
+    return bool(copy.n[N.ROUNDS] > copy.n[N.ARRIVED])
 
 
 @leaf
 def answer_copy(code: Code, s: State, entry: int, number: int, answer: Floats) -> int:
     """Give an answer to a copy and, unless it is refused, close the ticket."""
     copy = copy_of(s, number)
-    excess = copy.n[at.EXCESS]
-    status = events.observe_ours(code, copy, copy.n[at.ROUNDS] - 1, answer)
+    excess = copy.n[N.EXCESS]
+    status = events.observe_ours(code, copy, copy.n[N.ROUNDS] - 1, answer)
     if status >= 0:
-        s.n[at.EXCESS] += copy.n[at.EXCESS] - excess
+        s.n[N.EXCESS] += copy.n[N.EXCESS] - excess
         _close(code, s, entry, copy)
     return status
 
@@ -90,8 +92,8 @@ def answer_copy(code: Code, s: State, entry: int, number: int, answer: Floats) -
 def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
     """Let a copy do without its answer, and close the ticket."""
     copy = copy_of(s, number)
-    status = events.cancel_ours(code, copy, copy.n[at.ROUNDS] - 1)
-    s.n[at.CANCELLED] += 1
+    status = events.cancel_ours(code, copy, copy.n[N.ROUNDS] - 1)
+    s.n[N.CANCELLED] += 1
     _close(code, s, entry, copy)
     return status
 
@@ -99,8 +101,8 @@ def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
 @leaf
 def _close(code: Code, s: State, entry: int, copy: State) -> None:
     count_arrival(code, s, entry)
-    s.table[2 * entry + 1] = at.DEAD
-    s.f[at.ETA] = copy.f[at.ETA]
+    s.table[2 * entry + 1] = T.DEAD
+    s.f[F.ETA] = copy.f[F.ETA]
 
 
 _FEEDBACK: dict[type[Reduction], Feedback] = {
@@ -178,7 +180,7 @@ class CopyingRival(Rival):
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
             return None
         numbers = compile_spec(self.base).numbers
-        scale = rate.lipschitz * numbers[at.DIAMETER]
+        scale = rate.lipschitz * numbers[F.DIAMETER]
         copies = min(copies, rounds)
         match rate:
             case rates.DelayAdaptive():
@@ -190,6 +192,6 @@ class CopyingRival(Rival):
                 total, alone = (half * m * (1.0 + math.log(rounds / m)) for m in (copies, 1))
             case _:
                 return None
-        trivial = rate.lipschitz * numbers[at.WIDTH] * rounds
+        trivial = rate.lipschitz * numbers[F.WIDTH] * rounds
         name = f"{self.title} ({self.reference})"
         return Bound(name, alone, total - alone, trivial=trivial)

@@ -5,25 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 from belated.spec import whole
 
-_WORKERS = at.BREADTH
+_WORKERS = F.BREADTH
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with step * M / max(M, tau)."""
     workers = s.f[_WORKERS]
-    descend(code, s, cost, s.f[at.GAIN] * workers / max(workers, float(s.n[at.LAG])))
+    descend(code, s, cost, s.f[F.GAIN] * workers / max(workers, float(s.n[N.LAG])))
 
 
 _METHOD = method("DelayAdaptiveSGD", learn=_learn)
@@ -64,4 +65,4 @@ class DelayAdaptiveSGD(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={at.GAIN: self.step, _WORKERS: float(self.workers)})
+        return self.compiled(_METHOD, numbers={F.GAIN: self.step, _WORKERS: float(self.workers)})

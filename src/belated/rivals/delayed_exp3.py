@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from belated.kernels import layout as at
-from belated.kernels.methods import method
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.arms import EXPECTED, KEEP, UNIT, Bandit, estimate, exp3_rate, play_arm, weigh
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class DelayedExp3(Bandit, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the own region is Lhat."""
         return self.compiled(
-            _METHOD, own=np.zeros(self.arms), keep=KEEP, numbers={**UNIT, at.ETA: self.rate}
+            _METHOD, own=np.zeros(self.arms), keep=KEEP, numbers={**UNIT, F.ETA: self.rate}
         )
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with the fixed step size."""
-    descend(code, s, cost, s.f[at.GAIN])
+    descend(code, s, cost, s.f[F.GAIN])
 
 
 _METHOD = method("DelayedOGD", learn=_learn)
@@ -70,7 +70,7 @@ class DelayedOGD(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={at.GAIN: self.step})
+        return self.compiled(_METHOD, numbers={F.GAIN: self.step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """G D sqrt(T + 2 d_tot)."""

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -28,7 +29,7 @@ from belated.rivals.shared import (
     settle_inside,
 )
 
-_LENGTH = at.SPREAD  # rounds of a block
+_LENGTH = F.SPREAD  # rounds of a block
 # The method's own region: the sum of all estimates, and for strongly convex losses that of the
 # points y_1, y_2, ..., followed by their number.
 
@@ -36,7 +37,7 @@ _LENGTH = at.SPREAD  # rounds of a block
 @leaf
 def _ends_block(s: State) -> bool:
     """Tell whether a block is complete."""
-    rounds = s.n[at.ROUNDS]
+    rounds = s.n[N.ROUNDS]
     return bool(rounds > 0 and rounds % int(s.f[_LENGTH]) == 0)
 
 
@@ -45,9 +46,9 @@ def _lead(code: Code, s: State) -> None:
     """At the end of a block y = Pi(-(sum of the estimates) / alpha)."""
     if _ends_block(s):
         for i in range(s.z.size):
-            s.z[i] = -s.own[i] / s.f[at.GAIN]
+            s.z[i] = -s.own[i] / s.f[F.GAIN]
         settle_inside(code, s)
-        s.f[at.ETA] = 1.0 / s.f[at.GAIN]
+        s.f[F.ETA] = 1.0 / s.f[F.GAIN]
 
 
 @leaf
@@ -61,18 +62,18 @@ def _lead_from_mean(code: Code, s: State) -> None:
     k = s.z.size
     s.own[2 * k] += 1.0
     blocks = s.own[2 * k]
-    bend = s.f[at.CURVATURE] * s.f[_LENGTH] * blocks
+    bend = s.f[F.CURVATURE] * s.f[_LENGTH] * blocks
     for i in range(k):
         s.own[k + i] += s.z[i]
         s.z[i] = s.own[k + i] / blocks - s.own[i] / bend
     settle_inside(code, s)
-    s.f[at.ETA] = 1.0 / bend
+    s.f[F.ETA] = 1.0 / bend
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Add the estimate (k / delta) f u to the sum."""
-    estimate(s, ticket, values[0], s.f[at.BREADTH])
+    estimate(s, ticket, values[0], s.f[F.BREADTH])
     for i in range(s.z.size):
         s.own[i] += s.work[i]
 
@@ -167,7 +168,7 @@ class DFTBL(_Blocks, module="rivals"):
         return self.compiled(
             _CONVEX,
             own=np.zeros(self.domain.dim),
-            numbers={at.BREADTH: self.smoothing, at.GAIN: alpha, _LENGTH: float(self.block)},
+            numbers={F.BREADTH: self.smoothing, F.GAIN: alpha, _LENGTH: float(self.block)},
         )
 
 
@@ -226,5 +227,5 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
         return self.compiled(
             _CURVED,
             own=np.zeros(2 * self.domain.dim + 1),
-            numbers={at.BREADTH: self.smoothing, _LENGTH: float(self.block)},
+            numbers={F.BREADTH: self.smoothing, _LENGTH: float(self.block)},
         )

@@ -6,14 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from belated.arrays import Code
 from belated.domains import Domain, Simplex
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code
-from belated.program import Program, size_of_set
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Program, size_of_set
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.quanrud_khashabi import step_with_arrivals, tuned_step
 from belated.rivals.shared import check_curvature, check_numbers, collect_gradient, no_arrivals
@@ -26,9 +28,9 @@ if TYPE_CHECKING:
 @leaf
 def _finish_round(code: Code, s: State) -> None:
     """One mirror step with the arrivals; with curvature eta = 1 / (lambda N_t)."""
-    eta = s.f[at.GAIN]
-    if s.f[at.CURVATURE] > 0.0 and s.n[at.ARRIVED] > 0:
-        eta = 1.0 / (s.f[at.CURVATURE] * s.n[at.ARRIVED])
+    eta = s.f[F.GAIN]
+    if s.f[F.CURVATURE] > 0.0 and s.n[N.ARRIVED] > 0:
+        eta = 1.0 / (s.f[F.CURVATURE] * s.n[N.ARRIVED])
     step_with_arrivals(code, s, eta)
 
 
@@ -111,8 +113,8 @@ class DMD(Rival, module="rivals"):
         return self.compiled(
             _METHOD,
             own=no_arrivals(self.domain.dim),
-            base=at.ENTROPY if self.mirror == "entropy" else at.OMD,
-            numbers={at.GAIN: self.step, at.SIZE: self._size()},
+            base=K.ENTROPY if self.mirror == "entropy" else K.OMD,
+            numbers={F.GAIN: self.step, F.SIZE: self._size()},
         )
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
-from belated.kernels.feedback import chart
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.feedback import chart
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -37,7 +38,7 @@ from belated.rivals.shared import (
 def _step_once(code: Code, s: State) -> None:
     """x_{t+1} = Pi(x_t - (sum of the arrivals) / (lambda N_t))."""
     if arrived(s):
-        eta = 1.0 / (s.f[at.CURVATURE] * float(s.n[at.ARRIVED]))
+        eta = 1.0 / (s.f[F.CURVATURE] * float(s.n[N.ARRIVED]))
         descend(code, s, s.own[: s.z.size], eta)
         emptied(s)
 
@@ -46,7 +47,7 @@ def _step_once(code: Code, s: State) -> None:
 def _step_once_inside(code: Code, s: State) -> None:
     """Take the same step in the set shrunk for exploration."""
     if arrived(s):
-        eta = 1.0 / (s.f[at.CURVATURE] * float(answers_used(s)))
+        eta = 1.0 / (s.f[F.CURVATURE] * float(answers_used(s)))
         descend_inside(code, s, s.own[: s.z.size], eta)
         emptied(s)
 
@@ -64,7 +65,7 @@ def _play_many(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None
     k = s.z.size
     for row in range(k + 1):
         for i in range(k):
-            moved = s.z[i] + s.f[at.BREADTH] if row == i + 1 else s.z[i]
+            moved = s.z[i] + s.f[F.BREADTH] if row == i + 1 else s.z[i]
             x[row * k + i] = chart(code, s, i, moved)
 
 
@@ -72,7 +73,7 @@ def _play_many(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None
 def _learn_from_many(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Collect the estimate with coordinates (f(y + delta e_i) - f(y)) / delta."""
     for i in range(s.work.size):
-        s.work[i] = (values[i + 1] - values[0]) / s.f[at.BREADTH]
+        s.work[i] = (values[i + 1] - values[0]) / s.f[F.BREADTH]
     collect(s, s.work)
 
 
@@ -144,7 +145,7 @@ class _FromValues(Rival):
     def _program(self, number: int, points: int) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
         own = no_arrivals(self.domain.dim)
-        return self.compiled(number, own=own, numbers={at.BREADTH: self.smoothing}, points=points)
+        return self.compiled(number, own=own, numbers={F.BREADTH: self.smoothing}, points=points)
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.steps import step
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import step
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import status as S
+from belated.learner.program import Program
 from belated.rivals.experts import WEIGHT, Hint, Mirror, Regularised, hint_numbers, hint_weight
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
         s.work[i] = c + new * c - old * last[i]
         last[i] = c
     s.f[WEIGHT] = new
-    step(code, s, s.work, s.f[at.ETA])
+    step(code, s, s.work, s.f[F.ETA])
 
 
 @leaf
@@ -43,7 +44,7 @@ def _change_hint(code: Code, s: State, new: float) -> None:
     if new != old:
         for i in range(s.z.size):
             s.work[i] = new * s.own[i] - old * s.own[i]
-        step(code, s, s.work, s.f[at.ETA])
+        step(code, s, s.work, s.f[F.ETA])
 
 
 @leaf
@@ -56,7 +57,7 @@ def _expect_more(code: Code, s: State) -> None:
 def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """A zero gradient, and one open ticket less."""
     _change_hint(code, s, hint_weight(s, 1))
-    return at.USED
+    return S.USED
 
 
 _METHOD = method("DOOMD", prepare=_expect_more, learn=_learn, lose=_lose)
@@ -104,7 +105,7 @@ class DOOMD(Regularised, module="rivals"):
             _METHOD,
             own=np.zeros(self.domain.dim),
             base=self._base,
-            numbers={**hint_numbers(self.hint), at.ETA: 1.0 / self.strength},
+            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
         )
 
     def bound(self, timeline: Timeline) -> Bound | None:

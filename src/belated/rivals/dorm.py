@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Program
 from belated.rivals.experts import (
     Hint,
     OnArms,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_POWER = at.BREADTH  # q - 1
+_POWER = F.BREADTH  # q - 1
 
 
 @leaf
@@ -55,7 +57,7 @@ def _match(code: Code, s: State) -> None:
 @leaf
 def _regret(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """r_s = <c_s, w_s> - c_s, with the ticket's own play."""
-    paid = dot(cost, s.kept[entry * s.n[at.KEEP] : entry * s.n[at.KEEP] + s.z.size])
+    paid = dot(cost, s.kept[entry * s.n[N.KEEP] : entry * s.n[N.KEEP] + s.z.size])
     for i in range(s.z.size):
         s.own[i] = paid - cost[i]
         s.p[i] += s.own[i]
@@ -108,7 +110,7 @@ class DORM(OnArms, module="rivals"):
             _METHOD,
             own=np.zeros(self.arms),
             keep=self.arms,
-            base=at.ENTROPY,
+            base=K.ENTROPY,
             numbers={**hint_numbers(self.hint), _POWER: self.power - 1.0},
         )
 

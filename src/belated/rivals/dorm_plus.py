@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from belated.kernels import layout as at
+from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.learner.program import Program
 from belated.rivals.experts import (
     WEIGHT,
     Hint,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 def _regret(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """p <- max(0, p + r_s + h_new - h_old)."""
     p, last = s.p, s.own
-    paid = dot(cost, s.kept[entry * s.n[at.KEEP] : entry * s.n[at.KEEP] + s.z.size])
+    paid = dot(cost, s.kept[entry * s.n[N.KEEP] : entry * s.n[N.KEEP] + s.z.size])
     new, old = hint_weight(s, 0), s.f[WEIGHT]
     for i in range(s.z.size):
         r = paid - cost[i]
@@ -67,7 +69,7 @@ def _match(code: Code, s: State) -> None:
 def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """No regret, and one open ticket less."""
     _change_hint(s, hint_weight(s, 1))
-    return at.USED
+    return S.USED
 
 
 _METHOD = method("DORMPlus", prepare=_match, play=play_and_keep, learn=_regret, lose=_lose)
@@ -112,7 +114,7 @@ class DORMPlus(OnArms, module="rivals"):
             _METHOD,
             own=np.zeros(self.arms),
             keep=self.arms,
-            base=at.ENTROPY,
+            base=K.ENTROPY,
             numbers=hint_numbers(self.hint),
         )
 

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.sets import onto, threshold
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.sets import onto, threshold
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.quanrud_khashabi import start
 from belated.rivals.shared import check_numbers
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 @leaf
 def into_set(code: Code, s: State, v: Floats) -> None:
     """Put Pi(v) in the place of v."""
-    a, b = threshold(code, s.f[at.SIZE], v)
+    a, b = threshold(code, s.f[F.SIZE], v)
     for i in range(v.size):
-        v[i] = onto(code, s.f[at.SIZE], a, b, v[i])
+        v[i] = onto(code, s.f[F.SIZE], a, b, v[i])
 
 
 @leaf
@@ -43,12 +44,12 @@ def _add(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
 @leaf
 def _from_sum(code: Code, s: State) -> None:
     """V += 1/2 + sigma_t, then x_t = Pi(x_1 - S / lambda_t); SPREAD is V."""
-    s.f[at.SPREAD] += 0.5 + (s.n[at.ROUNDS] - s.n[at.ARRIVED])
-    eta = s.f[at.GAIN] / math.sqrt(s.f[at.SPREAD])
+    s.f[F.SPREAD] += 0.5 + (s.n[N.ROUNDS] - s.n[N.ARRIVED])
+    eta = s.f[F.GAIN] / math.sqrt(s.f[F.SPREAD])
     for i in range(s.z.size):
         s.z[i] = start(code, s) - eta * s.own[i]
     into_set(code, s, s.z)
-    s.f[at.ETA] = eta
+    s.f[F.ETA] = eta
 
 
 _METHOD = method("DelayedDualAveraging", prepare=_from_sum, learn=_add)
@@ -96,7 +97,7 @@ class DelayedDualAveraging(Rival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is S."""
         gain = self._radius / (2.0 * self.lipschitz)
-        return self.compiled(_METHOD, own=np.zeros(self.domain.dim), numbers={at.GAIN: gain})
+        return self.compiled(_METHOD, own=np.zeros(self.domain.dim), numbers={F.GAIN: gain})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 G R sqrt(T / 2 + d_tot)."""

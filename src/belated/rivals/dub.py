@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from belated.kernels import layout as at
+from belated.arrays import Code
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
-from belated.kernels.state import State
-from belated.kernels.typing import Code
-from belated.program import Program
+from belated.kernels.learners.state import State
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Program
 from belated.rivals.experts import (
     IN_TURN,
     PAID,
@@ -41,7 +42,7 @@ def _use(code: Code, s: State, entry: int) -> None:
     k = s.z.size
     own, theta = s.own, s.p
     alpha = ln(float(k))
-    record = s.kept[entry * s.n[at.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] :]
     seen, cost, paid = record[:k], record[k : 2 * k], record[2 * k + 1]
     for i in range(k):
         theta[i] += cost[i]
@@ -96,9 +97,7 @@ class DUB(OnArms, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run; p is theta."""
-        return self.compiled(
-            _METHOD, own=np.zeros(IN_TURN), keep=2 * self.arms + 2, base=at.ENTROPY
-        )
+        return self.compiled(_METHOD, own=np.zeros(IN_TURN), keep=2 * self.arms + 2, base=K.ENTROPY)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))): see the class."""

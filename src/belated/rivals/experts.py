@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain, Simplex
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf, switch
-from belated.kernels.methods import method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
 from belated.kernels.tickets import entry_of, hold, release
-from belated.kernels.typing import Code, Floats
 from belated.rivals.base import Rival, check_set
 from belated.spec import number, positive, whole
 
@@ -33,8 +38,8 @@ Hint = Literal["none", "recent"]
 Mirror = Literal["euclidean", "entropy"]
 
 # Slots of ``f`` that the methods with hints use; ``own`` begins with the vector received last.
-HINTED = at.NOISE  # 1 if there are hints, else 0
-WEIGHT = at.SPREAD  # the hint in use is this many times the vector received last
+HINTED = F.NOISE  # 1 if there are hints, else 0
+WEIGHT = F.SPREAD  # the hint in use is this many times the vector received last
 
 # Slots of ``own`` in the methods that use answers in turn; theta, the sum of those used, is s.p.
 TURN = 0  # the ticket whose answer is to be used next
@@ -51,7 +56,7 @@ IN_TURN = 5  # how many they are
 @leaf
 def hint_weight(s: State, closing: int) -> float:
     """Return open + 1 for the hint of this moment, ``closing`` tickets being as good as closed."""
-    return float(s.f[HINTED] * (s.n[at.ROUNDS] - s.n[at.ARRIVED] - closing + 1))
+    return float(s.f[HINTED] * (s.n[N.ROUNDS] - s.n[N.ARRIVED] - closing + 1))
 
 
 # ---- regrets -----------------------------------------------------------------------------------
@@ -69,7 +74,7 @@ def dot(v: Floats, w: Floats) -> float:
 @leaf
 def play_and_keep(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the current point, and keep it until the ticket is closed."""
-    record = s.kept[entry * s.n[at.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] :]
     for i in range(s.z.size):
         x[i] = s.z[i]
         record[i] = s.z[i]
@@ -118,7 +123,7 @@ def softmin(v: Floats, strength: float, w: Floats) -> None:
 Use = Callable[[Code, State, int], None]
 
 _USE: dict[int, Use] = {}
-_use = switch(at.METHOD, _USE)
+_use = switch(C.METHOD, _USE)
 
 
 @leaf
@@ -126,14 +131,14 @@ def _weigh(code: Code, s: State) -> None:
     """w = softmin(theta, lambda)."""
     softmin(s.p, s.own[STRENGTH], s.z)
     if s.own[STRENGTH] > 0.0:
-        s.f[at.ETA] = 1.0 / s.own[STRENGTH]
+        s.f[F.ETA] = 1.0 / s.own[STRENGTH]
 
 
 @leaf
 def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the weights, and keep what they were made of."""
     k = s.z.size
-    record = s.kept[entry * s.n[at.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] :]
     for i in range(k):
         x[i] = s.z[i]
         record[i] = s.p[i]
@@ -145,9 +150,9 @@ def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> N
 @leaf
 def _use_in_turn(code: Code, s: State) -> None:
     """Use answers in ticket order, as far as they are there."""
-    while s.own[TURN] < s.n[at.ROUNDS]:
+    while s.own[TURN] < s.n[N.ROUNDS]:
         entry = entry_of(s, int(s.own[TURN]))
-        if s.table[2 * entry + 1] != at.HELD:
+        if s.table[2 * entry + 1] != T.HELD:
             return
         _use(code, s, entry)
         release(s, entry)
@@ -157,7 +162,7 @@ def _use_in_turn(code: Code, s: State) -> None:
 @leaf
 def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Hold an answer until its turn comes."""
-    answer = s.kept[entry * s.n[at.KEEP] + s.z.size :]
+    answer = s.kept[entry * s.n[N.KEEP] + s.z.size :]
     for i in range(s.z.size):
         answer[i] = cost[i]
     hold(s, entry)
@@ -169,7 +174,7 @@ def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """Hold a zero answer until its turn comes."""
     hold(s, entry)
     _use_in_turn(code, s)
-    return at.USED
+    return S.USED
 
 
 def hedging(name: str, use: Use) -> int:
@@ -245,7 +250,7 @@ class Regularised(Rival):
     @property
     def _base(self) -> int:
         """The step that goes with the mirror."""
-        return at.ENTROPY if self.mirror == "entropy" else at.OMD
+        return K.ENTROPY if self.mirror == "entropy" else K.OMD
 
     @property
     def _range(self) -> float:

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.directions import direction
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -36,7 +36,7 @@ def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> Non
     direction(s, ticket)
     for i in range(s.work.size):
         s.work[i] *= values[0]
-    descend_inside(code, s, s.work, s.f[at.GAIN])
+    descend_inside(code, s, s.work, s.f[F.GAIN])
 
 
 _METHOD = method("Flaxman", play=play_around, learn=_learn)
@@ -94,7 +94,7 @@ class Flaxman(Rival, module="rivals"):
         assert self.rounds is not None  # known, or there would be no smoothing
         _, outer = radii(self)
         step = outer / (self.magnitude * math.sqrt(self.rounds))
-        return self.compiled(_METHOD, numbers={at.BREADTH: delta, at.GAIN: step})
+        return self.compiled(_METHOD, numbers={F.BREADTH: delta, F.GAIN: step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 T^(3/4) sqrt(3 R k M (G + M / r)) without delay; nothing is promised with it."""

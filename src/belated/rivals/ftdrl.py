@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import layout as at
-from belated.kernels import methods
 from belated.kernels.jit import leaf
-from belated.kernels.state import State
+from belated.kernels.learners import methods
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
-from belated.kernels.typing import Code, Floats
-from belated.program import Program, place
+from belated.learner.program import Program, place
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.dual_averaging import into_set
 from belated.rivals.quanrud_khashabi import start, tuned_step
@@ -38,11 +40,11 @@ def _add(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
 def _lead(code: Code, s: State) -> None:
     """x = Pi((x_1 / eta - B) / (1 / eta + C)), multiplied out by eta."""
     k = s.z.size
-    eta = s.f[at.GAIN] / (1.0 + s.f[at.GAIN] * s.own[k])
+    eta = s.f[F.GAIN] / (1.0 + s.f[F.GAIN] * s.own[k])
     for i in range(k):
-        s.z[i] = eta * (start(code, s) / s.f[at.GAIN] - s.own[i])
+        s.z[i] = eta * (start(code, s) / s.f[F.GAIN] - s.own[i])
     into_set(code, s, s.z)
-    s.f[at.ETA] = eta
+    s.f[F.ETA] = eta
 
 
 @leaf
@@ -52,7 +54,7 @@ def _observe_convex(code: Code, s: State, ticket: int, answer: Floats) -> int:
     if known < 0:
         return known
     if answer.size == s.own.size and answer[s.z.size] < 0.0:
-        return at.BAD
+        return S.BAD
     return methods.observe(code, s, ticket, answer)
 
 
@@ -99,7 +101,7 @@ class FTDRL(Rival, module="rivals"):
     def __post_init__(self) -> None:
         """Check the numbers, and that the coefficients need no translation."""
         check_numbers(self, "lipschitz")
-        if place(self.domain)[1] != at.PLAIN:
+        if place(self.domain)[1] != K.PLAIN:
             raise SpecError(
                 f"{self.kind}: runs on a centred Ball, a Simplex or an L1Ball, got {self.domain!r}"
             )
@@ -119,7 +121,7 @@ class FTDRL(Rival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is B, then C."""
         own = np.zeros(self.domain.dim + 1)
-        return self.compiled(_METHOD, own=own, numbers={at.GAIN: self.step})
+        return self.compiled(_METHOD, own=own, numbers={F.GAIN: self.step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """G R sqrt(T + 2 d_tot)."""

@@ -8,16 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
 from belated.kernels.tickets import entry_of, hold, release
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -45,7 +46,7 @@ def _power(t: int, exponent: float) -> float:
 @leaf
 def _radius(s: State, ticket: int) -> float:
     """Return delta_t = delta t^-b."""
-    return float(s.f[at.BREADTH] * _power(ticket + 1, s.own[_RADIUS_POWER]))
+    return float(s.f[F.BREADTH] * _power(ticket + 1, s.own[_RADIUS_POWER]))
 
 
 @leaf
@@ -57,7 +58,7 @@ def _merged(s: State, a: int, b: int) -> int:
     b = max(a, b)
     a = root
     while True:  # b joins the heap on the right of a, and the sides of a are exchanged
-        record = entry_of(s, a - 1) * s.n[at.KEEP]
+        record = entry_of(s, a - 1) * s.n[N.KEEP]
         right = int(s.kept[record + _RIGHT])
         s.kept[record + _RIGHT] = s.kept[record + _LEFT]
         if right == 0:
@@ -76,26 +77,26 @@ def _step_once(code: Code, s: State) -> None:
         return
     ticket = oldest - 1
     entry = entry_of(s, ticket)
-    record = entry * s.n[at.KEEP]
+    record = entry * s.n[N.KEEP]
     rest = _merged(s, int(s.kept[record + _LEFT]), int(s.kept[record + _RIGHT]))
     s.own[_OLDEST] = float(rest)
     estimate(s, ticket, s.kept[record + _VALUE], _radius(s, ticket))
     release(s, entry)
-    descend(code, s, s.work, s.f[at.GAIN] * _power(s.n[at.ROUNDS], s.own[_STEP_POWER]))
+    descend(code, s, s.work, s.f[F.GAIN] * _power(s.n[N.ROUNDS], s.own[_STEP_POWER]))
 
 
 @leaf
 def _play(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play (1 - delta_t / r) x + delta_t u."""
     for i in range(_KEEP):
-        s.kept[entry * s.n[at.KEEP] + i] = 0.0
+        s.kept[entry * s.n[N.KEEP] + i] = 0.0
     play_shrunk(code, s, ticket, _radius(s, ticket), x)
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Put a value into the pool."""
-    s.kept[entry * s.n[at.KEEP] + _VALUE] = values[0]
+    s.kept[entry * s.n[N.KEEP] + _VALUE] = values[0]
     hold(s, entry)
     s.own[_OLDEST] = float(_merged(s, int(s.own[_OLDEST]), ticket + 1))
 
@@ -161,5 +162,5 @@ class GOLD(Rival, module="rivals"):
             _METHOD,
             own=np.array([0.0, radius_power, step_power]),
             keep=_KEEP,
-            numbers={at.BREADTH: delta, at.GAIN: gamma},
+            numbers={F.BREADTH: delta, F.GAIN: gamma},
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
@@ -19,7 +20,7 @@ from belated.rivals.shared import check_numbers, descend
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with 1 / (lambda n)."""
-    descend(code, s, cost, 1.0 / (s.f[at.CURVATURE] * float(s.n[at.ARRIVED])))
+    descend(code, s, cost, 1.0 / (s.f[F.CURVATURE] * float(s.n[N.ARRIVED])))
 
 
 _METHOD = method("HazanAgarwalKale", learn=_learn)

@@ -6,13 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import UNCHECKED, check_curvature, check_numbers, descend, log
 
@@ -20,24 +22,24 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_DELAY = at.BREADTH  # where tau is kept
+_DELAY = F.BREADTH  # where tau is kept
 
 
 @leaf
 def _oldest_in_time(code: Code, s: State, entry: int, ticket: int) -> int:
     """Take the oldest open ticket only, and no later than told."""
-    late = s.n[at.ROUNDS] - 1 - ticket > s.f[_DELAY]
-    return at.OUT_OF_ORDER if late or ticket != s.n[at.ARRIVED] else at.USED
+    late = s.n[N.ROUNDS] - 1 - ticket > s.f[_DELAY]
+    return S.OUT_OF_ORDER if late or ticket != s.n[N.ARRIVED] else S.USED
 
 
 @leaf
 def _step_with_old(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """x_{t+1} = Pi(x_t - eta_n g_{t-tau}), n counting the gradients applied."""
-    n = s.n[at.ARRIVED]
-    if s.f[at.CURVATURE] > 0.0:
-        eta = 1.0 / (s.f[at.CURVATURE] * n)
+    n = s.n[N.ARRIVED]
+    if s.f[F.CURVATURE] > 0.0:
+        eta = 1.0 / (s.f[F.CURVATURE] * n)
     else:
-        eta = s.f[at.GAIN] / math.sqrt(float(n))
+        eta = s.f[F.GAIN] / math.sqrt(float(n))
     descend(code, s, cost, eta)
 
 
@@ -97,7 +99,7 @@ class LangfordSmolaZinkevich(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        numbers = {at.GAIN: self.sigma, _DELAY: float(self.delay or 0)}
+        numbers = {F.GAIN: self.sigma, _DELAY: float(self.delay or 0)}
         return self.compiled(_METHOD, numbers=numbers)
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -9,15 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method, play_point
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method, play_point
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.dual_averaging import into_set
 from belated.rivals.shared import check_numbers
@@ -25,7 +26,7 @@ from belated.rivals.shared import check_numbers
 # The own region is, per expert, its point (dim floats), the sum of its losses and its weight. A
 # ticket keeps the points of all experts, then the play. GAIN is the first expert's step.
 _LOSS, _WEIGHT, _EXTRA = range(3)
-_ALPHA = at.BREADTH  # where the rate of the weights is kept
+_ALPHA = F.BREADTH  # where the rate of the weights is kept
 
 
 @leaf
@@ -65,7 +66,7 @@ def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats)
     k = s.z.size
     width = k + _EXTRA
     experts = s.own.size // width
-    record = entry * s.n[at.KEEP]
+    record = entry * s.n[N.KEEP]
     for i in range(k):
         for j in range(experts):
             s.kept[record + j * k + i] = s.own[j * width + i]
@@ -79,8 +80,8 @@ def _charge_and_step(code: Code, s: State, entry: int, ticket: int, cost: Floats
     k = s.z.size
     width = k + _EXTRA
     experts = s.own.size // width
-    record = entry * s.n[at.KEEP]
-    eta = s.f[at.GAIN]
+    record = entry * s.n[N.KEEP]
+    eta = s.f[F.GAIN]
     for j in range(experts):
         point = s.own[j * width : j * width + k]
         for i in range(k):
@@ -166,7 +167,7 @@ class MildOGD(Rival, module="rivals"):
             _METHOD,
             own=np.zeros(experts * (k + _EXTRA)),
             keep=(experts + 1) * k,
-            numbers={at.GAIN: diameter / root, _ALPHA: 1.0 / (diameter * root)},
+            numbers={F.GAIN: diameter / root, _ALPHA: 1.0 / (diameter * root)},
         )
         program.own.reshape(experts, k + _EXTRA)[:, :k] = program.first
         return program

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.steps import step
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import step
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Program
 from belated.rivals.experts import Hint, Mirror, Regularised, hint_numbers, hint_weight
 
 if TYPE_CHECKING:
@@ -30,9 +32,9 @@ def _lead(code: Code, s: State) -> None:
     weight = hint_weight(s, 0)
     for i in range(k):
         s.work[i] = received[i] + weight * last[i]
-        s.z[i] = 1.0 / k if code[at.DOMAIN] == at.SIMPLEX else 0.0
+        s.z[i] = 1.0 / k if code[C.DOMAIN] == K.SIMPLEX else 0.0
         s.p[i] = 0.0
-    step(code, s, s.work, s.f[at.ETA])
+    step(code, s, s.work, s.f[F.ETA])
 
 
 @leaf
@@ -89,7 +91,7 @@ class ODFTRL(Regularised, module="rivals"):
             _METHOD,
             own=np.zeros(2 * self.domain.dim),
             base=self._base,
-            numbers={**hint_numbers(self.hint), at.ETA: 1.0 / self.strength},
+            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
         )
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -7,13 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method, play_point
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method, play_point
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.dual_averaging import into_set
 from belated.rivals.shared import check_numbers
@@ -22,19 +24,19 @@ from belated.rivals.shared import check_numbers
 @leaf
 def _lead(code: Code, s: State) -> None:
     """x = Pi(sum of (x_s - g_s / lambda) over what was received / how many); own is that sum."""
-    n = s.n[at.ARRIVED]
+    n = s.n[N.ARRIVED]
     if n > 0:
         for i in range(s.z.size):
             s.z[i] = s.own[i] / n
         into_set(code, s, s.z)
-        s.f[at.ETA] = 1.0 / (s.f[at.CURVATURE] * n)
+        s.f[F.ETA] = 1.0 / (s.f[F.CURVATURE] * n)
 
 
 @leaf
 def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Hand out x and keep it in the chart."""
     for i in range(s.z.size):
-        s.kept[entry * s.n[at.KEEP] + i] = s.z[i]
+        s.kept[entry * s.n[N.KEEP] + i] = s.z[i]
     play_point(code, s, entry, ticket, x)
 
 
@@ -42,16 +44,16 @@ def _play_and_remember(code: Code, s: State, entry: int, ticket: int, x: Floats)
 def _add(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Add x_s - g_s / lambda."""
     for i in range(s.z.size):
-        played = s.kept[entry * s.n[at.KEEP] + i]
-        s.own[i] += played - cost[i] / s.f[at.CURVATURE]
+        played = s.kept[entry * s.n[N.KEEP] + i]
+        s.own[i] += played - cost[i] / s.f[F.CURVATURE]
 
 
 @leaf
 def _add_played(code: Code, s: State, entry: int, ticket: int) -> int:
     """Let a lost gradient be zero; the point still pulls."""
     for i in range(s.z.size):
-        s.own[i] += s.kept[entry * s.n[at.KEEP] + i]
-    return at.USED
+        s.own[i] += s.kept[entry * s.n[N.KEEP] + i]
+    return S.USED
 
 
 _METHOD = method(

@@ -6,14 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import give_up, method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import give_up, method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
 from belated.kernels.tickets import tail
-from belated.kernels.typing import Code
-from belated.program import Program
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import (
     UNCHECKED,
@@ -51,7 +54,7 @@ def tuned_step(
 
 @leaf
 def _finish_round(code: Code, s: State) -> None:
-    step_with_arrivals(code, s, s.f[at.GAIN])
+    step_with_arrivals(code, s, s.f[F.GAIN])
 
 
 _METHOD = method("QuanrudKhashabi", prepare=_finish_round, learn=collect_gradient)
@@ -93,7 +96,7 @@ class QuanrudKhashabi(Rival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
         own = no_arrivals(self.domain.dim)
-        return self.compiled(_METHOD, own=own, numbers={at.GAIN: self.step})
+        return self.compiled(_METHOD, own=own, numbers={F.GAIN: self.step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """G D sqrt(T + 2 d_tot)."""
@@ -105,7 +108,7 @@ class QuanrudKhashabi(Rival, module="rivals"):
 @leaf
 def start(code: Code, s: State) -> float:
     """Return the coordinates of the first point, which are all alike in the chart."""
-    return 1.0 / s.z.size if code[at.DOMAIN] == at.SIMPLEX else 0.0
+    return 1.0 / s.z.size if code[C.DOMAIN] == K.SIMPLEX else 0.0
 
 
 @leaf
@@ -126,8 +129,8 @@ def _restart(code: Code, s: State) -> None:
 def _finish_round_in_epoch(code: Code, s: State) -> None:
     """Step, then count the coming round; open tickets are all of this epoch."""
     k = s.z.size
-    step_with_arrivals(code, s, s.f[at.GAIN] / math.sqrt(s.own[k + _BUDGET]))
-    s.own[k + _SPENT] += 1.0 + 2.0 * (s.n[at.ROUNDS] - s.n[at.ARRIVED])
+    step_with_arrivals(code, s, s.f[F.GAIN] / math.sqrt(s.own[k + _BUDGET]))
+    s.own[k + _SPENT] += 1.0 + 2.0 * (s.n[N.ROUNDS] - s.n[N.ARRIVED])
     if s.own[k + _SPENT] > s.own[k + _BUDGET]:
         _restart(code, s)
 
@@ -173,7 +176,7 @@ class QuanrudKhashabiDoubling(Rival, module="rivals"):
         """Return what the kernels run; own region: no arrivals, nothing spent, a budget of 1."""
         gain = self.domain.diameter / self.lipschitz
         own = no_arrivals(self.domain.dim, 0.0, 1.0)
-        return self.compiled(_DOUBLING, own=own, numbers={at.GAIN: gain})
+        return self.compiled(_DOUBLING, own=own, numbers={F.GAIN: gain})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """8 G D sqrt(T + 2 d_tot)."""

@@ -6,14 +6,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from belated.arrays import Code
 from belated.domains import Domain, Simplex
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code
-from belated.program import Program, size_of_set
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.learner.program import Program, size_of_set
 from belated.rivals.base import Rival
 from belated.rivals.shared import (
     arrived,
@@ -35,9 +37,9 @@ if TYPE_CHECKING:
 def _step_once(code: Code, s: State) -> None:
     """Take one mirror step with the sum of the arrivals; without curvature the step is fixed."""
     if arrived(s):
-        eta = s.f[at.GAIN]
-        if s.f[at.CURVATURE] > 0.0:
-            eta = 1.0 / (s.f[at.CURVATURE] * float(s.n[at.ARRIVED]))
+        eta = s.f[F.GAIN]
+        if s.f[F.CURVATURE] > 0.0:
+            eta = 1.0 / (s.f[F.CURVATURE] * float(s.n[N.ARRIVED]))
         descend(code, s, s.own[: s.z.size], eta)
         emptied(s)
 
@@ -130,8 +132,8 @@ class SDMD(Rival, module="rivals"):
         return self.compiled(
             _METHOD,
             own=no_arrivals(self.domain.dim),
-            base=at.ENTROPY if self.mirror == "entropy" else at.OMD,
-            numbers={at.GAIN: self.step, at.SIZE: self._size, at.DIAMETER: self._diameter},
+            base=K.ENTROPY if self.mirror == "entropy" else K.OMD,
+            numbers={F.GAIN: self.step, F.SIZE: self._size, F.DIAMETER: self._diameter},
         )
 
     def bound(self, timeline: Timeline) -> Bound | None:

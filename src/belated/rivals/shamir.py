@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.shared import (
     FORGOTTEN,
@@ -28,7 +28,7 @@ from belated.rivals.shared import (
 def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
     """Step with the fixed step size."""
     estimate_from_pair(s, ticket, values)
-    descend_inside(code, s, s.work, s.f[at.GAIN])
+    descend_inside(code, s, s.work, s.f[F.GAIN])
 
 
 _METHOD = method("Shamir", play=play_pair, learn=_learn)
@@ -83,4 +83,4 @@ class Shamir(Rival, module="rivals"):
         assert self.rounds is not None  # known, or there would be no smoothing
         _, outer = radii(self)
         step = outer / (self.lipschitz * math.sqrt(self.domain.dim * self.rounds))
-        return self.compiled(_METHOD, numbers={at.BREADTH: delta, at.GAIN: step}, points=2)
+        return self.compiled(_METHOD, numbers={F.BREADTH: delta, F.GAIN: step}, points=2)

@@ -11,16 +11,17 @@ from typing import Any, cast
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.errors import SpecError
 from belated.kernels import exact
-from belated.kernels import layout as at
 from belated.kernels.directions import direction
-from belated.kernels.feedback import chart
 from belated.kernels.jit import leaf
-from belated.kernels.sets import onto, threshold
-from belated.kernels.state import State
-from belated.kernels.steps import step
-from belated.kernels.typing import Code, Floats
+from belated.kernels.learners.feedback import chart
+from belated.kernels.learners.sets import onto, threshold
+from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import step
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
 from belated.rivals.base import Rival, check_set
 from belated.spec import number, positive
 
@@ -54,7 +55,7 @@ def not_negative(spec: Rival, name: str) -> float:
 def check_curvature(spec: Rival) -> None:
     """Refuse a curvature that contradicts the bound on the gradients: lambda D <= 2 G."""
     curvature, lipschitz = cast(Any, spec).curvature, cast(Any, spec).lipschitz
-    if curvature * spec.domain.diameter > 2.0 * lipschitz * at.SLACK:
+    if curvature * spec.domain.diameter > 2.0 * lipschitz * F.SLACK:
         raise SpecError(
             f"{spec.kind}: inputs contradict: a loss with this curvature has gradients larger than "
             f"lipschitz somewhere in the set, as curvature * diameter = {curvature!r} * "
@@ -92,7 +93,7 @@ def _source(function: Any) -> Any:
 def descend(code: Code, s: State, cost: Floats, eta: float) -> None:
     """x = Pi(x - eta c)."""
     step(code, s, cost, eta)
-    s.f[at.ETA] = eta
+    s.f[F.ETA] = eta
 
 
 @leaf
@@ -101,23 +102,23 @@ def descend_inside(code: Code, s: State, cost: Floats, eta: float) -> None:
     for i in range(s.z.size):
         s.z[i] -= eta * cost[i]
     settle_inside(code, s)
-    s.f[at.ETA] = eta
+    s.f[F.ETA] = eta
 
 
 @leaf
 def settle_inside(code: Code, s: State) -> None:
     """Replace v by its projection on q K, which is q Pi(v / q), with q = 1 - delta / r."""
     z = s.z
-    shrink = 1.0 - s.f[at.BREADTH] / s.f[at.INNER]
+    shrink = 1.0 - s.f[F.BREADTH] / s.f[F.INNER]
     if shrink <= 0.0:
         for i in range(z.size):
             z[i] = 0.0
         return
     for i in range(z.size):
         z[i] /= shrink
-    a, b = threshold(code, s.f[at.SIZE], z)
+    a, b = threshold(code, s.f[F.SIZE], z)
     for i in range(z.size):
-        z[i] = shrink * onto(code, s.f[at.SIZE], a, b, z[i])
+        z[i] = shrink * onto(code, s.f[F.SIZE], a, b, z[i])
 
 
 # ---- sums per round ----------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def emptied(s: State) -> None:
 @leaf
 def answers_used(s: State) -> int:
     """Return how many answers came; a lost value is none."""
-    return int(s.n[at.ARRIVED] - s.n[at.CANCELLED] - s.n[at.SKIPPED])
+    return int(s.n[N.ARRIVED] - s.n[N.CANCELLED] - s.n[N.SKIPPED])
 
 
 # ---- exploration -------------------------------------------------------------------------------
@@ -177,14 +178,14 @@ def estimate(s: State, ticket: int, value: float, delta: float) -> None:
 @leaf
 def estimate_from_pair(s: State, ticket: int, values: Floats) -> None:
     """Write (k / (2 delta)) (f(y + delta u) - f(y - delta u)) u to the scratch vector."""
-    estimate(s, ticket, 0.5 * (values[0] - values[1]), s.f[at.BREADTH])
+    estimate(s, ticket, 0.5 * (values[0] - values[1]), s.f[F.BREADTH])
 
 
 @leaf
 def play_shrunk(code: Code, s: State, ticket: int, delta: float, x: Floats) -> None:
     """Play (1 - delta / r) y + delta u."""
     direction(s, ticket)
-    shrink = 1.0 - delta / s.f[at.INNER]
+    shrink = 1.0 - delta / s.f[F.INNER]
     for i in range(s.z.size):
         x[i] = chart(code, s, i, shrink * s.z[i] + delta * s.work[i])
 
@@ -193,7 +194,7 @@ def play_shrunk(code: Code, s: State, ticket: int, delta: float, x: Floats) -> N
 def play_around(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play y + delta u."""
     direction(s, ticket)
-    delta = s.f[at.BREADTH]
+    delta = s.f[F.BREADTH]
     for i in range(s.z.size):
         x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
 
@@ -203,7 +204,7 @@ def play_pair(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the two points y + delta u and y - delta u."""
     direction(s, ticket)
     k = s.z.size
-    delta = s.f[at.BREADTH]
+    delta = s.f[F.BREADTH]
     for i in range(k):
         x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
         x[k + i] = chart(code, s, i, s.z[i] - delta * s.work[i])

@@ -8,34 +8,35 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from belated.kernels import layout as at
+from belated.arrays import Code
 from belated.kernels.jit import leaf
-from belated.kernels.methods import give_up, method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import give_up, method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
-from belated.kernels.typing import Code
-from belated.program import Program
+from belated.learner.program import Program
 from belated.rivals.arms import EXPECTED, KEEP, UNIT, Bandit, estimate, exp3_rate, play_arm, weigh
 
 if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_THRESHOLD = at.BREADTH  # beta
+_THRESHOLD = F.BREADTH  # beta
 
 
 @leaf
 def _skip_and_weigh(code: Code, s: State) -> None:
     """Give up on every open s with t - s > beta, from the oldest on; then weigh."""
-    head, end = s.n[at.HEAD], tail(s)
+    head, end = s.n[N.HEAD], tail(s)
     while head < end:
         is_open = s.table[2 * head + 1] >= 0
-        if is_open and not s.n[at.ROUNDS] - s.table[2 * head] > s.f[_THRESHOLD]:
+        if is_open and not s.n[N.ROUNDS] - s.table[2 * head] > s.f[_THRESHOLD]:
             break
         if is_open:
             give_up(code, s, head)
         head += 1
-    s.n[at.HEAD] = head
+    s.n[N.HEAD] = head
     weigh(code, s)
 
 
@@ -89,7 +90,7 @@ class SkippingExp3(Bandit, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is Lhat."""
-        numbers = {**UNIT, at.ETA: self.rate, _THRESHOLD: self.threshold}
+        numbers = {**UNIT, F.ETA: self.rate, _THRESHOLD: self.threshold}
         return self.compiled(_METHOD, own=np.zeros(self.arms), keep=KEEP, numbers=numbers)
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.quanrud_khashabi import tuned_step
 from belated.rivals.shared import check_numbers, descend
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @leaf
 def _step_at_once(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """z_{n+1} = Pi(z_n - eta c_n)."""
-    descend(code, s, cost, s.f[at.GAIN])
+    descend(code, s, cost, s.f[F.GAIN])
 
 
 _METHOD = method("SOLID", learn=_step_at_once)
@@ -78,7 +78,7 @@ class SOLID(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={at.GAIN: self.step})
+        return self.compiled(_METHOD, numbers={F.GAIN: self.step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """G D sqrt(T + 2 d_tot)."""

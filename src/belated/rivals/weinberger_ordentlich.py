@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from belated.kernels import events
-from belated.kernels import layout as at
+from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
-from belated.kernels.methods import events_of, number_of
-from belated.kernels.state import State
+from belated.kernels.learners import events
+from belated.kernels.learners.methods import events_of, number_of
+from belated.kernels.learners.state import State
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.learner.program import Program
 from belated.reductions import Reduction
 from belated.rivals.copies import (
     CopyingRival,
@@ -38,13 +39,13 @@ def _turn(s: State, ticket: int) -> int:
 @leaf
 def _predict(code: Code, s: State, x: Floats) -> int:
     """Let the copy play whose turn it is; its last answer must be in."""
-    ticket = int(s.n[at.ROUNDS])
+    ticket = int(s.n[N.ROUNDS])
     number = _turn(s, ticket)
-    is_new = number > s.n[at.MADE]
+    is_new = number > s.n[N.MADE]
     if not is_new and is_busy(s, number):
-        return at.OUT_OF_ORDER
+        return S.OUT_OF_ORDER
     if not has_room(s) or (is_new and not has_room_for_copy(s)):
-        return at.FULL
+        return S.FULL
     if is_new:
         make_copy(s)
     open_ticket(s)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from belated.arrays import Code, Floats
 from belated.errors import SpecError
-from belated.kernels import layout as at
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
 from belated.kernels.tickets import entry_of
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.learner.program import Program
 from belated.rivals.arms import EXPECTED, KEEP, UNIT, Bandit, estimate, play_arm
 from belated.rivals.experts import least, normalise
 
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_SKIPPING = at.BREADTH  # 1 with the skipping tuning, else 0
-_MULTIPLIER = at.SPREAD  # mu of the last play
-_COUNTED = at.NOISE  # how many open tickets still count ...
-_OLDEST = at.GAIN  # ... none before this one
+_SKIPPING = F.BREADTH  # 1 with the skipping tuning, else 0
+_MULTIPLIER = F.SPREAD  # mu of the last play
+_COUNTED = F.NOISE  # how many open tickets still count ...
+_OLDEST = F.GAIN  # ... none before this one
 
 _ENOUGH = 1e-13  # how far the probabilities may add up beside 1 before they are normalised
 _PASSES = 60
@@ -83,14 +85,14 @@ def _solve(losses: Floats, a: float, b: float, mu: float, x: Floats) -> float:
 def _prepare(code: Code, s: State) -> None:
     """Add the pending rounds to D, solve for the probabilities, and stop counting what is old."""
     skipping = s.f[_SKIPPING] > 0.0
-    pending = int(s.f[_COUNTED]) if skipping else s.n[at.ROUNDS] - s.n[at.ARRIVED]
-    s.n[at.PATIENCE] += pending
+    pending = int(s.f[_COUNTED]) if skipping else s.n[N.ROUNDS] - s.n[N.ARRIVED]
+    s.n[N.PATIENCE] += pending
     share = 1.0 if skipping else 2.0
-    b = math.sqrt(share * s.n[at.PATIENCE] / ln(float(s.z.size)))
-    a = math.sqrt(s.n[at.ROUNDS] + 1.0)
+    b = math.sqrt(share * s.n[N.PATIENCE] / ln(float(s.z.size)))
+    a = math.sqrt(s.n[N.ROUNDS] + 1.0)
     s.f[_MULTIPLIER] = _solve(s.own, a, b, s.f[_MULTIPLIER], s.z)
     if b > 0.0:
-        s.f[at.ETA] = 1.0 / b
+        s.f[F.ETA] = 1.0 / b
     if skipping:
         _stop_counting(s, b)
         s.f[_COUNTED] += 1.0  # the new ticket
@@ -100,10 +102,10 @@ def _prepare(code: Code, s: State) -> None:
 def _stop_counting(s: State, most: float) -> None:
     """Leave out every s with t - s > most; ages fall and ``most`` rises, so the oldest go first."""
     ticket = int(s.f[_OLDEST])
-    while ticket < s.n[at.ROUNDS]:
+    while ticket < s.n[N.ROUNDS]:
         entry = entry_of(s, ticket)
         if entry >= 0 and s.table[2 * entry + 1] >= 0:
-            if s.n[at.ROUNDS] - ticket <= most:
+            if s.n[N.ROUNDS] - ticket <= most:
                 break
             s.f[_COUNTED] -= 1.0
         ticket += 1
@@ -128,7 +130,7 @@ def _learn(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> Non
 def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """Drop a lost answer."""
     _uncount(s, ticket)
-    return at.USED
+    return S.USED
 
 
 _METHOD = method("ZimmertSeldin", prepare=_prepare, play=play_arm, learn=_learn, lose=_lose)

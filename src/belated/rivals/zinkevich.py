@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels import layout as at
 from belated.kernels.jit import leaf
-from belated.kernels.methods import method
-from belated.kernels.state import State
-from belated.kernels.typing import Code, Floats
-from belated.program import Program
+from belated.kernels.learners.methods import method
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with D / (G sqrt n)."""
-    descend(code, s, cost, s.f[at.GAIN] / math.sqrt(float(s.n[at.ARRIVED])))
+    descend(code, s, cost, s.f[F.GAIN] / math.sqrt(float(s.n[N.ARRIVED])))
 
 
 _METHOD = method("Zinkevich", learn=_learn)
@@ -60,7 +61,7 @@ class Zinkevich(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={at.GAIN: self.domain.diameter / self.lipschitz})
+        return self.compiled(_METHOD, numbers={F.GAIN: self.domain.diameter / self.lipschitz})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """(3/2) G D sqrt(T) without delay; nothing is promised with it."""

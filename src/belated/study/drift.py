@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from belated.bases import OMD, PFTRL
 from belated.game import Run
-from belated.learners import OMD, PFTRL
-from belated.program import schedule_of
+from belated.learner.program import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
 from belated.study.games import ball, code_of, game_of, measure

@@ -14,7 +14,7 @@ from belated import delays, losses
 from belated.domains import Ball, Domain, Simplex
 from belated.game import Game, Run, play
 from belated.game.one import Record
-from belated.program import Playable
+from belated.learner.program import Playable
 from belated.timeline import Timeline
 
 LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyType(

@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from belated import rates, rivals
+from belated.bases import OMD, PFTRL
 from belated.domains import Domain
 from belated.game import Game
-from belated.learners import OMD, PFTRL
+from belated.learner.program import Playable
 from belated.problem import Problem
-from belated.program import Playable
 from belated.reductions import FirstOrder, OnePoint, Reduction, Skip, TwoPoint
 from belated.rivals import Rival
 from belated.timeline import Timeline

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from belated import losses, rates
+from belated.bases import OMD
 from belated.game import Game
-from belated.learners import OMD
 from belated.report import Heat, Section, Table
 from belated.study.games import CURVATURE, DELAYS, ball, measure
 from belated.study.methods import paper_learner

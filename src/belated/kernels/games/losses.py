@@ -1,0 +1,391 @@
+"""Losses f_t: the vector a_t and the target b_t of a round, then value and gradient at any point.
+
+A loss is a tuple ``how`` of two codes, the family of f_t and the source of (a_t, b_t), which the
+compiler sees as constants; everything else is data. Generated sources are pure functions of
+(seed, t), so rounds may be drawn again and in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from belated.arrays import Code, Floats
+from belated.kernels.directions import philox, unit_vector
+from belated.kernels.exact import exp, ln
+from belated.kernels.jit import leaf, switch
+from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.slots.floats import padded
+
+# Slots of ``how``.
+FAMILY, SOURCE = range(2)
+# how[FAMILY]: first those without a target, then those with a number, then those with a label.
+LINEAR, QUADRATIC, ABSOLUTE, SQUARED, LOGISTIC, HINGE = range(6)
+# how[SOURCE]
+GIVEN, RANDOM, DRIFTING, SWITCHING, BLOCKS, ALTERNATING, ADAPTIVE = range(7)
+
+# ``q``: parameters, what is kept of the phase drawn last, then the vectors of ``Loss``.
+SCALE = 0
+NOISE = 1
+CURVATURE = 2
+LENGTH = 3  # rounds in a phase
+SEED_LOW = 4
+SEED_HIGH = 5
+PHASE = 6  # phase drawn last; -1 before the first
+TARGET = 7  # target of that phase
+Q_HEADER = 8
+
+# Second word of the counter: generator streams beside those of the learners.
+NOISES, MEANS, SIGNS = 2, 3, 4
+
+_MASK = 0xFFFFFFFF
+_LEAST_NORMAL = 2.2250738585072014e-308
+
+
+class Loss(NamedTuple):
+    """A sequence of losses, as every leaf takes it; ``q`` and ``rows`` are all there is."""
+
+    q: Floats
+    """Parameters and work space; see above."""
+    rows: Floats
+    """Given vectors, one row per round, with the target as the last number."""
+    a: Floats
+    """Vector a_t of the round drawn last."""
+    m: Floats
+    """Hidden direction m_t of that round."""
+    start: Floats
+    """Where the leg of a drifting direction starts ..."""
+    end: Floats
+    """... and where it ends."""
+
+
+_padded = leaf(padded)
+
+
+@leaf
+def view(q: Floats, rows: Floats, dim: int) -> Loss:
+    """Name the parts of a loss."""
+    room = _padded(dim)
+    a = Q_HEADER
+    return Loss(
+        q,
+        rows,
+        q[a : a + dim],
+        q[a + room : a + room + dim],
+        q[a + 2 * room : a + 2 * room + dim],
+        q[a + 3 * room : a + 3 * room + dim],
+    )
+
+
+def size(dim: int) -> int:
+    """Return how many numbers ``q`` holds."""
+    return Q_HEADER + 4 * padded(dim)
+
+
+@leaf
+def dot(v: Floats, w: Floats) -> float:
+    """Return <v, w>, in four interleaved sums like ``sum_of_squares``."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += v[i] * w[i]
+        b += v[i + 1] * w[i + 1]
+        c += v[i + 2] * w[i + 2]
+        d += v[i + 3] * w[i + 3]
+    for i in range(whole, v.size):
+        a += v[i] * w[i]
+    return (a + b) + (c + d)
+
+
+@leaf
+def _squared_distance(v: Floats, w: Floats) -> float:
+    """Return |v - w|^2, in four interleaved sums."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += (v[i] - w[i]) * (v[i] - w[i])
+        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
+        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
+        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
+    for i in range(whole, v.size):
+        a += (v[i] - w[i]) * (v[i] - w[i])
+    return (a + b) + (c + d)
+
+
+# --- Sources -------------------------------------------------------------------------------------
+
+
+@leaf
+def _as_target(how: Code, number: float) -> float:
+    """Turn a number into what the family wants: nothing, the number or its sign."""
+    if how[FAMILY] <= QUADRATIC:
+        return 0.0
+    if how[FAMILY] >= LOGISTIC:
+        return 1.0 if number >= 0.0 else -1.0
+    return number
+
+
+@leaf
+def _draw_given(how: Code, loss: Loss, t: int, x: Floats) -> float:
+    a, rows = loss.a, loss.rows
+    for i in range(a.size):
+        a[i] = rows[t, i]
+    return rows[t, a.size]
+
+
+@leaf
+def _draw_vector(loss: Loss, u: Floats, stream: int, t: int) -> None:
+    unit_vector(u, stream, t, int(loss.q[SEED_LOW]), int(loss.q[SEED_HIGH]))
+
+
+@leaf
+def _enters_phase(loss: Loss, phase: int) -> bool:
+    """Tell whether a phase is another one than that drawn last, and remember it."""
+    if loss.q[PHASE] == phase:
+        return False
+    loss.q[PHASE] = phase
+    return True
+
+
+@leaf
+def _keep_mean(how: Code, loss: Loss, t: int) -> None:
+    if _enters_phase(loss, t - t):
+        _draw_vector(loss, loss.m, MEANS, t - t)
+
+
+@leaf
+def _switch_mean(how: Code, loss: Loss, t: int) -> None:
+    phase = t // int(loss.q[LENGTH])
+    if _enters_phase(loss, phase):
+        _draw_vector(loss, loss.m, MEANS, phase)
+
+
+@leaf
+def _drift_mean(how: Code, loss: Loss, t: int) -> None:
+    """Walk from one random direction to the next along a straight line."""
+    m, start, end = loss.m, loss.start, loss.end
+    length = int(loss.q[LENGTH])
+    phase = t // length
+    if _enters_phase(loss, phase):
+        _draw_vector(loss, start, MEANS, phase)
+        _draw_vector(loss, end, MEANS, phase + 1)
+    share = (t - phase * length) / length
+    for i in range(m.size):
+        m[i] = start[i] + share * (end[i] - start[i])
+
+
+# Write the hidden direction of a round to loss.m.
+_move_mean = switch(SOURCE, {RANDOM: _keep_mean, DRIFTING: _drift_mean, SWITCHING: _switch_mean})
+
+
+@leaf
+def _draw_around_mean(how: Code, loss: Loss, t: int, x: Floats) -> float:
+    """a = scale ((1 - noise) m + noise u), or a = scale u and b near <m, a>."""
+    a, m = loss.a, loss.m
+    t = int(t)
+    scale, noise = loss.q[SCALE], loss.q[NOISE]
+    _move_mean(how, loss, t)
+    _draw_vector(loss, a, NOISES, t)
+    if how[FAMILY] <= QUADRATIC:
+        for i in range(a.size):
+            a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
+        return 0.0
+    for i in range(a.size):
+        a[i] *= scale
+    return _as_target(how, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
+
+
+@leaf
+def _between_signs(loss: Loss, t: int) -> float:
+    """Return xi_t, uniform in (-1, 1)."""
+    low, high = int(loss.q[SEED_LOW]), int(loss.q[SEED_HIGH])
+    words = philox(t - t, SIGNS, t & _MASK, (t >> 32) & _MASK, low, high)
+    return (words[0] + 0.5) * 4.656612873077393e-10 - 1.0  # (w + 1/2) 2^-31 - 1
+
+
+@leaf
+def _draw_block(how: Code, loss: Loss, t: int, x: Floats) -> float:
+    """a = scale e / sqrt(dim) with a vector e of random signs per block; the first bit is b's."""
+    a, q = loss.a, loss.q
+    block = int(t) // int(q[LENGTH])
+    if _enters_phase(loss, block):
+        low, high = int(q[SEED_LOW]), int(q[SEED_HIGH])
+        height = q[SCALE] / math.sqrt(a.size)
+        for first in range(0, a.size + 1, 128):
+            words = philox(first >> 7, SIGNS, block & _MASK, (block >> 32) & _MASK, low, high)
+            for i in range(first, min(first + 128, a.size + 1)):
+                is_set = words[(i >> 5) & 3] >> (i & 31) & 1
+                if i == 0:
+                    q[TARGET] = q[SCALE] if is_set else -q[SCALE]
+                else:
+                    a[i - 1] = height if is_set else -height
+    return _as_target(how, q[TARGET])
+
+
+@leaf
+def _draw_alternating(how: Code, loss: Loss, t: int, x: Floats) -> float:
+    """a = scale (1/2, -1, 1, -1, ...) along the first axis, and the same b every round."""
+    a, scale = loss.a, loss.q[SCALE]
+    for i in range(a.size):
+        a[i] = 0.0
+    if t == 0:
+        a[0] = 0.5 * scale
+    else:
+        a[0] = -scale if t & 1 else scale
+    return _as_target(how, scale)
+
+
+@leaf
+def _draw_adaptive(how: Code, loss: Loss, t: int, x: Floats) -> float:
+    """a = scale x / |x|, or along the first axis where x has no direction."""
+    a, scale = loss.a, loss.q[SCALE]
+    squares = sum_of_squares(x)
+    if squares < _LEAST_NORMAL:
+        for i in range(a.size):
+            a[i] = 0.0
+        a[0] = scale
+        return 0.0
+    factor = scale / math.sqrt(squares)
+    for i in range(a.size):
+        a[i] = factor * x[i]
+    return 0.0
+
+
+# draw(how, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none. t counts
+# from 0; x is the play, which only ADAPTIVE looks at.
+draw = switch(
+    SOURCE,
+    {
+        GIVEN: _draw_given,
+        RANDOM: _draw_around_mean,
+        DRIFTING: _draw_around_mean,
+        SWITCHING: _draw_around_mean,
+        BLOCKS: _draw_block,
+        ALTERNATING: _draw_alternating,
+        ADAPTIVE: _draw_adaptive,
+    },
+)
+
+
+# --- Families ------------------------------------------------------------------------------------
+
+
+@leaf
+def _linear(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    return dot(loss.a, x)
+
+
+@leaf
+def _quadratic(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    return 0.5 * loss.q[CURVATURE] * _squared_distance(loss.a, x)
+
+
+@leaf
+def _absolute(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    return abs(dot(loss.a, x) - b)
+
+
+@leaf
+def _squared(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    rest = dot(loss.a, x) - b
+    return 0.5 * rest * rest
+
+
+@leaf
+def _logistic(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    """ln(1 + e^-margin) = max(0, -margin) + ln(1 + e^-|margin|), which never overflows."""
+    margin = b * dot(loss.a, x)
+    return max(0.0, -margin) + _ln_one_plus(exp(-abs(margin)))
+
+
+@leaf
+def _ln_one_plus(e: float) -> float:
+    """Return ln(1 + e) for 0 <= e <= 1 to all digits: the rounding of 1 + e is divided out."""
+    one_plus = 1.0 + e
+    return e if one_plus == 1.0 else ln(one_plus) * (e / (one_plus - 1.0))
+
+
+@leaf
+def _hinge(how: Code, loss: Loss, b: float, x: Floats) -> float:
+    return max(0.0, 1.0 - b * dot(loss.a, x))
+
+
+# value(how, loss, b, x): f_t(x) of the round drawn last, whose target was b.
+value = switch(
+    FAMILY,
+    {
+        LINEAR: _linear,
+        QUADRATIC: _quadratic,
+        ABSOLUTE: _absolute,
+        SQUARED: _squared,
+        LOGISTIC: _logistic,
+        HINGE: _hinge,
+    },
+)
+
+
+@leaf
+def _along(loss: Loss, factor: float, out: Floats) -> None:
+    a = loss.a
+    for i in range(a.size):
+        out[i] = factor * a[i]
+
+
+@leaf
+def _linear_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    _along(loss, 1.0, out)
+
+
+@leaf
+def _quadratic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    a = loss.a
+    curvature = loss.q[CURVATURE]
+    for i in range(a.size):
+        out[i] = curvature * (x[i] - a[i])
+
+
+@leaf
+def _absolute_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    """The sign of <a, x> - b times a; 0 at the kink."""
+    rest = dot(loss.a, x) - b
+    _along(loss, 1.0 if rest > 0.0 else -1.0 if rest < 0.0 else 0.0, out)
+
+
+@leaf
+def _squared_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    _along(loss, dot(loss.a, x) - b, out)
+
+
+@leaf
+def _logistic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    """-b a / (1 + e^margin)."""
+    margin = b * dot(loss.a, x)
+    e = exp(-abs(margin))
+    _along(loss, -b * ((1.0 if margin < 0.0 else e) / (1.0 + e)), out)
+
+
+@leaf
+def _hinge_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+    """-b a below the kink, 0 from there on."""
+    _along(loss, -b if b * dot(loss.a, x) < 1.0 else 0.0, out)
+
+
+# gradient(how, loss, b, x, out): write a (sub)gradient of f_t at x, for the round drawn last.
+gradient = switch(
+    FAMILY,
+    {
+        LINEAR: _linear_gradient,
+        QUADRATIC: _quadratic_gradient,
+        ABSOLUTE: _absolute_gradient,
+        SQUARED: _squared_gradient,
+        LOGISTIC: _logistic_gradient,
+        HINGE: _hinge_gradient,
+    },
+)
+
+
+@leaf
+def both(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+    """Return f_t(x) of the round drawn last and write a gradient at x."""
+    gradient(how, loss, b, x, out)
+    return value(how, loss, b, x)

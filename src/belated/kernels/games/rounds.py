@@ -1,0 +1,250 @@
+"""Whole games: the learner and the losses in one loop.
+
+What the learner will be told is kept in its own table of tickets, at the end of each ticket's
+record: the answer, and with details also z_s, the point that the play was made from. So a game
+needs memory for its open tickets, not for its rounds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from belated.arrays import Code, Floats, Ints
+from belated.kernels.games.losses import (
+    ADAPTIVE,
+    CURVATURE,
+    GIVEN,
+    QUADRATIC,
+    SOURCE,
+    Loss,
+    both,
+    dot,
+    draw,
+    gradient,
+    value,
+)
+from belated.kernels.jit import leaf
+from belated.kernels.learners import events
+from belated.kernels.learners.feedback import answer_size, chart, is_cost
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.kernels.tickets import locate
+
+# Slots of ``how`` after those of the losses.
+DETAIL, REVEALS = 2, 3
+
+# ``totals``: sums over the game, then vectors: sums of g_t, c_n and a_t, and room for two more.
+LOSS = 0  # sum of f_t(x_t); of the mean over the points of a play
+LINEAR = 1  # sum of <g_t, x_t>, g_t being the gradient at the play
+STALE = 2  # sum of <c_n, z_s>: what the base paid in its game with drift
+PROMPT = 3  # sum of <c_n, z_n>: what it would have paid without
+MARK = 4  # checkpoints passed
+REFUSAL = 5  # status of the event that was refused, or 0
+TICKET = 6  # in a game whose delays depend on the plays: the ticket of a refused answer
+TOTALS = 8
+
+
+def size(dim: int) -> int:
+    """Return how many numbers ``totals`` holds."""
+    return TOTALS + 5 * dim + 1
+
+
+class Book(NamedTuple):
+    """Where a game is recorded."""
+
+    totals: Floats
+    """Sums; see above."""
+    marks: Ints
+    """Numbers of rounds after which a checkpoint is taken."""
+    curve: Floats
+    """Per checkpoint: the sum of losses, and for adaptive losses the sum of a_t."""
+    losses: Floats
+    """Loss of every round, or empty."""
+    plays: Floats
+    """One row per round, or a single one that is written again and again."""
+    gradients: Floats
+    """View: sum of g_t."""
+    costs: Floats
+    """View: sum of c_n, in the chart."""
+    vectors: Floats
+    """View: sum of a_t."""
+    point: Floats
+    """View: passing work."""
+
+
+@leaf
+def open_book(
+    totals: Floats, marks: Ints, curve: Floats, losses: Floats, plays: Floats, k: int
+) -> Book:
+    """Name the parts of the record."""
+    g = TOTALS
+    return Book(
+        totals,
+        marks,
+        curve,
+        losses,
+        plays,
+        totals[g : g + k],
+        totals[g + k : g + 2 * k],
+        totals[g + 2 * k : g + 3 * k],
+        totals[g + 3 * k : g + 4 * k],
+    )
+
+
+@leaf
+def stored(code: Code, how: Code, s: State) -> int:
+    """Return how many numbers of an answer are stored; a revealed loss is drawn again instead."""
+    return 0 if how[REVEALS] else answer_size(code, s)
+
+
+@leaf
+def _record_at(s: State, entry: int, size: int) -> int:
+    """Return where the game's part of a ticket's record begins."""
+    return (entry + 1) * s.n[N.KEEP] - size
+
+
+@leaf
+def writes_plays(code: Code, book: Book) -> bool:
+    """Tell whether plays are written to the book; where they are not, they are the points z."""
+    return book.losses.size > 0 or not events.plays_its_point(code)
+
+
+@leaf
+def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) -> int:
+    """Predict, meet the loss, and put the answer aside; a refusal is below 0."""
+    if t != s.n[N.ROUNDS]:
+        return S.UNKNOWN
+    if writes_plays(code, book):
+        x = book.plays[t if book.plays.shape[0] > 1 else 0]
+        status = events.predict(code, s, x)
+    else:
+        x = s.z
+        status = events.predict_its_point(s)
+    if status < 0:
+        return status
+    k = s.z.size
+    size = stored(code, how, s)
+    width = size + k if how[DETAIL] else size
+    at_answer = _record_at(s, t + s.n[N.OFFSET], width)
+    answer = s.kept[at_answer : at_answer + size]
+    if how[SOURCE] == GIVEN:  # it is used where it stands
+        loss = Loss(loss.q, loss.rows, loss.rows[t, :k], loss.m, loss.start, loss.end)
+        b = loss.rows[t, k]
+    else:
+        b = draw(how, loss, t, x[:k])
+    met = _meet(code, how, s, loss, b, x, answer)
+    book.totals[LOSS] += met
+    if book.losses.size > 0:
+        book.losses[t] = met
+    if how[DETAIL]:
+        for i in range(k):
+            s.kept[at_answer + size + i] = s.z[i]
+        _sum_linear(code, how, loss, book, b, x, answer)
+    if how[SOURCE] == ADAPTIVE:
+        for i in range(k):
+            book.vectors[i] += loss.a[i]
+    _pass_mark(how, book, t)
+    return status
+
+
+@leaf
+def _meet(
+    code: Code, how: Code, s: State, loss: Loss, b: float, x: Floats, answer: Floats
+) -> float:
+    """Return the loss of a play and write the answer that it will get."""
+    if code[C.REDUCTION] == K.FIRST_ORDER or code[C.REDUCTION] == K.COEFFICIENTS:
+        if answer.size > 0:
+            return both(how, loss, b, x, answer)
+        return value(how, loss, b, x)
+    k = s.z.size
+    total = 0.0
+    for j in range(answer.size):
+        answer[j] = value(how, loss, b, x[j * k : (j + 1) * k])
+        total += answer[j]
+    return total / answer.size
+
+
+@leaf
+def _sum_linear(
+    code: Code, how: Code, loss: Loss, book: Book, b: float, x: Floats, answer: Floats
+) -> None:
+    """Add <g_t, x_t> and g_t; for a play of several points, at the first one."""
+    k = book.point.size
+    g = answer if code[C.REDUCTION] == K.FIRST_ORDER and answer.size > 0 else book.point
+    if not (code[C.REDUCTION] == K.FIRST_ORDER and answer.size > 0):
+        gradient(how, loss, b, x[:k], g)
+    book.totals[LINEAR] += dot(g, x[:k])
+    for i in range(k):
+        book.gradients[i] += g[i]
+
+
+@leaf
+def _pass_mark(how: Code, book: Book, t: int) -> None:
+    """Take a checkpoint if one is due after round t."""
+    mark = int(book.totals[MARK])
+    if mark < book.marks.size and book.marks[mark] == t + 1:
+        book.curve[mark, 0] = book.totals[LOSS]
+        if how[SOURCE] == ADAPTIVE:
+            for i in range(book.vectors.size):
+                book.curve[mark, 1 + i] = book.vectors[i]
+        book.totals[MARK] += 1.0
+
+
+@leaf
+def give_answer(code: Code, how: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
+    """Let the learner observe what was put aside for a ticket; a refusal is below 0."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    if how[REVEALS]:
+        return _reveal(code, how, s, loss, book, ticket)
+    size = stored(code, how, s)
+    if not how[DETAIL] or code[C.METHOD] != K.OURS:
+        start = _record_at(s, entry, size + s.z.size if how[DETAIL] else size)
+        return events.observe_at(code, s, entry, ticket, s.kept[start : start + size])
+    start = _record_at(s, entry, size + s.z.size)
+    answer = s.kept[start : start + size]
+    past = s.kept[start + size : start + size + s.z.size]
+    if is_cost(code):
+        prompt = dot(answer, s.z)
+        status = events.observe_at(code, s, entry, ticket, answer)
+        if status == S.USED:
+            _sum_drift(book, answer, past, prompt)
+        return status
+    for i in range(s.z.size):
+        book.point[i] = s.z[i]
+    status = events.observe_at(code, s, entry, ticket, answer)
+    if status == S.USED:
+        _sum_drift(book, s.work, past, dot(s.work, book.point))
+    return status
+
+
+@leaf
+def _sum_drift(book: Book, cost: Floats, past: Floats, prompt: float) -> None:
+    """Add <c_n, z_s>, <c_n, z_n> and c_n."""
+    book.totals[STALE] += dot(cost, past)
+    book.totals[PROMPT] += prompt
+    for i in range(cost.size):
+        book.costs[i] += cost[i]
+
+
+@leaf
+def _reveal(code: Code, how: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
+    """Reveal the loss itself: its gradient at the current point, or its coefficients."""
+    k = s.z.size
+    b = draw(how, loss, ticket, book.point)
+    if code[C.REDUCTION] == K.COEFFICIENTS:
+        coefficients = book.totals[TOTALS + 4 * k : TOTALS + 5 * k + 1]
+        curvature = loss.q[CURVATURE] if how[0] == QUADRATIC else 0.0
+        for i in range(k):
+            coefficients[i] = -curvature * loss.a[i] if how[0] == QUADRATIC else loss.a[i]
+        coefficients[k] = curvature
+        return events.observe(code, s, ticket, coefficients)
+    for i in range(k):
+        book.point[i] = chart(code, s, i, s.z[i])
+    fresh = book.totals[TOTALS + 4 * k : TOTALS + 5 * k]
+    gradient(how, loss, b, book.point, fresh)
+    return events.observe(code, s, ticket, fresh)

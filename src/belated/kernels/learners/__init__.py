@@ -1,0 +1,1 @@
+"""Kernels of learners: the two events, and every step between them."""

@@ -1,0 +1,161 @@
+"""One step of a base learner: z_{n+1} out of z_n, a cost and a step size."""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code, Floats
+from belated.kernels.exact import exp, ln
+from belated.kernels.jit import leaf, switch
+from belated.kernels.learners.sets import onto, sum_of_squares, threshold
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+
+
+@leaf
+def _euclidean_norm(code: Code, cost: Floats) -> float:
+    return math.sqrt(sum_of_squares(cost))
+
+
+@leaf
+def _largest_entry(code: Code, cost: Floats) -> float:
+    largest = 0.0
+    for i in range(cost.size):
+        entry = abs(cost[i])
+        if not entry <= largest:
+            largest = entry
+            if math.isnan(entry):
+                return entry
+    return largest
+
+
+# The dual norm of a cost.
+size_of = switch(
+    C.BASE,
+    {
+        K.PFTRL: _euclidean_norm,
+        K.OMD: _euclidean_norm,
+        K.ENTROPY: _largest_entry,
+        K.OUTSIDE: _euclidean_norm,
+        K.PORTFOLIO: _euclidean_norm,
+        K.DUAL_AVERAGING: _euclidean_norm,
+        K.LEADER: _euclidean_norm,
+    },
+)
+
+
+@leaf
+def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
+    z, p = s.z, s.p
+    for i in range(z.size):
+        z[i] += eta * (p[i] - cost[i])
+    settle(code, s, eta, True)
+
+
+@leaf
+def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v = z - eta c, then z = Pi(v)."""
+    z = s.z
+    for i in range(z.size):
+        z[i] -= eta * cost[i]
+    settle(code, s, eta, False)
+
+
+@leaf
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z = Pi(-eta times the sum of all costs); p holds the sum."""
+    z, total = s.z, s.p
+    for i in range(z.size):
+        total[i] += cost[i]
+        z[i] = -eta * total[i]
+    settle(code, s, eta, False)
+
+
+@leaf
+def _settle_in_set(code: Code, s: State, eta: float, normal: bool) -> None:
+    """Put Pi(v) in the place of v; P-FTRL also keeps the normal vector."""
+    z, p = s.z, s.p
+    a, b = threshold(code, s.f[F.SIZE], z)
+    inverse = 1.0 / eta
+    for i in range(z.size):
+        v = z[i]
+        z[i] = onto(code, s.f[F.SIZE], a, b, v)
+        if normal:
+            p[i] = (v - z[i]) * inverse
+
+
+@leaf
+def _wait_for_projection(code: Code, s: State, eta: float, normal: bool) -> None:
+    s.n[N.WAITING] = 1
+
+
+# Put Pi(v) in the place of v.
+settle = switch(
+    C.DOMAIN,
+    {
+        K.BALL: _settle_in_set,
+        K.BOX: _settle_in_set,
+        K.SIMPLEX: _settle_in_set,
+        K.L1: _settle_in_set,
+        K.USER_SET: _wait_for_projection,
+    },
+)
+
+
+@leaf
+def entropy_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z_i proportional to z_i exp(-eta c_i), kept at or above the floor.
+
+    Log weights are the state, so a weight that is 0 in floating point can still come back.
+    """
+    z, weights = s.z, s.p
+    top = -math.inf
+    for i in range(z.size):
+        weights[i] -= eta * cost[i]
+        top = max(top, weights[i])
+    total = 0.0
+    for i in range(z.size):
+        weights[i] -= top
+        z[i] = exp(weights[i])
+        total += z[i]
+    for i in range(z.size):
+        z[i] /= total
+    if s.f[F.SIZE] > 0.0:
+        _raise_to_floor(z, weights, s.f[F.SIZE])
+
+
+@leaf
+def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
+    """Project on {z_i >= floor, sum = 1} in divergence: z_i = max(floor, factor * z_i).
+
+    Lifting some coordinates shrinks the factor for the rest, so more may fall below; it ends after
+    at most dim passes.
+    """
+    factor = 1.0
+    low = -1
+    while True:
+        count = 0
+        rest = 0.0
+        for i in range(z.size):
+            if factor * z[i] < floor:
+                count += 1
+            else:
+                rest += z[i]
+        if count == low or count == 0:
+            break
+        low = count
+        factor = (1.0 - count * floor) / rest
+    if low > 0:
+        for i in range(z.size):
+            z[i] = max(floor, factor * z[i])
+            weights[i] = ln(z[i])
+
+
+@leaf
+def wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """Leave the step to a user's base."""
+    s.n[N.WAITING] = 1

@@ -1,0 +1,266 @@
+"""Compiled entries for one composition, all built from the same leaves.
+
+The codes are captured as constants, so the compiler drops every branch that the composition does
+not take; dimension and numbers stay data, so one compilation serves them all. Each entry is
+compiled, or loaded from the cache on disk, when it is first asked for. The first two arguments are
+always the state ``f`` and ``n``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+from belated.arrays import Code, Floats, Ints
+from belated.kernels import tickets
+from belated.kernels.jit import STAMP, entry, leaf
+from belated.kernels.learners import events, feedback, schedules, sets
+from belated.kernels.learners.state import State, view
+from belated.kernels.learners.steps import step_size
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
+
+_STATE = "float64[::1], int64[::1]"
+
+Predict = Callable[[Floats, Ints, Floats], int]
+Observe = Callable[[Floats, Ints, int, Floats], int]
+Peek = Callable[[Floats, Ints, Floats], None]
+Cancel = Callable[[Floats, Ints, int], int]
+Project = Callable[[Floats, float, Floats, Floats, Floats], None]
+Schedule = Callable[[Floats, Ints, Ints, Floats, Floats, Floats], None]
+Run = Callable[[Floats, Ints, Ints, Floats, Floats, int, int], int]
+
+
+class Steps(NamedTuple):
+    """Entries smaller than an event; see ``events`` and ``feedback`` for what each does."""
+
+    make_room: Callable[[Floats, Ints], bool]
+    start_round: Callable[[Floats, Ints], None]
+    skip_one: Callable[[Floats, Ints], bool]
+    issue: Callable[[Floats, Ints, Floats], int]
+    to_user: Callable[[Floats, Ints, Floats], None]
+    from_user: Callable[[Floats, Ints, Floats], None]
+
+
+@functools.cache
+def predict(code: Code, stamp: int = STAMP) -> Predict:
+    """Return the entry (f, n, x) -> ticket, which writes the play to x."""
+    code = (*code, stamp)
+
+    def predict(f: Floats, n: Ints, x: Floats) -> int:
+        return events.predict(code, view(f, n), x)
+
+    return entry(predict, f"int64({_STATE}, float64[::1])")
+
+
+@functools.cache
+def observe(code: Code, stamp: int = STAMP) -> Observe:
+    """Return the entry (f, n, ticket, answer) -> USED, DROPPED or a refusal."""
+    code = (*code, stamp)
+
+    def observe(f: Floats, n: Ints, ticket: int, answer: Floats) -> int:
+        return events.observe(code, view(f, n), ticket, answer)
+
+    return entry(observe, f"int64({_STATE}, int64, float64[::1])")
+
+
+@functools.cache
+def peek(code: Code, stamp: int = STAMP) -> Peek:
+    """Return the entry (f, n, x), which writes the current point to x."""
+    code = (*code, stamp)
+
+    def peek(f: Floats, n: Ints, x: Floats) -> None:
+        s = view(f, n)
+        for i in range(s.z.size):
+            x[i] = feedback.chart(code, s, i, s.z[i])
+
+    return entry(peek, f"void({_STATE}, float64[::1])")
+
+
+@functools.cache
+def find(code: Code, stamp: int = STAMP) -> Cancel:
+    """Return the entry (f, n, ticket) -> USED if it is open, DROPPED if skipped, or a refusal."""
+    code = (*code, stamp)
+
+    def find(f: Floats, n: Ints, ticket: int) -> int:
+        return events.find(code, view(f, n), ticket)
+
+    return entry(find, f"int64({_STATE}, int64)")
+
+
+@functools.cache
+def cancel(code: Code, stamp: int = STAMP) -> Cancel:
+    """Return the entry (f, n, ticket) -> USED, DROPPED or a refusal."""
+    code = (*code, stamp)
+
+    def cancel(f: Floats, n: Ints, ticket: int) -> int:
+        return events.cancel(code, view(f, n), ticket)
+
+    return entry(cancel, f"int64({_STATE}, int64)")
+
+
+@leaf
+def _predict_in_order(code: Code, s: State, ticket: int, plays: Floats, row: int) -> int:
+    """Predict into a row of ``plays``, or refuse a ticket that is not the next one."""
+    if ticket != s.n[N.ROUNDS]:
+        return S.UNKNOWN
+    return events.predict(code, s, plays[row])
+
+
+@leaf
+def _observe_from_row(code: Code, s: State, ticket: int, answers: Floats, row: int) -> int:
+    """Observe from a row of ``answers``, or refuse a ticket that has none there."""
+    if row < 0 or row >= answers.shape[0]:
+        return S.UNKNOWN
+    return events.observe(code, s, ticket, answers[row])
+
+
+@functools.cache
+def run(code: Code, stamp: int = STAMP) -> Run:
+    """Return the entry (f, n, timeline, answers, plays, first_answer, first_play) -> events done.
+
+    ``timeline`` holds t for a prediction and ~t for an observation; ticket t has row
+    t - first_answer of ``answers`` and row t - first_play of ``plays``. With a single row,
+    ``plays`` keeps only the newest play. A count below the number of events points at the one that
+    was refused.
+    """
+    code = (*code, stamp)
+
+    def run(
+        f: Floats,
+        n: Ints,
+        timeline: Ints,
+        answers: Floats,
+        plays: Floats,
+        first_answer: int,
+        first_play: int,
+    ) -> int:
+        s = view(f, n)
+        keep = plays.shape[0] > 1
+        for i in range(timeline.size):
+            event = timeline[i]
+            if event >= 0:
+                row = event - first_play if keep else 0
+                status = _predict_in_order(code, s, event, plays, row)
+            else:
+                status = _observe_from_row(code, s, ~event, answers, ~event - first_answer)
+            if status < 0:
+                return i
+        return timeline.size
+
+    return entry(
+        run, f"int64({_STATE}, int64[::1], float64[:, ::1], float64[:, ::1], int64, int64)"
+    )
+
+
+@functools.cache
+def schedule(code: Code, stamp: int = STAMP) -> Schedule:
+    """Return the entry (f, n, timeline, etas, late_radii, radii): a run without any vectors.
+
+    It writes eta_n and delta'_n by arrival and delta_t by prediction, as a learner would use them
+    on this timeline, for rates that do not look at the costs.
+    """
+    code = (*code, stamp)
+
+    def schedule(
+        f: Floats, n: Ints, timeline: Ints, etas: Floats, late_radii: Floats, radii: Floats
+    ) -> None:
+        s = view(f, n)
+        for i in range(timeline.size):
+            event = timeline[i]
+            if event >= 0:
+                tickets.has_room(s)
+                tickets.open_ticket(s)
+                radii[event] = schedules.radius(code, s, event + 1)
+            else:
+                found = tickets.locate(s, ~event)
+                open_lags = tickets.count_arrival(code, s, found)
+                s.table[2 * found + 1] = T.DEAD
+                arrival = n[N.ARRIVED] - 1
+                etas[arrival] = step_size(code, s, open_lags, 0.0)
+                late_radii[arrival] = schedules.radius(code, s, n[N.ROUNDS])
+
+    vector = "float64[::1]"
+    return entry(schedule, f"void({_STATE}, int64[::1], {vector}, {vector}, {vector})")
+
+
+@functools.cache
+def steps(code: Code, stamp: int = STAMP) -> Steps:
+    """Return the small entries between which a user's base or projection does its part."""
+    code = (*code, stamp)
+
+    def make_room(f: Floats, n: Ints) -> bool:
+        return tickets.has_room(view(f, n))
+
+    def start_round(f: Floats, n: Ints) -> None:
+        events.start_round(view(f, n))
+
+    def skip_one(f: Floats, n: Ints) -> bool:
+        return events.skip_one(code, view(f, n))
+
+    def issue(f: Floats, n: Ints, x: Floats) -> int:
+        return events.issue(code, view(f, n), x)
+
+    def to_user(f: Floats, n: Ints, out: Floats) -> None:
+        feedback.to_user(code, view(f, n), out)
+
+    def from_user(f: Floats, n: Ints, given: Floats) -> None:
+        feedback.from_user(code, view(f, n), given)
+
+    return Steps(
+        entry(make_room, f"boolean({_STATE})"),
+        entry(start_round, f"void({_STATE})"),
+        entry(skip_one, f"boolean({_STATE})"),
+        entry(issue, f"int64({_STATE}, float64[::1])"),
+        entry(to_user, f"void({_STATE}, float64[::1])"),
+        entry(from_user, f"void({_STATE}, float64[::1])"),
+    )
+
+
+@functools.cache
+def project(domain: int, stamp: int = STAMP) -> Project:
+    """Return the entry (x, size, origin, low, high) that moves x, in user terms, into a set."""
+    code = (0, 0, domain, 0, 0, 0, 0, 0, 0, stamp)
+
+    def project(x: Floats, size: float, origin: Floats, low: Floats, high: Floats) -> None:
+        if domain == K.BOX:
+            for i in range(x.size):
+                x[i] = min(high[i], max(low[i], x[i]))
+            return
+        for i in range(x.size):
+            x[i] -= origin[i]
+        a, b = sets.threshold(code, size, x)
+        for i in range(x.size):
+            x[i] = origin[i] + sets.onto(code, size, a, b, x[i])
+
+    vector = "float64[::1]"
+    return entry(project, f"void({vector}, float64, {vector}, {vector}, {vector})")
+
+
+@functools.cache
+def counting(stamp: int = STAMP) -> tuple[Callable[[Floats, Ints], int], Cancel]:
+    """Return the entries that only count: one for a prediction, one for the arrival of a ticket."""
+    code = (0, K.OUTSIDE, 0, 0, 0, 0, 0, 0, 0, stamp)
+
+    def count_prediction(f: Floats, n: Ints) -> int:
+        s = view(f, n)
+        if not tickets.has_room(s):
+            return S.FULL
+        tickets.open_ticket(s)
+        return n[N.ROUNDS] - 1
+
+    def count_arrival(f: Floats, n: Ints, ticket: int) -> int:
+        s = view(f, n)
+        found = tickets.locate(s, ticket)
+        if found >= 0:
+            tickets.count_arrival(code, s, found)
+            s.table[2 * found + 1] = T.DEAD
+        return found
+
+    return (
+        entry(count_prediction, f"int64({_STATE})"),
+        entry(count_arrival, f"int64({_STATE}, int64)"),
+    )

@@ -1,0 +1,255 @@
+"""One prediction, one observation, one cancellation: the events of the paper's timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from belated.arrays import Code, Floats
+from belated.kernels.jit import leaf, switch
+from belated.kernels.learners.bases import size_of
+from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive, play, write_cost
+from belated.kernels.learners.schedules import sum_up
+from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import step, step_size
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
+from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue
+
+
+@leaf
+def start_round(s: State) -> None:
+    """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
+    s.n[N.PATIENCE] += s.n[N.ROUNDS] - s.n[N.ARRIVED]
+
+
+@leaf
+def skip_one(code: Code, s: State) -> bool:
+    """Skip the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
+    entry = overdue(s)
+    if entry >= 0:
+        close_unanswered(code, s, entry, True)
+    return entry >= 0
+
+
+@leaf
+def issue(code: Code, s: State, x: Floats) -> int:
+    """Issue the next ticket and write its play."""
+    ticket = s.n[N.ROUNDS]
+    entry = open_ticket(s)
+    if code[C.BASELINE]:
+        used = s.n[N.ARRIVED] - s.n[N.SKIPPED] - s.n[N.CANCELLED]
+        s.kept[entry * s.n[N.KEEP]] = s.f[F.VALUES] / used if used > 0 else 0.0
+    play(code, s, ticket, x)
+    return ticket
+
+
+@leaf
+def plays_its_point(code: Code) -> bool:
+    """Tell whether a play is the point z itself, so that nobody needs to write it elsewhere."""
+    ours = code[C.METHOD] == K.OURS and code[C.SKIP] == 0
+    return ours and code[C.REDUCTION] == K.FIRST_ORDER and code[C.CHART] == K.PLAIN
+
+
+@leaf
+def predict_its_point(s: State) -> int:
+    """Issue the next ticket of a learner that plays its point."""
+    if not has_room(s):
+        return S.FULL
+    open_ticket(s)
+    return s.n[N.ROUNDS] - 1
+
+
+@leaf
+def find(code: Code, s: State, ticket: int) -> int:
+    """Tell what an answer to a ticket would meet: USED, DROPPED, or a refusal."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    return S.DROPPED if s.table[2 * entry + 1] == T.GIVEN_UP else S.USED
+
+
+@leaf
+def observe_ours(code: Code, s: State, ticket: int, answer: Floats) -> int:
+    """Use an answer. Every check comes before the first change."""
+    entry = locate(s, ticket)
+    return entry if entry < 0 else observe_ours_at(code, s, entry, ticket, answer)
+
+
+@leaf
+def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
+    """Use an answer to the ticket of an entry."""
+    if answer.size != answer_size(code, s):
+        return S.BAD
+    write_cost(code, s, entry, ticket, answer)
+    cost = answer if is_cost(code) else s.work
+    norm = size_of(code, cost)
+    if not norm <= F.HUGE:
+        return S.BAD
+    excessive = is_excessive(code, s, ticket, answer, norm)
+    if excessive and s.n[N.STRICT]:
+        return S.TOO_LARGE
+    if s.table[2 * entry + 1] == T.GIVEN_UP:
+        s.n[N.LATE] += 1
+        forget_skipped(s, entry)
+        return S.DROPPED
+    if excessive:
+        s.n[N.EXCESS] += 1
+    if code[C.BASELINE]:
+        s.f[F.VALUES] += answer[0]
+    eta = count_step(code, s, entry, cost, norm)
+    if moves(code, eta, norm):
+        step(code, s, cost, eta)
+    s.table[2 * entry + 1] = T.DEAD
+    return S.USED
+
+
+@leaf
+def forget_skipped(s: State, entry: int) -> None:
+    """Drop the memory of a skipped ticket."""
+    s.n[N.GHOSTS] -= 1
+    s.table[2 * entry + 1] = T.DEAD
+
+
+@leaf
+def cancel_ours(code: Code, s: State, ticket: int) -> int:
+    """Close a ticket whose answer will never come."""
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    if s.table[2 * entry + 1] == T.GIVEN_UP:
+        forget_skipped(s, entry)
+        return S.DROPPED
+    close_unanswered(code, s, entry, False)
+    return S.USED
+
+
+@leaf
+def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
+    """Close an open entry with zero feedback, or with what stands in for it."""
+    feed_nothing(code, s, entry)
+    if skipped:
+        s.n[N.SKIPPED] += 1
+        s.n[N.GHOSTS] += 1
+        s.table[2 * entry + 1] = T.GIVEN_UP  # its answer, should it come, will be dropped
+    else:
+        s.n[N.CANCELLED] += 1
+        s.table[2 * entry + 1] = T.DEAD
+
+
+@leaf
+def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> float:
+    """Count an arrival and return its step size; keep the sums of Theorem 4.1 for certificates."""
+    open_lags = count_arrival(code, s, entry)
+    eta = step_size(code, s, open_lags, norm)
+    sum_up(s.f, eta, open_lags, norm)
+    if code[C.BASE] == K.OUTSIDE:  # leave the cost where a user's base finds it
+        for i in range(s.work.size):
+            s.work[i] = cost[i] if norm > 0.0 else 0.0
+    return eta
+
+
+@leaf
+def moves(code: Code, eta: float, norm: float) -> bool:
+    """Tell whether a step is taken: some bases hear of all costs, others need something to do."""
+    remembers = code[C.BASE] == K.PORTFOLIO or code[C.BASE] == K.LEADER
+    return code[C.BASE] == K.OUTSIDE or remembers or (norm > 0.0 and eta > 0.0)
+
+
+@leaf
+def _feed_zero(code: Code, s: State, entry: int) -> None:
+    """A zero cost leaves z and p where they are: no step, but it counts in every sum."""
+    count_step(code, s, entry, s.work, 0.0)
+
+
+@leaf
+def _feed_zero_heard(code: Code, s: State, entry: int) -> None:
+    """A user's base and a portfolio hear of zero costs too."""
+    for i in range(s.work.size):
+        s.work[i] = 0.0
+    eta = count_step(code, s, entry, s.work, 0.0)
+    step(code, s, s.work, eta)
+
+
+@leaf
+def _feed_bowl(code: Code, s: State, entry: int) -> None:
+    """The gradient of (lambda / 2) |y|^2 at the current point, when losses are strongly convex."""
+    for i in range(s.z.size):
+        s.work[i] = s.f[F.CURVATURE] * s.z[i]
+    norm = size_of(code, s.work)
+    eta = count_step(code, s, entry, s.work, norm)
+    if code[C.BASE] == K.LEADER:
+        s.n[N.LAG] = 0  # this gradient is not one at the point of the ticket
+    if moves(code, eta, norm):
+        step(code, s, s.work, eta)
+
+
+# Feed an entry that has no answer.
+feed_nothing = switch(
+    C.RATE,
+    {
+        K.DELAY_ADAPTIVE: _feed_zero,
+        K.TIGHT: _feed_zero,
+        K.GRADIENT_ADAPTIVE: _feed_zero,
+        K.CURVED: _feed_bowl,
+        K.CONSTANT_RATE: _feed_zero,
+        K.TABLE: _feed_zero,
+        K.NO_RATE: _feed_zero_heard,
+        K.ROOT: _feed_zero,
+        K.MIXED: _feed_zero_heard,
+    },
+)
+
+
+@leaf
+def _predict(code: Code, s: State, x: Floats) -> int:
+    if not has_room(s):
+        return S.FULL
+    return issue(code, s, x)
+
+
+@leaf
+def _skip_and_predict(code: Code, s: State, x: Floats) -> int:
+    """Skip what is overdue, then predict (Algorithm 3)."""
+    if not has_room(s):
+        return S.FULL
+    start_round(s)
+    if s.n[N.ROUNDS] >= s.n[N.CALM]:
+        entry = overdue(s)
+        while entry >= 0:
+            close_unanswered(code, s, entry, True)
+            entry = overdue(s)
+    return issue(code, s, x)
+
+
+_predict_by_skip = switch(C.SKIP, {0: _predict, 1: _skip_and_predict})
+
+
+@leaf
+def predict_ours(code: Code, s: State, x: Floats) -> int:
+    """Issue the next ticket and write its play to x."""
+    return _predict_by_skip(code, s, x)
+
+
+Predict = Callable[[Code, State, Floats], int]
+Observe = Callable[[Code, State, int, Floats], int]
+ObserveAt = Callable[[Code, State, int, int, Floats], int]
+Cancel = Callable[[Code, State, int], int]
+
+# Other methods are entered in ``methods``.
+PREDICT: dict[int, Predict] = {K.OURS: predict_ours}
+OBSERVE: dict[int, Observe] = {K.OURS: observe_ours}
+OBSERVE_AT: dict[int, ObserveAt] = {K.OURS: observe_ours_at}
+CANCEL: dict[int, Cancel] = {K.OURS: cancel_ours}
+
+# Issue the next ticket and write its play to x; FULL: the table must grow first.
+predict = switch(C.METHOD, PREDICT)
+# Use an answer.
+observe = switch(C.METHOD, OBSERVE)
+# The same for a ticket whose entry is known.
+observe_at = switch(C.METHOD, OBSERVE_AT)
+# Close a ticket whose answer will never come.
+cancel = switch(C.METHOD, CANCEL)

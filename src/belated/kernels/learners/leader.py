@@ -1,0 +1,38 @@
+"""Follow the leader on the quadratics below strongly convex losses."""
+
+from __future__ import annotations
+
+from belated.arrays import Code, Floats
+from belated.kernels.jit import leaf
+from belated.kernels.learners.bases import settle
+from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
+from belated.kernels.learners.state import State
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import own as OWN
+
+
+@leaf
+def step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """z = Pi(mean of y_m - c_m / lambda), y_m the mean of the two points around the play's own.
+
+    p holds the sum. An answer from beyond the reach is taken to be about the current point.
+    """
+    z, total, k = s.z, s.p, s.z.size
+    seen = seen_by(s)
+    level = level_of(s, seen)
+    s.own[OWN.LED] += 1.0
+    for i in range(k):
+        y = z[i]
+        if level >= 0:
+            below = record_at(OWN.HEADER, k, level, seen >> level)
+            above = record_at(OWN.HEADER, k, level, after(seen, level))
+            y = 0.5 * (s.own[below + i] + s.own[above + i])
+        total[i] += y - cost[i] / s.f[F.CURVATURE]
+    for i in range(k):
+        z[i] = total[i] / s.own[OWN.LED]
+    settle(code, s, eta, False)
+    newest = record_at(OWN.HEADER, k, 0, s.n[N.ARRIVED])
+    for i in range(k):
+        s.own[newest + i] = z[i]
+    spread(s, OWN.HEADER, k)

@@ -1,0 +1,240 @@
+"""A base made of bases: members that hear the same costs, and weights that play the same game.
+
+The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals charges member i
+
+    l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
+
+a <= s <= b being the arrivals around s after which points are kept (see ``past``), and the way the
+sum of the member's own moves. That is at least <c_n, z_i(s)>, what its own play would have cost,
+and equal to it if s itself is kept. The weights then take a P-FTRL step on the simplex with the
+costs l, counted from their mean, and the members take theirs with c_n.
+"""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code, Floats
+from belated.kernels.jit import leaf, switch
+from belated.kernels.learners import schedules
+from belated.kernels.learners.bases import dual_averaging_step, omd_step, pftrl_step
+from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
+from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import own as OWN
+
+_ON_SIMPLEX: Code = (K.FIRST_ORDER, K.PFTRL, K.SIMPLEX, K.PLAIN, K.GRADIENT_ADAPTIVE)
+_padded = leaf(F.padded)
+_member_at = leaf(OWN.member_at)
+
+
+@leaf
+def _weights(s: State) -> State:
+    """Name the parts of the weights: z is w, work is l."""
+    count = int(s.own[OWN.MEMBERS])
+    room = _padded(count)
+    f = s.own[OWN.HEADER :]
+    w = F.HEADER
+    return State(
+        f,
+        s.n,
+        f[w : w + count],
+        f[w + room : w + room + count],
+        f[w + 2 * room : w + 2 * room + count],
+        s.chart,
+        s.table,
+        s.own,
+        s.kept,
+    )
+
+
+@leaf
+def _member(s: State, number: int) -> State:
+    """Name the parts of a member."""
+    k = s.z.size
+    f = s.own[_member_at(int(s.own[OWN.MEMBERS]), k, number) :]
+    p = OWN.MEMBER_HEADER + _padded(k)
+    return State(
+        f,
+        s.n,
+        f[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + k],
+        f[p : p + k],
+        s.work,
+        s.chart,
+        s.table,
+        s.own,
+        s.kept,
+    )
+
+
+@leaf
+def _points_at(s: State) -> int:
+    """Return where the points begin: one record holds way and point of every member."""
+    count = int(s.own[OWN.MEMBERS])
+    return _member_at(count, s.z.size, count)
+
+
+@leaf
+def _width(s: State) -> int:
+    return int(s.own[OWN.MEMBERS]) * (1 + s.z.size)
+
+
+# ---- members -----------------------------------------------------------------------------------
+
+
+@leaf
+def _pace(code: Code, m: State, open_lags: int, norm: float) -> float:
+    """Return a member's step size, by the rate in its header."""
+    pace = int(m.f[OWN.PACE])
+    if pace == K.ROOT:
+        return schedules.root(code, m, open_lags, norm)
+    if pace == K.DELAY_ADAPTIVE:
+        return schedules.delay_adaptive(code, m, open_lags, norm)
+    if pace == K.TIGHT:
+        return schedules.tight(code, m, open_lags, norm)
+    if pace == K.GRADIENT_ADAPTIVE:
+        return schedules.gradient_adaptive(code, m, open_lags, norm)
+    if pace == K.CURVED:
+        return schedules.curved(code, m, open_lags, norm)
+    return schedules.constant(code, m, open_lags, norm)
+
+
+@leaf
+def step_sizes(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """Let every member choose its step; return their mean under the weights."""
+    w = _weights(s).z
+    mean = 0.0
+    for i in range(w.size):
+        m = _member(s, i)
+        eta = _pace(code, m, open_lags, norm)
+        schedules.sum_up(m.f, eta, open_lags, norm)
+        mean += w[i] * eta
+    return mean
+
+
+@leaf
+def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
+    """Take a member's step, by the kind in its header."""
+    kind = int(m.f[OWN.KIND])
+    if kind == K.PFTRL:
+        pftrl_step(code, m, cost, eta)
+    elif kind == K.OMD:
+        omd_step(code, m, cost, eta)
+    else:
+        dual_averaging_step(code, m, cost, eta)
+
+
+@leaf
+def _move(code: Code, s: State, cost: Floats) -> None:
+    """Let every member take its step, and measure how far it goes."""
+    old = s.z  # free until the members are mixed again
+    for i in range(int(s.own[OWN.MEMBERS])):
+        m = _member(s, i)
+        if m.f[F.ETA] > 0.0:
+            for j in range(old.size):
+                old[j] = m.z[j]
+            _take_step(code, m, cost, m.f[F.ETA])
+            for j in range(old.size):
+                old[j] -= m.z[j]
+            m.f[OWN.WAY] += math.sqrt(sum_of_squares(old))
+
+
+@leaf
+def _keep(s: State) -> None:
+    """Keep the points after this arrival."""
+    start, width = _points_at(s), _width(s)
+    place = record_at(start, width, 0, s.n[N.ARRIVED])
+    for i in range(int(s.own[OWN.MEMBERS])):
+        m = _member(s, i)
+        s.own[place] = m.f[OWN.WAY]
+        for j in range(m.z.size):
+            s.own[place + 1 + j] = m.z[j]
+        place += 1 + m.z.size
+    spread(s, start, width)
+
+
+# ---- weights -----------------------------------------------------------------------------------
+
+
+@leaf
+def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
+    """Write what a cost charges every member, counted from the mean of all."""
+    seen = seen_by(s)
+    level = level_of(s, seen)
+    start, width = _points_at(s), _width(s)
+    below = record_at(start, width, level, seen >> max(level, 0))
+    above = record_at(start, width, level, after(seen, max(level, 0)))
+    mean = 0.0
+    for i in range(charges.size):
+        m = _member(s, i)
+        away = 0.5 * s.f[F.DIAMETER]  # half of what not moving the weights may cost
+        charges[i] = 0.0
+        if level >= 0:
+            away = min(s.f[F.DIAMETER], 0.5 * (s.own[above] - s.own[below]))
+            for j in range(cost.size):
+                charges[i] += cost[j] * (0.5 * (s.own[below + 1 + j] + s.own[above + 1 + j]))
+        misread = norm * away
+        m.f[OWN.MISREAD] += misread
+        charges[i] += misread
+        mean += charges[i]
+        below += 1 + cost.size
+        above += 1 + cost.size
+    mean /= charges.size
+    for i in range(charges.size):
+        charges[i] = charges[i] - mean if level >= 0 else 0.0
+
+
+# The rate of the weights: for values it may depend on counts only.
+_rate_of_weights = switch(
+    C.REDUCTION,
+    {
+        K.FIRST_ORDER: schedules.gradient_adaptive,
+        K.ONE_POINT: schedules.delay_adaptive,
+        K.TWO_POINT: schedules.delay_adaptive,
+    },
+)
+
+
+@leaf
+def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
+    """Let the weights take their step."""
+    w = _weights(s)
+    charges = w.work
+    if norm > 0.0:
+        _charge(s, cost, norm, charges)
+    else:
+        for i in range(charges.size):
+            charges[i] = 0.0
+    size = math.sqrt(sum_of_squares(charges))
+    eta = _rate_of_weights(code, w, s.n[N.OPEN_LAGS], size)
+    schedules.sum_up(w.f, eta, s.n[N.OPEN_LAGS], size)
+    if size > 0.0 and eta > 0.0:
+        pftrl_step(_ON_SIMPLEX, w, charges, eta)
+
+
+@leaf
+def _mix(s: State) -> None:
+    """z = sum_i w_i z_i."""
+    w = _weights(s).z
+    for j in range(s.z.size):
+        s.z[j] = 0.0
+    for i in range(w.size):
+        if w[i] > 0.0:
+            point = _member(s, i).z
+            for j in range(s.z.size):
+                s.z[j] += w[i] * point[j]
+
+
+@leaf
+def step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """Charge the members, move the weights, move the members, mix, and keep where they are."""
+    norm = math.sqrt(sum_of_squares(cost))
+    _weigh(code, s, cost, norm)
+    if norm > 0.0:
+        _move(code, s, cost)
+        _mix(s)
+    _keep(s)

@@ -1,0 +1,153 @@
+"""Exploration radii delta_t and step sizes eta_n; see ``belated.rates`` for the formulas."""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code, Floats
+from belated.kernels.exact import cube_root, ln
+from belated.kernels.jit import leaf, switch
+from belated.kernels.learners.state import State
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+
+
+@leaf
+def radius(code: Code, s: State, round_: int) -> float:
+    """Return delta_t for round t = 1, 2, ... (see ``belated.smoothing`` for the formulas)."""
+    t = float(s.n[N.HORIZON] if s.n[N.HORIZON] > 0 else round_)
+    return s.f[F.INNER] * min(1.0, _share(code, s.f[F.BREADTH], t))
+
+
+@leaf
+def _quarter_root(code: Code, breadth: float, t: float) -> float:
+    return breadth / math.sqrt(math.sqrt(t))  # breadth = sqrt(nu k)
+
+
+@leaf
+def _cube_root(code: Code, breadth: float, t: float) -> float:
+    return cube_root(breadth * (1.0 + ln(t)) / t)  # breadth = (nu k)^2; ln(e t) = 1 + ln t
+
+
+@leaf
+def _inverse_root(code: Code, breadth: float, t: float) -> float:
+    return 1.0 / math.sqrt(t)
+
+
+@leaf
+def _inverse(code: Code, breadth: float, t: float) -> float:
+    return 1.0 / t
+
+
+@leaf
+def _fixed(code: Code, breadth: float, t: float) -> float:
+    return breadth  # delta / r
+
+
+@leaf
+def _unsmoothed(code: Code, breadth: float, t: float) -> float:
+    return 0.0
+
+
+_share = switch(
+    C.SMOOTHING,
+    {
+        K.NO_SMOOTHING: _unsmoothed,
+        K.QUARTER_ROOT: _quarter_root,
+        K.CUBE_ROOT: _cube_root,
+        K.INVERSE_ROOT: _inverse_root,
+        K.INVERSE: _inverse,
+        K.FIXED: _fixed,
+    },
+)
+
+
+@leaf
+def delay_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The paper's rate."""
+    return s.f[F.GAIN] / math.sqrt(_clutter(code, s))
+
+
+@leaf
+def _clutter_of_gradients(code: Code, s: State) -> float:
+    return float(s.n[N.ARRIVED] + s.n[N.SUM_DUAL])
+
+
+@leaf
+def _clutter_of_values(code: Code, s: State) -> float:
+    noise = s.f[F.NOISE] / radius(code, s, s.n[N.ROUNDS])
+    s.f[F.SPREAD] += noise * noise
+    return float(s.n[N.ARRIVED] + s.n[N.SUM_DUAL]) + s.f[F.SPREAD]
+
+
+@leaf
+def _clutter_of_pairs(code: Code, s: State) -> float:
+    return float(s.n[N.ARRIVED] * s.n[N.DIM] + s.n[N.SUM_DUAL])
+
+
+# What stands under the root of the paper's rate; counts stay exact integers until then.
+_clutter = switch(
+    C.REDUCTION,
+    {
+        K.FIRST_ORDER: _clutter_of_gradients,
+        K.ONE_POINT: _clutter_of_values,
+        K.TWO_POINT: _clutter_of_pairs,
+    },
+)
+
+
+@leaf
+def tight(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The rate with the better constant."""
+    return s.f[F.GAIN] / math.sqrt(0.5 * (s.n[N.ARRIVED] + 2 * s.n[N.SUM_DUAL]))
+
+
+@leaf
+def gradient_adaptive(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The rate that follows the gradients; 0 before the first one."""
+    bound = s.f[F.LIPSCHITZ] if s.f[F.LIPSCHITZ] > 0.0 else max(s.f[F.LARGEST], norm)
+    s.f[F.SPREAD] += 0.5 * norm * norm + bound * open_lags * norm
+    return s.f[F.GAIN] / math.sqrt(s.f[F.SPREAD]) if s.f[F.SPREAD] > 0.0 else 0.0
+
+
+@leaf
+def curved(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """1 / (curvature n)."""
+    return 1.0 / (s.f[F.CURVATURE] * s.n[N.ARRIVED])
+
+
+@leaf
+def constant(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The same step for ever."""
+    return s.f[F.GAIN]
+
+
+@leaf
+def root(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """gain / sqrt(n): blind to delays."""
+    return s.f[F.GAIN] / math.sqrt(float(s.n[N.ARRIVED]))
+
+
+@leaf
+def table(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """The n-th of the steps given, then the last one."""
+    return s.own[min(s.n[N.ARRIVED], s.own.size) - 1]
+
+
+@leaf
+def no_step(code: Code, s: State, open_lags: int, norm: float) -> float:
+    """A user's base chooses its own."""
+    return 0.0
+
+
+@leaf
+def sum_up(f: Floats, eta: float, open_lags: int, norm: float) -> None:
+    """Keep the newest step and the sums of Theorem 4.1, for certificates."""
+    if norm > f[F.LARGEST]:
+        f[F.LARGEST] = norm
+    f[F.ETA] = eta
+    reach = eta * norm
+    f[F.LEARNED] += 0.5 * reach * norm
+    f[F.DRIFTED] += reach * open_lags

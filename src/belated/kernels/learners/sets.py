@@ -1,0 +1,132 @@
+"""Projections. Each is a pair of numbers found from the whole vector, then a map per coordinate.
+
+==========  ==================================  ============================================
+set         the numbers (a, b)                  the map
+==========  ==================================  ============================================
+ball        min(1, radius / |v|), 0             a v_i
+box         unused                              v_i clipped to [-1, 1]
+simplex     max v_i, tau: sum max(...) = 1      max(floor, (v_i - a) - tau)
+L1 ball     max |v_i|, tau: sum ... = radius    sign(v_i) max(0, (|v_i| - a) - tau)
+==========  ==================================  ============================================
+
+Levels are counted from the largest entry, so that a huge step loses no digits: what stays in the
+set is within 1 (or the radius) of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code, Floats
+from belated.kernels.jit import leaf, switch
+from belated.kernels.slots import code as C
+from belated.kernels.slots import kinds as K
+
+
+@leaf
+def sum_of_squares(v: Floats) -> float:
+    """Return |v|^2, in four interleaved sums: a fixed order that still keeps the processor busy."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += v[i] * v[i]
+        b += v[i + 1] * v[i + 1]
+        c += v[i + 2] * v[i + 2]
+        d += v[i + 3] * v[i + 3]
+    for i in range(whole, v.size):
+        a += v[i] * v[i]
+    return (a + b) + (c + d)
+
+
+@leaf
+def _water_level(v: Floats, absolute: bool, top: float, floor: float, mass: float) -> float:
+    """Return tau with sum_i max(0, w_i - tau) = mass, w_i = v_i (or |v_i|) - top - floor.
+
+    Michelot's method: average over the coordinates still above the level until none drops out. The
+    level only rises, so it ends after at most dim passes, usually a few; no sorting, no memory.
+    """
+    level = -math.inf
+    count = v.size + 1
+    while True:
+        total = 0.0
+        above = 0
+        for i in range(v.size):
+            w = (abs(v[i]) if absolute else v[i]) - top - floor
+            if w > level:
+                total += w
+                above += 1
+        if above >= count or above == 0:
+            return level
+        count = above
+        level = (total - mass) / above
+
+
+@leaf
+def _ball_scale(code: Code, size: float, v: Floats) -> tuple[float, float]:
+    norm = math.sqrt(sum_of_squares(v))
+    return size / norm if norm > size else 1.0, 0.0
+
+
+@leaf
+def _box_nothing(code: Code, size: float, v: Floats) -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+@leaf
+def _simplex_level(code: Code, size: float, v: Floats) -> tuple[float, float]:
+    top = v[0]
+    for i in range(v.size):
+        top = max(top, v[i])
+    return top, _water_level(v, False, top, size, 1.0 - v.size * size)
+
+
+@leaf
+def _l1_level(code: Code, size: float, v: Floats) -> tuple[float, float]:
+    total = 0.0
+    top = 0.0
+    for i in range(v.size):
+        total += abs(v[i])
+        top = max(top, abs(v[i]))
+    if total <= size:
+        return 0.0, 0.0
+    return top, _water_level(v, True, top, 0.0, size)
+
+
+# The numbers that the map per coordinate needs.
+threshold = switch(
+    C.DOMAIN,
+    {
+        K.BALL: _ball_scale,
+        K.BOX: _box_nothing,
+        K.SIMPLEX: _simplex_level,
+        K.L1: _l1_level,
+    },
+)
+
+
+@leaf
+def _onto_ball(code: Code, size: float, a: float, b: float, value: float) -> float:
+    return a * value
+
+
+@leaf
+def _onto_box(code: Code, size: float, a: float, b: float, value: float) -> float:
+    return min(1.0, max(-1.0, value))
+
+
+@leaf
+def _onto_simplex(code: Code, size: float, a: float, b: float, value: float) -> float:
+    return max(size, (value - a) - b)
+
+
+@leaf
+def _onto_l1(code: Code, size: float, a: float, b: float, value: float) -> float:
+    height = max(0.0, (abs(value) - a) - b)
+    return height if value > 0.0 else -height
+
+
+# The map of one coordinate into the set.
+onto = switch(
+    C.DOMAIN,
+    {K.BALL: _onto_ball, K.BOX: _onto_box, K.SIMPLEX: _onto_simplex, K.L1: _onto_l1},
+)

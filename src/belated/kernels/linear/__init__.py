@@ -1,0 +1,1 @@
+"""Kernels of linear models with late labels."""

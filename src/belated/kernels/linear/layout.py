@@ -1,0 +1,66 @@
+"""Codes of the losses of linear models, and the layout of their arrays.
+
+A model is four arrays: ``f`` (float64: parameters and sums, then passing work, then what is kept
+per ticket), ``n`` (int64: the counters of ``layout`` and the table of tickets), ``c`` (float64: one
+row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
+"""
+
+from __future__ import annotations
+
+# code[LOSS]
+LOSS = 0
+SQUARED, ABSOLUTE, QUANTILE, HUBER, HINGE, LOGISTIC, POISSON = range(7)
+
+SCALES = 4  # experts that step at a scale a_k; the coin is one more
+EXPERTS = SCALES + 1
+
+# ``f``
+TAU = 0  # level of the quantile
+DELTA = 1  # where Huber's loss turns linear
+L1 = 2
+L2 = 3
+COUNT = 4  # N: labels so far, each counted as often as its weight says
+MEAN = 5
+SPREAD = 6  # sum of weight times squared distance from the mean
+LOW = 7  # smallest label
+HIGH = 8  # largest label
+SUM = 9
+BASE = 10  # what every expert adds its weights to
+SIZE = 11  # S: the unit of predictions; 0 while nothing can be learned
+FLOOR = 12  # issued predictions of experts are clipped to [FLOOR, CEILING]
+CEILING = 13
+LARGEST = 14  # B: largest regret of an expert in a single round
+LOST = 15  # sum of weight times loss of the mixture as issued
+SHARE = 16  # v: weights of the experts
+REGRET = 21  # R
+SQUARES = 26  # Q
+HEADER = 32
+
+# n[GIVES_UP]: no; by Skip's rule; after a fixed wait w, PATIENCE being w^2.
+NEVER, BY_SKIP, AFTER = range(3)
+
+# A row of ``c``; predictions need the first nine numbers.
+SEEN = 0  # standardiser: values seen ...
+CENTRE = 1  # ... their mean ...
+SCATTER = 2  # ... and the sum of squared distances from it
+OPEN = 3  # sum of |x| over open tickets
+WEIGHT = 4  # w_k
+COIN = 8  # the coin's weight
+ENERGY = 9  # A_k
+BETS = 13  # theta: minus the sum of the coin's gradients
+TURNOVER = 14  # G: sum of their sizes
+STAKE = 15  # L: the largest
+WEALTH = 16  # what the coin has won
+ROW = 17
+
+# ``kept``: what a ticket remembers. A pair of the pool is a coordinate and its standardised value.
+START = 0  # first pair in the pool
+PAIRS = 1
+ISSUED = 2  # predictions of the experts
+MIXTURE = 7  # the prediction itself
+KEEP = 8
+
+# Numbers beyond these could overflow.
+HUGE_VALUE = 1e100
+HUGE_LABEL = 1e50
+HUGE_WEIGHT = 1e15

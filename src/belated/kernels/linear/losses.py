@@ -1,0 +1,389 @@
+"""Losses l(p, y) of a linear model: slopes, implicit steps, and what labels say about the scale.
+
+Every loss is a few leaves, chosen by ``code`` while compiling. p is a prediction before the link,
+y a label, g = l'(p, y).
+"""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code, Floats
+from belated.kernels.exact import exp, ln
+from belated.kernels.jit import leaf, switch
+from belated.kernels.linear import layout as lm
+
+# e^300 can still be squared, and no label is nearly as large.
+_HIGHEST = 300.0
+_ENOUGH = 1e-10  # Newton squares the relative error: after a step this short none is left
+_ROUNDS = 200  # bisection alone needs fewer
+
+
+@leaf
+def sigmoid(p: float) -> float:
+    """Return 1 / (1 + e^-p)."""
+    if p >= 0.0:
+        return 1.0 / (1.0 + exp(-p))
+    e = exp(p)
+    return e / (1.0 + e)
+
+
+@leaf
+def power(p: float) -> float:
+    """Return e^p, for p cut off at 300."""
+    if p <= 0.0:
+        return exp(p)
+    return 1.0 / exp(-min(p, _HIGHEST))
+
+
+@leaf
+def _clip(x: float, low: float, high: float) -> float:
+    return low if x < low else high if x > high else x
+
+
+# --- Slopes l'(p, y) -----------------------------------------------------------------------------
+
+
+@leaf
+def _squared_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return p - y
+
+
+@leaf
+def _absolute_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return 1.0 if p > y else -1.0 if p < y else 0.0
+
+
+@leaf
+def _quantile_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return 1.0 - f[lm.TAU] if p > y else -f[lm.TAU] if p < y else 0.0
+
+
+@leaf
+def _huber_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return _clip(p - y, -f[lm.DELTA], f[lm.DELTA])
+
+
+@leaf
+def _hinge_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return -y if y * p < 1.0 else 0.0
+
+
+@leaf
+def _logistic_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    # 1 - sigmoid(p) is sigmoid(-p), without cancellation.
+    return sigmoid(p) if y == 0.0 else -sigmoid(-p)
+
+
+@leaf
+def _poisson_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return power(p) - y
+
+
+slope = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _squared_slope,
+        lm.ABSOLUTE: _absolute_slope,
+        lm.QUANTILE: _quantile_slope,
+        lm.HUBER: _huber_slope,
+        lm.HINGE: _hinge_slope,
+        lm.LOGISTIC: _logistic_slope,
+        lm.POISSON: _poisson_slope,
+    },
+)
+
+
+@leaf
+def _unit_of_labels(code: Code, f: Floats) -> float:
+    return f[lm.SIZE]
+
+
+@leaf
+def _no_unit(code: Code, f: Floats) -> float:
+    return 1.0
+
+
+# U: what slopes are measured in. Those of the other losses do not grow with the labels.
+slope_unit = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _unit_of_labels,
+        lm.ABSOLUTE: _no_unit,
+        lm.QUANTILE: _no_unit,
+        lm.HUBER: _unit_of_labels,
+        lm.HINGE: _no_unit,
+        lm.LOGISTIC: _no_unit,
+        lm.POISSON: _no_unit,
+    },
+)
+
+
+# --- Implicit steps: the r that solves r = l'(p - q r, y), for q > 0 and g = l'(p, y) != 0 -------
+
+
+@leaf
+def _squared_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return g / (1.0 + q)
+
+
+@leaf
+def _absolute_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / q, -1.0, 1.0)
+
+
+@leaf
+def _quantile_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / q, -f[lm.TAU], 1.0 - f[lm.TAU])
+
+
+@leaf
+def _huber_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / (1.0 + q), -f[lm.DELTA], f[lm.DELTA])
+
+
+@leaf
+def _hinge_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return -y * min((1.0 - y * p) / q, 1.0)
+
+
+@leaf
+def _logistic_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
+    size = abs(g)
+    return size * (1.0 - size)
+
+
+@leaf
+def _poisson_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
+    return g + y
+
+
+# l''(p, y), for losses whose step has no closed form.
+_bend = switch(lm.LOSS, {lm.LOGISTIC: _logistic_bend, lm.POISSON: _poisson_bend})
+
+
+@leaf
+def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    """Solve r = l'(p - q r, y) by Newton's method, kept inside the bracket between 0 and g.
+
+    F(r) = r - l'(p - q r, y) rises from F(0) = -g; a step that leaves the bracket, or that is not
+    half as long as the one before, becomes a bisection.
+    """
+    low, high = min(0.0, g), max(0.0, g)
+    length = high - low
+    r = g / (1.0 + q * _bend(code, f, p, y, g))
+    for _ in range(_ROUNDS):
+        at = slope(code, f, p - q * r, y)
+        excess = r - at
+        if excess > 0.0:
+            high = r
+        else:
+            low = r
+        step = excess / (1.0 + q * _bend(code, f, p - q * r, y, at))
+        new = r - step
+        if not low <= new <= high or 2.0 * abs(step) > length:
+            new = 0.5 * (low + high)
+        length = abs(new - r)
+        r = new
+        if length <= _ENOUGH * abs(r):
+            break
+    return r
+
+
+_step = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _squared_step,
+        lm.ABSOLUTE: _absolute_step,
+        lm.QUANTILE: _quantile_step,
+        lm.HUBER: _huber_step,
+        lm.HINGE: _hinge_step,
+        lm.LOGISTIC: _root,
+        lm.POISSON: _root,
+    },
+)
+
+
+@leaf
+def implicit(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    """Return the slope after a step of length q against it; the slope itself where q = 0."""
+    if g == 0.0 or q <= 0.0:
+        return g
+    return _step(code, f, p, y, g, q)
+
+
+# --- Values, labels and links --------------------------------------------------------------------
+
+
+@leaf
+def _squared_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return 0.5 * (p - y) * (p - y)
+
+
+@leaf
+def _absolute_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return abs(p - y)
+
+
+@leaf
+def _quantile_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return max((1.0 - f[lm.TAU]) * (p - y), f[lm.TAU] * (y - p))
+
+
+@leaf
+def _huber_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    away, delta = abs(p - y), f[lm.DELTA]
+    return 0.5 * away * away if away <= delta else delta * (away - 0.5 * delta)
+
+
+@leaf
+def _hinge_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return max(0.0, 1.0 - y * p)
+
+
+@leaf
+def _logistic_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    wrong = p if y == 0.0 else -p
+    return max(wrong, 0.0) + ln(1.0 + exp(-abs(wrong)))
+
+
+@leaf
+def _poisson_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return power(p) - y * p
+
+
+# l(p, y); Poisson's without the part that only depends on y.
+loss = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _squared_loss,
+        lm.ABSOLUTE: _absolute_loss,
+        lm.QUANTILE: _quantile_loss,
+        lm.HUBER: _huber_loss,
+        lm.HINGE: _hinge_loss,
+        lm.LOGISTIC: _logistic_loss,
+        lm.POISSON: _poisson_loss,
+    },
+)
+
+
+@leaf
+def _any_number(code: Code, y: float) -> bool:
+    return abs(y) <= lm.HUGE_LABEL
+
+
+@leaf
+def _sign(code: Code, y: float) -> bool:
+    return y == 1.0 or y == -1.0
+
+
+@leaf
+def _zero_or_one(code: Code, y: float) -> bool:
+    return y == 1.0 or y == 0.0
+
+
+@leaf
+def _not_negative(code: Code, y: float) -> bool:
+    return 0.0 <= y <= lm.HUGE_LABEL
+
+
+# Whether y can be a label; NaN never can.
+is_label = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _any_number,
+        lm.ABSOLUTE: _any_number,
+        lm.QUANTILE: _any_number,
+        lm.HUBER: _any_number,
+        lm.HINGE: _sign,
+        lm.LOGISTIC: _zero_or_one,
+        lm.POISSON: _not_negative,
+    },
+)
+
+
+@leaf
+def _as_it_is(code: Code, p: float) -> float:
+    return p
+
+
+@leaf
+def _probability(code: Code, p: float) -> float:
+    return sigmoid(p)
+
+
+@leaf
+def _rate(code: Code, p: float) -> float:
+    return power(p)
+
+
+# What the user gets for a prediction p.
+link = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _as_it_is,
+        lm.ABSOLUTE: _as_it_is,
+        lm.QUANTILE: _as_it_is,
+        lm.HUBER: _as_it_is,
+        lm.HINGE: _as_it_is,
+        lm.LOGISTIC: _probability,
+        lm.POISSON: _rate,
+    },
+)
+
+
+# --- Where predictions start, and their unit -----------------------------------------------------
+
+
+@leaf
+def _centre(code: Code, f: Floats) -> None:
+    """Mean, standard deviation and range of the labels."""
+    f[lm.BASE] = f[lm.MEAN]
+    f[lm.SIZE] = math.sqrt(f[lm.SPREAD] / f[lm.COUNT])
+    f[lm.FLOOR], f[lm.CEILING] = f[lm.LOW], f[lm.HIGH]
+
+
+@leaf
+def _log_odds(code: Code, f: Floats) -> None:
+    """Log odds of (sum y + 1/2) / (N + 1)."""
+    f[lm.BASE] = ln((f[lm.SUM] + 0.5) / (f[lm.COUNT] - f[lm.SUM] + 0.5))
+    f[lm.SIZE] = 1.0
+    f[lm.FLOOR], f[lm.CEILING] = -math.inf, math.inf
+
+
+@leaf
+def _log_mean(code: Code, f: Floats) -> None:
+    """Logarithm of (sum y + 1/2) / (N + 1/2)."""
+    f[lm.BASE] = ln((f[lm.SUM] + 0.5) / (f[lm.COUNT] + 0.5))
+    f[lm.SIZE] = 1.0
+    f[lm.FLOOR], f[lm.CEILING] = -math.inf, ln(max(f[lm.HIGH], 1.0)) + 1.0
+
+
+_rebase = switch(
+    lm.LOSS,
+    {
+        lm.SQUARED: _centre,
+        lm.ABSOLUTE: _centre,
+        lm.QUANTILE: _centre,
+        lm.HUBER: _centre,
+        lm.HINGE: _centre,
+        lm.LOGISTIC: _log_odds,
+        lm.POISSON: _log_mean,
+    },
+)
+
+
+@leaf
+def count_label(code: Code, f: Floats, y: float, weight: float) -> None:
+    """Count a label ``weight`` times: N, mean, spread, range and sum, then base and S."""
+    before = f[lm.COUNT]
+    first = before == 0.0
+    f[lm.COUNT] = before + weight
+    share = weight / f[lm.COUNT]  # exactly 1 at the first label, whose mean is the label itself
+    away = y - f[lm.MEAN]
+    f[lm.MEAN] += away * share
+    f[lm.SPREAD] += away * away * before * share
+    f[lm.LOW] = y if first else min(f[lm.LOW], y)
+    f[lm.HIGH] = y if first else max(f[lm.HIGH], y)
+    f[lm.SUM] += weight * y
+    _rebase(code, f)

@@ -1,0 +1,50 @@
+"""Slots of ``n``: parameters, then counters; answers used = ARRIVED - SKIPPED - CANCELLED.
+
+After the header comes the table of tickets, then the int blocks of the copies.
+"""
+
+from __future__ import annotations
+
+DIM = 0
+SEED_LOW = 1
+SEED_HIGH = 2
+STRICT = 3
+HORIZON = 4  # of the smoothing; 0 for none
+OWN = 5  # length of the method's own region ...
+OWN_AT = 6  # ... which begins here in ``f``
+KEPT_AT = 7  # where the numbers kept per ticket begin in ``f``
+ROUNDS = 8  # predictions issued
+ARRIVED = 9  # tickets closed, by an answer or without
+SKIPPED = 10
+CANCELLED = 11
+LATE = 12  # answers that came after their ticket was skipped
+EXCESS = 13  # answers larger than assumed
+SUM_DUAL = 14  # sum of open counts at arrivals
+MAX_DUAL = 15  # largest open count at an arrival
+MAX_DELAY = 16
+MAX_DUAL_DELAY = 17
+PATIENCE = 18  # the skipping rule's sum of open counts
+GHOSTS = 19  # skipped tickets whose answer may still come
+HEAD = 20  # entries before this one are not open
+SPARSE = 21  # entries left by the last squeeze; later ones belong to consecutive tickets ...
+OFFSET = 22  # ... ticket t having entry t + OFFSET
+CALM = 23  # before this many rounds nothing can be overdue
+WAITING = 24  # 1 while a step waits for a user's base or projection
+LAG = 25  # what such a base is told: dual delay of the newest arrival ...
+OPEN_LAGS = 26  # ... and its dual backlog
+CAPACITY = 27  # entries that the table has room for
+KEEP = 28  # floats kept per entry
+COPY_F = 29  # floats of one copy, for methods that keep copies; block 0 is a fresh one
+COPY_N = 30  # ints of one copy
+MADE = 31  # copies made so far
+FREE = 32  # copy to be used next, or 0
+LINK = 33  # in a copy: the next free one
+HOLDING = 34  # answered tickets whose record is still needed
+
+# Linear models only.
+COORDINATES = 35  # 2^bits; the bias is coordinate number 2^bits
+INTERCEPT = 36  # 1: a bias is part of every row
+POOL_TAIL = 37  # pairs of the pool in use, those of closed tickets included
+POOL_LIVE = 38  # pairs of open tickets
+GIVES_UP = 39  # whether tickets are closed by themselves; see ``linear.layout``
+HEADER = 40

@@ -1,0 +1,430 @@
+"""``Learner``: predict now, observe later, in any order, or never."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.kernels.learners import entries
+from belated.kernels.slots import code as C
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import status as S
+from belated.learner.blob import Content, pack, unpack
+from belated.learner.counters import checked_ticket
+from belated.learner.program import Method, Playable, capacity_of, compile_spec, resized
+from belated.learner.report import Certificate, Report, report_of
+from belated.learner.user_parts import Outside, restore_base, saved_base
+from belated.reductions import Reduction, Skip
+from belated.spec import Spec, from_json
+from belated.timeline import Timeline
+
+__all__ = ["Certificate", "Decision", "Learner", "Report"]
+
+_FLOAT = np.dtype(np.float64)
+_CHUNK = 1_000_000  # events between two chances to interrupt a long run
+_ROOMY = 1024  # a run starts with a table of this size, as squeezing a small one costs time
+
+
+class Decision(NamedTuple):
+    """What ``predict`` returns."""
+
+    ticket: int
+    """Number to give back with the answer."""
+    x: NDArray[np.float64]
+    """The play: a vector, or for two-point feedback a pair of rows."""
+
+
+class Learner:
+    """A learner that takes its answers late.
+
+    ``spec`` says what to run, ``seed`` fixes the exploration directions, ``strict`` refuses answers
+    that are larger than was assumed instead of counting them.
+
+    >>> import belated as bl
+    >>> learner = bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl"))
+    >>> ticket, x = learner.predict()
+    >>> later, _ = learner.predict()
+    >>> learner.observe(later, [0.6, 0.8])
+    True
+    >>> learner.open, learner.predict().x
+    (1, array([-0.6, -0.8]))
+
+    A learner is not thread-safe. Share one between threads behind a lock, or give it to one thread
+    and talk to that through a queue; different learners in different threads run in parallel, since
+    the kernels release the interpreter lock.
+    """
+
+    def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
+        self._program = compile_spec(spec)
+        self._f, self._n = self._program.fresh(_checked_seed(seed), bool(strict))
+        self._connect()
+
+    def _connect(self) -> None:
+        """Find the entries for this composition, and what the hot paths need at hand."""
+        program = self._program
+        if program.is_outside:
+            outside = Outside(program)
+            self._predict: entries.Predict = outside.predict
+            self._observe: entries.Observe = outside.observe
+        else:
+            self._predict = entries.predict(program.code)
+            self._observe = entries.observe(program.code)
+        self._cancel: entries.Cancel | None = outside.cancel if program.is_outside else None
+        self._width = int(np.prod(program.shape))
+        self._is_pair = len(program.shape) == 2
+        self._is_outside = program.is_outside
+        self._wants_function = program.wants_function
+
+    @property
+    def spec(self) -> Playable:
+        """What this learner runs."""
+        return self._program.spec
+
+    @property
+    def seed(self) -> int:
+        """The seed of the exploration directions."""
+        return int(self._n[N.SEED_LOW]) | int(self._n[N.SEED_HIGH]) << 32
+
+    @property
+    def strict(self) -> bool:
+        """Whether answers larger than assumed are refused."""
+        return bool(self._n[N.STRICT])
+
+    @property
+    def rounds(self) -> int:
+        """Predictions made so far; also the next ticket."""
+        return int(self._n[N.ROUNDS])
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
+        return int(self._n[N.ROUNDS] - self._n[N.ARRIVED])
+
+    def predict(self) -> Decision:
+        """Return the next ticket and play. The play is the caller's own copy."""
+        x = np.empty(self._width)
+        ticket = self._predict(self._f, self._n, x)
+        if ticket == S.FULL:
+            self._reserve(2 * capacity_of(self._n))
+            ticket = self._predict(self._f, self._n, x)
+        if ticket < 0:
+            raise self._busy()
+        if self._is_pair:
+            x = x.reshape(self._program.shape)
+        return Decision(ticket, x)
+
+    def observe(self, ticket: int, feedback: Any) -> bool:
+        """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
+
+        Any order, any delay. Returns False when the ticket had been skipped, so that the answer is
+        dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
+        has changed.
+        """
+        if ticket.__class__ is not int or ticket >> 63:
+            ticket = checked_ticket(ticket)
+        if self._wants_function:
+            feedback = self._gradient_now(ticket, feedback)
+        if feedback.__class__ is not np.ndarray or feedback.dtype is not _FLOAT or self._is_outside:
+            feedback = self._converted(feedback)
+        try:
+            status = self._observe(self._f, self._n, ticket, feedback)
+        except TypeError:  # a view with gaps, read-only, or of another rank
+            if self._is_outside:
+                raise
+            feedback = self._converted(feedback)
+            status = self._observe(self._f, self._n, ticket, feedback)
+        if status < 0:
+            raise self._refusal(status, ticket, feedback)
+        return status == S.USED
+
+    def cancel(self, ticket: int) -> None:
+        """Close a ticket whose answer will never come.
+
+        It counts as zero feedback, as ``Skip`` does by itself; a skipped ticket is just forgotten.
+        """
+        if self._cancel is None:
+            self._cancel = entries.cancel(self._program.code)
+        ticket = checked_ticket(ticket)
+        status = self._cancel(self._f, self._n, ticket)
+        if status < 0:
+            raise self._refusal(status, ticket, None, "cancel: ")
+
+    def report(self) -> Report:
+        """Return counts, delays so far, the current rate, and the certificate."""
+        return report_of(self._program, self._f, self._n)
+
+    def run(
+        self,
+        timeline: Timeline | ArrayLike,
+        feedback: ArrayLike,
+        *,
+        first: int = 0,
+        keep: bool = True,
+    ) -> NDArray[np.float64]:
+        """Feed a whole log through the compiled loop and return the plays, one row per prediction.
+
+        ``timeline`` is a ``Timeline`` (answers that never came stay open) or an array of events:
+        t for the prediction of ticket t, ~t for its observation. Row i of ``feedback`` is the
+        answer to ticket first + i. The result is the same, bit for bit, as event by event. With
+        ``keep=False`` only the last play is kept. When an event is refused, or the run is
+        interrupted, the learner is as it was before.
+        """
+        events = _events_of(timeline)
+        first = checked_ticket(first)
+        answers = self._answers(feedback)
+        begin = self.rounds
+        predictions = int(np.count_nonzero(events >= 0))
+        plays = np.empty((predictions if keep else 1, self._width))
+        before = self._f.copy(), self._n.copy()
+        saved = saved_base(self._program)
+        try:
+            self._run_events(events, answers, plays, first, begin)
+        except BaseException:
+            self._f, self._n = before
+            restore_base(self._program, saved)
+            raise
+        return plays.reshape(-1, *self._program.shape)
+
+    def _run_events(
+        self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
+    ) -> None:
+        if self._is_outside:
+            self._run_outside(events, answers, plays, first, begin)
+            return
+        run = entries.run(self._program.code)
+        balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
+        known = self.open + int(self._n[N.GHOSTS]) + int(balance.max(initial=0))
+        self._reserve(max(_ROOMY, 2 * known + 2))
+        done = 0
+        while done < events.size:
+            part = events[done : done + _CHUNK]
+            count = run(self._f, self._n, part, answers, plays, first, begin)
+            done += count
+            if count < part.size:
+                self._make_room_or_raise(int(events[done]), done, answers, first)
+
+    def _make_room_or_raise(self, event: int, position: int, answers: Floats, first: int) -> None:
+        """Let the table grow if it was full, as for methods that hold answers back; else raise."""
+        if event != self.rounds:
+            raise self._refused_event(event, position, answers, first)
+        if self._predict(self._f, self._n, np.empty(self._width)) != S.FULL:
+            raise self._busy(f"run: event {position}: ")
+        self._reserve(2 * capacity_of(self._n))
+
+    def _busy(self, where: str = "predict: ") -> BadFeedback:
+        """Return the error of a method that cannot predict before an answer is in."""
+        return BadFeedback(
+            f"{where}{self.spec.kind} was told that answers take no longer, and cannot predict "
+            "before the oldest one is in; observe or cancel it, or tell a longer delay"
+        )
+
+    def _run_outside(
+        self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
+    ) -> None:
+        for position, event in enumerate(events.tolist()):
+            row = ~event - first
+            if (event >= 0 and event != self.rounds) or (event < 0 and not 0 <= row < len(answers)):
+                raise self._refused_event(event, position, answers, first)
+            if event >= 0:
+                plays[min(event - begin, len(plays) - 1)] = self.predict().x.ravel()
+            else:
+                status = self._observe(self._f, self._n, ~event, answers[row])
+                if status < 0:
+                    raise self._refused_event(event, position, answers, first)
+
+    def _refused_event(
+        self, event: int, position: int, answers: Floats, first: int
+    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+        where = f"run: event {position}: "
+        if event >= 0:
+            return UnknownTicket(
+                f"{where}the next prediction is ticket {self.rounds}, the timeline says {event}"
+            )
+        ticket = ~event
+        if not 0 <= ticket - first < len(answers):
+            return UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
+        answer = answers[ticket - first]
+        status = self._observe(self._f, self._n, ticket, answer)
+        return self._refusal(status, ticket, answer, where)
+
+    def _answers(self, feedback: ArrayLike) -> Floats:
+        """Return one row per answer."""
+        if self._wants_function:
+            raise BadFeedback(
+                f"run: {self.spec.kind} takes a gradient function per answer; call observe in a "
+                "loop"
+            )
+        answers = _numbers(feedback, "run: feedback must be numbers")
+        if answers.size == 0:
+            return np.empty((0, *self._program.answer))
+        if answers.ndim == 1 and self._program.answer == (1,):
+            answers = answers[:, None]
+        if answers.ndim != 2 or answers.shape[1:] != self._program.answer:
+            raise BadFeedback(
+                f"run: an answer has shape {self._program.answer}, so feedback has shape "
+                f"(number of answers, {self._program.answer[0]}); got {answers.shape}"
+            )
+        return answers
+
+    def snapshot(self) -> bytes:
+        """Return the whole learner as one blob; equal learners give equal blobs."""
+        saved = saved_base(self._program)
+        if self._program.code[C.BASE] == K.OUTSIDE and saved is None:
+            name = type(self._program.base).__name__
+            raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
+        text = None if self._is_outside else self.spec.to_json()
+        return pack(Content(text, self._program.code, self._f, self._n, saved))
+
+    @classmethod
+    def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
+        """Return the learner that a snapshot holds; it goes on as if nothing had happened.
+
+        ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
+        """
+        content = unpack(blob)
+        if content.spec is None and spec is None:
+            raise SnapshotError(
+                "restore: this learner has Python objects inside; pass its spec as well"
+            )
+        learner = cls.__new__(cls)
+        stored = spec if content.spec is None else _stored_spec(content.spec)
+        if spec is not None and spec != stored:
+            raise SnapshotError("restore: the snapshot is of another spec")
+        assert isinstance(stored, Reduction | Skip | Method)
+        learner._program = compile_spec(stored)
+        if learner._program.code != content.code or learner._program.dim != content.n[N.DIM]:
+            raise SnapshotError("restore: the snapshot is of another composition than spec")
+        learner._f, learner._n = content.f, content.n
+        learner._connect()
+        restore_base(learner._program, content.base)
+        return learner
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle and copy by snapshot."""
+        spec = self.spec if self._is_outside else None
+        return type(self).restore, (self.snapshot(), spec)
+
+    def __repr__(self) -> str:
+        """Return what runs and where it stands."""
+        return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
+
+    def _reserve(self, capacity: int) -> None:
+        """Make the table of tickets at least this large."""
+        if capacity > capacity_of(self._n):
+            rounded = 1 << (capacity - 1).bit_length()
+            self._f, self._n = resized(self._f, self._n, rounded)
+
+    def _gradient_now(self, ticket: int, gradient: Any) -> Any:
+        """Return the gradient of a late loss at the current point; a skipped one is not asked."""
+        if not callable(gradient):
+            raise BadFeedback(
+                f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
+                f"got {type(gradient).__name__}"
+            )
+        status = entries.find(self._program.code)(self._f, self._n, ticket)
+        if status < 0:
+            raise self._refusal(status, ticket, None)
+        point = np.empty(self._width)
+        entries.peek(self._program.code)(self._f, self._n, point)
+        return gradient(point) if status == S.USED else point
+
+    def _converted(self, feedback: Any) -> Floats:
+        """Return an answer as the vector that the kernels take."""
+        answer = _numbers(feedback, f"observe: an answer must be {self._program.answer[0]} numbers")
+        if answer.shape != self._program.answer:
+            raise BadFeedback(
+                f"observe: an answer has shape {self._program.answer}, got {answer.shape}"
+            )
+        return answer
+
+    def _refusal(
+        self, status: int, ticket: int, answer: Floats | None, where: str = "observe: "
+    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+        """Return the error for a refusal of the kernels."""
+        if status == S.UNKNOWN:
+            return UnknownTicket(
+                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
+                f"{self.rounds - 1}"
+                if self.rounds
+                else f"{where}no ticket was handed out yet"
+            )
+        if status == S.CLOSED:
+            return AlreadyObserved(
+                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
+            )
+        if status == S.TOO_LARGE:
+            return BadFeedback(
+                f"{where}the answer to ticket {ticket} exceeds the assumed bound; raise lipschitz "
+                "or magnitude, or use strict=False to count such answers instead"
+            )
+        if status == S.OUT_OF_ORDER:
+            return BadFeedback(
+                f"{where}{self.spec.kind} takes answers only in the order, and with the delay, "
+                f"that it was told; ticket {ticket} is not the one that it waits for; nothing has "
+                "changed"
+            )
+        if status == S.NO_LOSS:
+            return BadFeedback(
+                f"{where}{self.spec.kind} cannot go on without the answer to ticket {ticket}; "
+                "nothing has changed"
+            )
+        if answer is not None and answer.shape != self._program.answer:
+            return BadFeedback(
+                f"{where}an answer has shape {self._program.answer}, got {answer.shape}"
+            )
+        return BadFeedback(
+            f"{where}the answer to ticket {ticket} is not finite, or too large to compute with "
+            "(1e100); nothing has changed: send a finite one, or cancel the ticket"
+        )
+
+
+def _numbers(given: Any, who: str) -> Floats:
+    """Return real numbers as an array that the kernels take; masked ones become NaN."""
+    try:
+        plain = np.ma.filled(given, np.nan) if isinstance(given, np.ma.MaskedArray) else given
+        numbers = np.array(plain, ndmin=1, copy=None)
+    except (TypeError, ValueError) as error:
+        raise BadFeedback(f"{who}, got {given!r}") from error
+    if numbers.dtype.kind not in "fiub":
+        raise BadFeedback(f"{who}, got {given!r}")
+    return np.require(numbers, np.float64, ["C", "W"])
+
+
+def _stored_spec(text: str) -> Spec:
+    try:
+        return from_json(text)
+    except SpecError as error:
+        raise SnapshotError(
+            f"restore: the spec in the snapshot cannot be read ({error})"
+        ) from error
+
+
+def _checked_seed(seed: Any) -> int:
+    try:
+        value = operator.index(seed)
+    except TypeError as error:
+        raise SpecError(f"Learner: seed must be a whole number, got {seed!r}") from error
+    if not 0 <= value < 1 << 64:
+        raise SpecError(f"Learner: seed must be from 0 to 2^64 - 1, got {seed!r}")
+    return value
+
+
+def _events_of(timeline: Timeline | ArrayLike) -> Ints:
+    """Return the events of a timeline; observations that never came are left out."""
+    if not isinstance(timeline, Timeline):
+        events = np.ascontiguousarray(timeline)
+        if events.size == 0:
+            return np.empty(0, dtype=np.int64)
+        if events.ndim != 1 or events.dtype.kind not in "iu":
+            raise UnknownTicket("run: events must be whole numbers, t or ~t, in one dimension")
+        return events.astype(np.int64)
+    events = timeline.events
+    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
+    return np.ascontiguousarray(events[answered])
