@@ -10,6 +10,7 @@ more than the arithmetic (58 against 20 ns per event at dimension 10).
 from __future__ import annotations
 
 import functools
+import math
 import pickle
 import sys
 import warnings
@@ -58,11 +59,30 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
 
     def choose(code: Any, *arguments: Any) -> Any:
         value = getattr(code[slot], "literal_value", None)
+        if value is not None and value not in choices:
+            raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
         return None if value is None else cast(Any, choices[value]).py_func
 
     # numba asks for the constants first; asked for plain ints, there is nothing to choose.
     numba.extending.overload(chosen, prefer_literal=True, strict=False, jit_options=_LEAF)(choose)
     return cast(_Function, chosen)
+
+
+def select(
+    choices: Mapping[int, Callable[..., Any]], arguments: str, otherwise: str
+) -> Callable[..., Any]:
+    """Return a leaf (number, arguments) that calls ``choices[number]``, found out while running.
+
+    ``otherwise`` is what it returns for any other number.
+    """
+    lines = [f"def selected(number, {arguments}):"]
+    for number in choices:
+        lines.append(f"    if number == {number}:\n        return choice_{number}({arguments})")
+    source = "\n".join([*lines, f"    return {otherwise}"])
+    names: dict[str, Any] = {f"choice_{number}": choice for number, choice in choices.items()}
+    names.update(math=math, __name__=sys._getframe(1).f_globals["__name__"])
+    exec(source, names)
+    return cast(Callable[..., Any], leaf(names["selected"]))
 
 
 # What reading a torn index or code file raises.

@@ -25,9 +25,9 @@ from typing import Any
 from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf, switch
 from belated.kernels.learners import events
-from belated.kernels.learners.bases import size_of
 from belated.kernels.learners.feedback import answer_size, chart, is_cost, write_gradient
 from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import size_of
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
