@@ -23,6 +23,10 @@ class TimelineError(BelatedError, ValueError):
     """Times or delays from which no timeline can be built."""
 
 
+class OutOfOrder(TimelineError):
+    """A log that is not in order of prediction, and so cannot be counted as it is read."""
+
+
 class UnknownTicket(BelatedError, KeyError):
     """A ticket that this learner never handed out."""
 

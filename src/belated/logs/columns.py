@@ -127,9 +127,9 @@ def _by_order(
     batch: Any, name: str, dates: list[str], candidates: dict[str, Kind]
 ) -> tuple[str, str]:
     """Return two columns of dates by which one is never later than the other."""
-    from belated.logs.values import read_times
+    from belated.logs.values import read_moments
 
-    left, right = (read_times(batch.column(column), "calendar", None) for column in dates)
+    left, right = (read_moments(batch.column(column), "calendar", None) for column in dates)
     known = ~(left.missing | right.missing | left.bad | right.bad)
     early, late = left.values[known], right.values[known]
     if known.any() and (early <= late).all() and not left.missing.any():

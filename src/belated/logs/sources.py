@@ -19,6 +19,7 @@ import numpy as np
 
 from belated.errors import MissingExtra
 from belated.logs.bad import LogError
+from belated.timeline.columns import is_nothing
 
 PEEKED = 10_000
 """Rows that are looked at before columns are chosen."""
@@ -344,19 +345,12 @@ def _array(column: Any, name: str) -> Any:
 def _listed(items: list[Any]) -> Any:
     """Return Python objects as an array; dates as text, which may have any time zone."""
     pa = arrow("reading a log")
-    items = [None if _is_missing(item) else item for item in items]
+    items = [None if is_nothing(item) else item for item in items]
     if any(isinstance(item, date | np.datetime64 | str) for item in items):
         return pa.array([None if item is None else _text(item) for item in items], pa.string())
     if any(isinstance(item, float) for item in items):
         return pa.array([None if item is None else float(item) for item in items], pa.float64())
     return pa.array(items)
-
-
-def _is_missing(item: Any) -> bool:
-    """Whether an object says that there is nothing: None, NaN, NaT, or the NA of pandas."""
-    if item is None or type(item).__name__ == "NAType":
-        return True
-    return isinstance(item, float | np.datetime64 | date) and bool(item != item)
 
 
 def _text(item: Any) -> str:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
 from belated.logs import Log
 from belated.report.plain import plain
-from belated.timeline.clock import Array
 
 WINDOWS = 48
 """Most windows of a curve."""
