@@ -23,8 +23,8 @@ from belated.audits.promises import from_counts
 from belated.audits.spread import Spread
 from belated.audits.words import show
 from belated.datasets import flights, flights_file
-from belated.errors import MissingExtra
-from belated.logs import Log, LogError, scan
+from belated.errors import LogError, MissingExtra
+from belated.logs import Log, scan
 from belated.timeline import Timeline, sweep
 from belated.timeline import timeline as timeline_module
 from conftest import Python

@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.errors import TimelineError
-from belated.logs import BadRows, Log, LogError, read, scan
+from belated.errors import LogError, TimelineError
+from belated.logs import BadRows, Log, read, scan
 from belated.logs import sources as sources_module
 from belated.logs.columns import choose
 from belated.logs.zones import to_utc

@@ -17,9 +17,9 @@ import pytest
 
 from belated import cli
 from belated.datasets import flights_file
-from belated.errors import BelatedError, MissingExtra, SpecError
+from belated.errors import BelatedError, LogError, MissingExtra, SpecError
 from belated.linear import LinearModel
-from belated.logs import Log, LogError
+from belated.logs import Log
 from belated.replays import Replay, blind, measures, methods, others, replay
 from belated.replays import page as page_module
 from belated.replays.command import replay_flights

@@ -14,8 +14,8 @@ from belated.audits.counting import Tally
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
-from belated.errors import OutOfOrder
-from belated.logs import Log, LogError, OnBad, Scan, Unit, scan
+from belated.errors import LogError, OutOfOrder
+from belated.logs import Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 

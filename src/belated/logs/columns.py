@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from belated.logs.bad import LogError
+from belated.errors import LogError
 from belated.logs.values import Kind, is_blank, kind_of
 
 PREDICTED = (

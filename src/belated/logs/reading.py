@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
-from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows, LogError
+from belated.errors import LogError
+from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
 from belated.logs.columns import Columns, choose
 from belated.logs.log import Log, Unit, joined
 from belated.logs.sources import Source, source_of

@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from belated.errors import MissingExtra
-from belated.logs.bad import LogError
+from belated.errors import LogError, MissingExtra
 from belated.timeline.columns import is_nothing
 
 PEEKED = 10_000

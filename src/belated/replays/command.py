@@ -9,7 +9,7 @@ from typing import Any
 
 from belated.audits.command import FLIGHTS, check_folder, write_page
 from belated.datasets import flights
-from belated.logs import LogError
+from belated.errors import LogError
 from belated.replays import replay
 from belated.replays.result import Replay
 from belated.replays.words import show
