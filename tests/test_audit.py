@@ -18,13 +18,13 @@ from belated import audits, bounds, cli
 from belated.audits import Audit, audit, counting
 from belated.audits import page as page_module
 from belated.audits.backlog import MOST, Backlogs
-from belated.audits.durations import humane
 from belated.audits.promises import from_counts
 from belated.audits.spread import Spread
 from belated.audits.words import show
 from belated.datasets import flights, flights_file
 from belated.errors import LogError, MissingExtra
 from belated.logs import Log, scan
+from belated.report.durations import humane
 from belated.timeline import Timeline, sweep
 from belated.timeline import timeline as timeline_module
 from conftest import Python
@@ -322,7 +322,8 @@ def test_a_log_has_its_columns_already() -> None:
 
 def figures_of(text: str) -> dict[str, Any]:
     """Return the figures of a page."""
-    start = text.index(page_module._FIGURES) + len(page_module._FIGURES)
+    mark = '<script type="application/json" id="figures">'
+    start = text.index(mark) + len(mark)
     found: dict[str, Any] = json.loads(text[start : text.index("</script>", start)])
     return found
 

@@ -12,6 +12,7 @@ import pytest
 
 import belated
 from belated import cli
+from belated.cli import warm
 from belated.errors import BelatedError
 
 
@@ -126,8 +127,8 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 def test_warm_compiles_and_says_where(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = list(cli._common_specs())[:2]
-    monkeypatch.setattr(cli, "_common_specs", lambda: iter(few))
+    few = list(warm._common_specs())[:2]
+    monkeypatch.setattr(warm, "_common_specs", lambda: iter(few))
     assert cli.main(["warm"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
     assert first.startswith("[ 1/2] Ball, gradient ")
@@ -140,5 +141,5 @@ def test_warm_compiles_and_says_where(
 
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
-    names = [name for name, _ in cli._common_specs()]
+    names = [name for name, _ in warm._common_specs()]
     assert len(names) == len(set(names)) == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,11 @@ class Slice:
 def mean(losses: Floats, weights: Floats) -> float:
     """Return the weighted mean."""
     return float(np.sum(losses * weights) / np.sum(weights))
+
+
+def finite(number: float) -> float | None:
+    """Return a number, or None where it overflowed."""
+    return number if math.isfinite(number) else None
 
 
 def curve(losses: Floats, weights: Floats, known: Bools) -> Curve:
