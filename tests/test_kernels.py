@@ -22,7 +22,7 @@ from scipy import stats
 
 import belated as bl
 import naive
-from belated.kernels import exact
+from belated.kernels import exact, jit
 from belated.kernels.directions import direction, philox
 from belated.kernels.learners import entries
 from belated.kernels.learners.sets import sum_of_squares
@@ -61,7 +61,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Without reference counts, like the leaves: a caller that counts would free what they hand out.
     """
-    result: Callable[..., Any] = numba.njit(error_model="numpy", _nrt=False)(function)
+    result: Callable[..., Any] = numba.njit(**jit.ENTRY)(function)
     return result
 
 

@@ -48,30 +48,48 @@ size_of = switch(
 
 
 @leaf
-def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
+def pftrl_leap(s: State, cost: Floats, eta: float) -> None:
+    """v = z + eta (p - c), in the place of z."""
     z, p = s.z, s.p
     for i in range(z.size):
         z[i] += eta * (p[i] - cost[i])
+
+
+@leaf
+def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v as above, then z = Pi(v) and p = (v - z) / eta."""
+    pftrl_leap(s, cost, eta)
     settle(code, s, eta, True)
 
 
 @leaf
-def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """v = z - eta c, then z = Pi(v)."""
+def omd_leap(s: State, cost: Floats, eta: float) -> None:
+    """v = z - eta c, in the place of z."""
     z = s.z
     for i in range(z.size):
         z[i] -= eta * cost[i]
+
+
+@leaf
+def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v as above, then z = Pi(v)."""
+    omd_leap(s, cost, eta)
     settle(code, s, eta, False)
 
 
 @leaf
-def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """z = Pi(-eta times the sum of all costs); p holds the sum."""
+def dual_averaging_leap(s: State, cost: Floats, eta: float) -> None:
+    """v = -eta times the sum of all costs, in the place of z; p holds the sum."""
     z, total = s.z, s.p
     for i in range(z.size):
         total[i] += cost[i]
         z[i] = -eta * total[i]
+
+
+@leaf
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v as above, then z = Pi(v)."""
+    dual_averaging_leap(s, cost, eta)
     settle(code, s, eta, False)
 
 
@@ -158,4 +176,10 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
 @leaf
 def wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Leave the step to a user's base."""
+    s.n[N.WAITING] = 1
+
+
+@leaf
+def wait_for_nothing(code: Code, s: State) -> None:
+    """Let a user's base hear of a cost of zero."""
     s.n[N.WAITING] = 1

@@ -10,7 +10,7 @@ from belated.kernels.learners.bases import size_of
 from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive, play, write_cost
 from belated.kernels.learners.schedules import sum_up
 from belated.kernels.learners.state import State
-from belated.kernels.learners.steps import step, step_size
+from belated.kernels.learners.steps import hear_nothing, step, step_size
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -170,8 +170,8 @@ def _feed_zero_heard(code: Code, s: State, entry: int) -> None:
     """A user's base and a portfolio hear of zero costs too."""
     for i in range(s.work.size):
         s.work[i] = 0.0
-    eta = count_step(code, s, entry, s.work, 0.0)
-    step(code, s, s.work, eta)
+    count_step(code, s, entry, s.work, 0.0)
+    hear_nothing(code, s)
 
 
 @leaf
@@ -244,6 +244,8 @@ PREDICT: dict[int, Predict] = {K.OURS: predict_ours}
 OBSERVE: dict[int, Observe] = {K.OURS: observe_ours}
 OBSERVE_AT: dict[int, ObserveAt] = {K.OURS: observe_ours_at}
 CANCEL: dict[int, Cancel] = {K.OURS: cancel_ours}
+# Modules with leaves that nothing in this room names.
+SOURCES: dict[int, tuple[str, ...]] = {K.OURS: ()}
 
 # Issue the next ticket and write its play to x; FULL: the table must grow first.
 predict = switch(C.METHOD, PREDICT)

@@ -17,7 +17,13 @@ import math
 from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf, switch
 from belated.kernels.learners import schedules
-from belated.kernels.learners.bases import dual_averaging_step, omd_step, pftrl_step
+from belated.kernels.learners.bases import (
+    dual_averaging_leap,
+    omd_leap,
+    pftrl_leap,
+    pftrl_step,
+    settle,
+)
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import State
@@ -121,11 +127,12 @@ def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
     """Take a member's step, by the kind in its header."""
     kind = int(m.f[OWN.KIND])
     if kind == K.PFTRL:
-        pftrl_step(code, m, cost, eta)
+        pftrl_leap(m, cost, eta)
     elif kind == K.OMD:
-        omd_step(code, m, cost, eta)
+        omd_leap(m, cost, eta)
     else:
-        dual_averaging_step(code, m, cost, eta)
+        dual_averaging_leap(m, cost, eta)
+    settle(code, m, eta, kind == K.PFTRL)
 
 
 @leaf
@@ -204,16 +211,20 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
     """Let the weights take their step."""
     w = _weights(s)
     charges = w.work
-    if norm > 0.0:
-        _charge(s, cost, norm, charges)
-    else:
-        for i in range(charges.size):
-            charges[i] = 0.0
+    _charge(s, cost, norm, charges)
     size = math.sqrt(sum_of_squares(charges))
-    eta = _rate_of_weights(code, w, s.n[N.OPEN_LAGS], size)
-    schedules.sum_up(w.f, eta, s.n[N.OPEN_LAGS], size)
+    eta = _count_charges(code, w, size)
     if size > 0.0 and eta > 0.0:
         pftrl_step(_ON_SIMPLEX, w, charges, eta)
+
+
+@leaf
+def _count_charges(code: Code, w: State, size: float) -> float:
+    """Return the step size of the weights for charges of this size."""
+    open_lags = w.n[N.OPEN_LAGS]
+    eta = _rate_of_weights(code, w, open_lags, size)
+    schedules.sum_up(w.f, eta, open_lags, size)
+    return eta
 
 
 @leaf
@@ -233,8 +244,17 @@ def _mix(s: State) -> None:
 def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Charge the members, move the weights, move the members, mix, and keep where they are."""
     norm = math.sqrt(sum_of_squares(cost))
-    _weigh(code, s, cost, norm)
     if norm > 0.0:
+        _weigh(code, s, cost, norm)
         _move(code, s, cost)
         _mix(s)
+        _keep(s)
+    else:
+        hear_nothing(code, s)
+
+
+@leaf
+def hear_nothing(code: Code, s: State) -> None:
+    """Hear a cost of zero: nobody is charged and nobody moves, but the arrival counts."""
+    _count_charges(code, _weights(s), 0.0)
     _keep(s)

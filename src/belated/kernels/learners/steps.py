@@ -21,6 +21,11 @@ step = switch(
     },
 )
 
+# What a cost of zero does to a base that hears of it.
+hear_nothing = switch(
+    C.BASE, {K.OUTSIDE: bases.wait_for_nothing, K.PORTFOLIO: portfolio.hear_nothing}
+)
+
 # eta_n for the arrival just counted; 0 means: do not move.
 step_size = switch(
     C.RATE,

@@ -31,6 +31,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue, tail
+from belated.kernels.vectors import vector
 
 Four: TypeAlias = tuple[float, float, float, float]
 
@@ -48,6 +49,7 @@ _COUNT_ONLY = (0, 0, 0, 0, 0, 0, 0, 0, 0)  # a code for ``count_arrival``: nobod
 @leaf
 def state_of(f: Floats, n: Ints) -> State:
     """Name the parts of the state."""
+    f, n = vector(f), vector(n)
     nothing = f[:0]
     return State(
         f,
