@@ -19,7 +19,7 @@ from belated.demo.screen import Screen
 from belated.errors import BelatedError
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.methods import MEAN, OURS, WAITING
+from belated.replays.contenders import MEAN, OURS, WAITING
 from belated.report.terminal import WIDTH
 
 

@@ -25,7 +25,7 @@ EXACT = 1_000_000
 
 
 @dataclass
-class Open:
+class OpenTickets:
     """Open tickets by number: when they were predicted, and how long their answer takes."""
 
     tickets: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -81,7 +81,7 @@ class Tally:
     """The same of the first tickets."""
     kept: list[Times] | None = field(default_factory=list)
     """All times, as long as there are few."""
-    _open: Open = field(default_factory=Open)
+    _open: OpenTickets = field(default_factory=OpenTickets)
 
     def count(self, blocks: Iterable[Times]) -> None:
         """Count all blocks, which must be in order of prediction."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from belated._version import __version__
 from belated.audits.counting import EXACT
-from belated.audits.intervals import Intervals
+from belated.audits.intervals import IntervalLines
 from belated.audits.result import SHARES, Audit
 from belated.audits.words import CONSTANTS, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
@@ -47,7 +47,7 @@ def write(path: str | PathLike[str], audit: Audit) -> None:
 # ---- contents ----------------------------------------------------------------------------------
 
 
-def _page(audit: Audit, axis: _Axis, whole: Intervals, beginning: Intervals) -> Page:
+def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLines) -> Page:
     sections = [
         Section("What does the log look like?", whole, _says_whole(audit)),
         Section("How does it begin?", beginning, _says_beginning()),
@@ -76,13 +76,13 @@ def _command(audit: Audit) -> str:
     return f"belated audit {audit.name} --predicted {predicted} --observed {observed}"
 
 
-def _whole(audit: Audit, axis: _Axis) -> Intervals:
+def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
     every = audit.tally.stride
     what = "Every prediction" if every == 1 else f"One prediction in {every:,}"
     return _intervals(audit, axis, audit.tally.drawn, f"{what}, from asking to knowing")
 
 
-def _beginning(audit: Audit) -> Intervals:
+def _beginning(audit: Audit) -> IntervalLines:
     rows = audit.tally.shown
     end = max(start + (0.0 if wait != wait else wait) for _, start, wait in rows)
     return _intervals(audit, _Axis.of(audit, end), rows, f"The first {len(rows)} predictions")
@@ -90,7 +90,7 @@ def _beginning(audit: Audit) -> Intervals:
 
 def _intervals(
     audit: Audit, axis: _Axis, rows: Sequence[tuple[int, float, float]], name: str
-) -> Intervals:
+) -> IntervalLines:
     ends = [None if wait != wait else (start + wait) * axis.scale for _, start, wait in rows]
     texts = [
         f"predicted {audit.at(start)}<br>"
@@ -98,7 +98,7 @@ def _intervals(
         for _, start, wait in rows
     ]
     starts = [start * axis.scale for _, start, _ in rows]
-    return Intervals(name, axis.label, [row[0] for row in rows], starts, ends, texts)
+    return IntervalLines(name, axis.label, [row[0] for row in rows], starts, ends, texts)
 
 
 def _says_whole(audit: Audit) -> str:

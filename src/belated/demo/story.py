@@ -17,7 +17,7 @@ from belated.errors import MissingExtra
 from belated.logs import Log
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.methods import AT_ONCE, MEAN, OURS, WAITING
+from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
 from belated.replays.words import columns, standing, table
 from belated.report.command import check_folder
 

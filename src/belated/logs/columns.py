@@ -26,7 +26,8 @@ _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
     "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
 }
-_WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
+WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
+"""What each kind of times is called."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _question(
         )
         if found is None
     )
-    listed = ", ".join(f"{column!r} ({_WORDS[kind]})" for column, kind in candidates.items())
+    listed = ", ".join(f"{column!r} ({WORDS[kind]})" for column, kind in candidates.items())
     return LogError(
         f"logs: which columns of {name} hold the times? Give {missing}, on the command line with "
         f"--predicted and --observed. It could be: {listed or 'none, no column holds times'}"

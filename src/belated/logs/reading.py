@@ -11,7 +11,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats
 from belated.errors import LogError
 from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
-from belated.logs.columns import Columns, choose
+from belated.logs.columns import WORDS, Columns, choose
 from belated.logs.log import Log, Unit, joined
 from belated.logs.sources import Source, source_of
 from belated.logs.values import Cells, Kind, kind_of, read_moments, read_numbers, read_text
@@ -104,11 +104,11 @@ def scan(
     columns = choose(sample, source.name, predicted, observed, target, weight, features)
     kinds = {name: kind_of(sample.column(name)) for name in columns.features}
     numeric = frozenset(name for name, kind in kinds.items() if kind in ("whole", "number"))
-    clock = _clock(sample, source.name, columns)
-    return Scan(source, columns, clock, numeric, tz, unit, on_bad)
+    kind = _kind_of_times(sample, source.name, columns)
+    return Scan(source, columns, kind, numeric, tz, unit, on_bad)
 
 
-def _clock(sample: Any, name: str, columns: Columns) -> Kind:
+def _kind_of_times(sample: Any, name: str, columns: Columns) -> Kind:
     """Return the kind of times that holds both columns."""
     first, second = (kind_of(sample.column(at)) for at in (columns.predicted, columns.observed))
     if first is None:
@@ -119,10 +119,9 @@ def _clock(sample: Any, name: str, columns: Columns) -> Kind:
         )
     known = {first, second or first}
     if "calendar" in known and len(known) == 2:
-        words = {kind: "dates" if kind == "calendar" else "numbers" for kind in known}
         raise LogError(
-            f"logs: {columns.predicted!r} holds {words[first]} and {columns.observed!r} holds "
-            f"{words[second or first]}; both must be the same"
+            f"logs: {columns.predicted!r} holds {WORDS[first]} and {columns.observed!r} holds "
+            f"{WORDS[second or first]}; both must be the same"
         )
     return "whole" if "whole" in known else first
 
@@ -133,7 +132,8 @@ class Scan:
 
     source: Source
     columns: Columns
-    clock: Kind
+    kind: Kind
+    """What the times are."""
     numeric: frozenset[str]
     tz: str | None = None
     unit: Unit | None = None
@@ -149,7 +149,7 @@ class Scan:
     @property
     def is_calendar(self) -> bool:
         """Whether times are dates and not numbers."""
-        return self.clock == "calendar"
+        return self.kind == "calendar"
 
     def times(self) -> Iterator[Times]:
         """Yield the times of each block, as :meth:`Timeline.chunks` takes them."""
@@ -195,7 +195,7 @@ class Scan:
     def _cells(self, batch: Any, name: str) -> Cells:
         column = batch.column(name)
         if name in (self.columns.predicted, self.columns.observed):
-            return read_moments(column, self.clock, self.tz)
+            return read_moments(column, self.kind, self.tz)
         if name in (self.columns.target, self.columns.weight) or name in self.numeric:
             return read_numbers(column)
         return read_text(column)
@@ -207,7 +207,7 @@ class Scan:
         before = _before(predicted, observed)
         if not before.any():
             return observed
-        later = read_moments(batch.column(self.columns.observed), self.clock, self.tz, late=True)
+        later = read_moments(batch.column(self.columns.observed), self.kind, self.tz, late=True)
         return replace(observed, values=np.where(before, later.values, observed.values))
 
     def _log(self, cells: dict[str, Cells]) -> Log:
@@ -218,8 +218,8 @@ class Scan:
             features[name] = _gapped(column) if name in self.numeric else column.values
         target, weight = self.columns.target, self.columns.weight
         return Log(
-            predicted_at=self._by_clock(predicted),
-            observed_at=self._by_clock(observed),
+            predicted_at=self._as_given(predicted),
+            observed_at=self._as_given(observed),
             answered=~observed.missing,
             target=None if target is None else _gapped(cells[target]),
             weight=None if weight is None else _gapped(cells[weight]),
@@ -228,14 +228,14 @@ class Scan:
             unit=None if self.is_calendar else self.unit,
         )
 
-    def _by_clock(self, cells: Cells) -> Array:
+    def _as_given(self, cells: Cells) -> Array:
         """Return times as their owner would write them."""
         if self.is_calendar:
             times = cells.values.view("datetime64[ns]")
             if not cells.missing.any():
                 return times
             return np.where(cells.missing, np.datetime64("NaT", "ns"), times)
-        return _gapped(cells) if self.clock == "number" else cells.values
+        return _gapped(cells) if self.kind == "number" else cells.values
 
     def _bad_row(
         self,

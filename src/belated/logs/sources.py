@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,19 +41,22 @@ def arrow(where: str) -> Any:
     return pyarrow
 
 
-class Source(Protocol):
+@dataclass
+class Source(ABC):
     """Rows of named columns."""
 
     name: str
     """What messages call it."""
-    lost: list[tuple[int, str]]
+    lost: list[tuple[int, str]] = field(default_factory=list, init=False)
     """Rows without the right number of cells, which no batch holds: number and reason."""
-    first_line: int | None
+    first_line: ClassVar[int | None] = None
     """The line of row 0 in a text file; None elsewhere."""
 
+    @abstractmethod
     def peek(self) -> Any:
         """Return the first rows as a RecordBatch with all columns."""
 
+    @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield RecordBatches with these columns, of all rows."""
 
@@ -128,12 +132,10 @@ def _check_names(name: str, names: Sequence[str]) -> None:
 
 
 @dataclass
-class Csv:
+class Csv(Source):
     """Text with one row per line, as it is or compressed; every cell is read as text."""
 
-    name: str
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = 2
+    first_line = 2
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -197,12 +199,8 @@ class Csv:
 
 
 @dataclass
-class Parquet:
+class Parquet(Source):
     """A Parquet file."""
-
-    name: str
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -223,13 +221,10 @@ class Parquet:
 
 
 @dataclass
-class Ipc:
+class Ipc(Source):
     """A file of Arrow batches, with or without a table of contents at its end."""
 
-    name: str
     is_stream: bool
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -260,13 +255,10 @@ def _first(name: str, batches: Iterator[Any]) -> Any:
 
 
 @dataclass
-class InMemory:
+class InMemory(Source):
     """An Arrow table."""
 
-    name: str
     table: Any
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -279,14 +271,11 @@ class InMemory:
 
 
 @dataclass
-class Stream:
+class Stream(Source):
     """Batches that can be read only once."""
 
-    name: str
     reader: Any
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
-    _seen: list[Any] = field(default_factory=list)
+    _seen: list[Any] = field(default_factory=list, init=False)
 
     def peek(self) -> Any:
         """Return the first rows, which are kept for later."""

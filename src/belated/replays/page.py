@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from belated._version import __version__
+from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
 from belated.replays.measures import calibration_error, finite
-from belated.replays.methods import AT_ONCE, BLIND, MEAN, OURS, WAITING
 from belated.replays.result import Replay
 from belated.replays.words import advice, command, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page

@@ -11,8 +11,8 @@ from os import PathLike
 from typing import Any
 
 from belated.replays import measures
+from belated.replays.contenders import AT_ONCE, MEASURES, OURS, Contender, Scale
 from belated.replays.measures import Bin, Curve, Slice, finite
-from belated.replays.methods import AT_ONCE, MEASURES, OURS, Method, Scale
 from belated.replays.task import Task
 from belated.report.plain import plain
 
@@ -26,7 +26,7 @@ class Replay:
     """
 
     task: Task
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Contender]
     """By name, in the order in which they ran."""
     scales: tuple[Scale, ...]
     """What AdaGrad loses by the scale of its steps."""
@@ -143,7 +143,7 @@ class Replay:
             "scales": [_plain(asdict(scale)) for scale in self.scales],
         }
 
-    def _method(self, method: Method) -> dict[str, Any]:
+    def _method(self, method: Contender) -> dict[str, Any]:
         curve = self.curves[method.name]
         return {
             "name": method.name,

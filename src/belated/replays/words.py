@@ -8,7 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 from belated.replays import others
-from belated.replays.methods import AT_ONCE, OURS
+from belated.replays.contenders import AT_ONCE, OURS
 from belated.report.plain import plain
 from belated.report.terminal import WIDTH, takes_tables
 
