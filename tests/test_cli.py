@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import logging
 import re
 import subprocess
 import sys
@@ -122,6 +124,50 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     with writer.stderr as errors:
         assert errors.read() == b""
     assert writer.wait(timeout=60) == 0
+
+
+class Terminal(io.StringIO):
+    """A screen that somebody looks at."""
+
+    def isatty(self) -> bool:
+        """Say yes."""
+        return True
+
+
+def announcing() -> argparse.ArgumentParser:
+    """Build a parser whose only command compiles something twice, and says so."""
+
+    def compile_twice(_: argparse.Namespace) -> None:
+        logger = logging.getLogger("belated")
+        logger.debug("a detail")
+        for name in ("play", "play"):
+            logger.info("compiling %s (the first time takes seconds)", name)
+        print("done")
+
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(run=compile_twice)
+    return parser
+
+
+def test_a_terminal_is_told_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logger, screen = logging.getLogger("belated"), Terminal()
+    before = logger.level, logger.handlers[:]
+    monkeypatch.setattr(cli, "_parser", announcing)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert cli.main([]) == 0
+    assert screen.getvalue() == "\rbelated: compiling play (the first time takes seconds)\n"
+    assert capsys.readouterr().out == "done\n"
+    assert (logger.level, logger.handlers) == before
+
+
+def test_without_a_terminal_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "_parser", announcing)
+    assert cli.main([]) == 0
+    assert capsys.readouterr() == ("done\n", "")
 
 
 def test_warm_compiles_and_says_where(

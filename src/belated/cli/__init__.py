@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from belated._version import __version__
 from belated.cli.audit import add_audit
 from belated.cli.demo import add_demo
+from belated.cli.notices import notices
 from belated.cli.replay import add_replay
 from belated.cli.warm import add_warm
 from belated.errors import BelatedError
@@ -27,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     _tolerate_plain_terminals()
     try:
-        arguments.run(arguments)
+        with notices():
+            arguments.run(arguments)
         sys.stdout.flush()
     except BelatedError as error:
         print(f"belated: {error}", file=sys.stderr)
