@@ -15,7 +15,7 @@ from typing import NamedTuple
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry, leaf
-from belated.kernels.learners import events, feedback, schedules, sets
+from belated.kernels.learners import events, feedback, radii, sets
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
 from belated.kernels.slots import code as C
@@ -179,7 +179,7 @@ def schedule(code: Code) -> Schedule:
     code = _stamped(code)
 
     def schedule(
-        f: Floats, n: Ints, timeline: Ints, etas: Floats, late_radii: Floats, radii: Floats
+        f: Floats, n: Ints, timeline: Ints, etas: Floats, late_radii: Floats, plain_radii: Floats
     ) -> None:
         s = view(f, n)
         for i in range(timeline.size):
@@ -187,14 +187,14 @@ def schedule(code: Code) -> Schedule:
             if event >= 0:
                 tickets.has_room(s)
                 tickets.open_ticket(s)
-                radii[event] = schedules.radius(code, s, event + 1)
+                plain_radii[event] = radii.radius(code, s, event + 1)
             else:
                 found = tickets.locate(s, ~event)
                 open_lags = tickets.count_arrival(code, s, found)
                 s.table[2 * found + 1] = T.DEAD
                 arrival = n[N.ARRIVED] - 1
                 etas[arrival] = step_size(code, s, open_lags, 0.0)
-                late_radii[arrival] = schedules.radius(code, s, n[N.ROUNDS])
+                late_radii[arrival] = radii.radius(code, s, n[N.ROUNDS])
 
     return entry(schedule, f"void({_STATE}, int64[::1], {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
@@ -235,7 +235,7 @@ def steps(code: Code) -> Steps:
 @functools.cache
 def project(domain: int) -> Project:
     """Return the entry (x, size, origin, low, high) that moves x, in user terms, into a set."""
-    code = (0, 0, domain, 0, 0, 0, 0, 0, 0, stamp(__name__))
+    code = (*C.pack({C.DOMAIN: domain}), stamp(__name__))
 
     def project(x: Floats, size: float, origin: Floats, low: Floats, high: Floats) -> None:
         if domain == K.BOX:
@@ -255,7 +255,7 @@ def project(domain: int) -> Project:
 @functools.cache
 def counting() -> tuple[Callable[[Floats, Ints], int], Cancel]:
     """Return the entries that only count: one for a prediction, one for the arrival of a ticket."""
-    code = (0, K.OUTSIDE, 0, 0, 0, 0, 0, 0, 0, stamp(__name__))
+    code = (*C.pack({C.LAGS: 1}), stamp(__name__))
 
     def count_prediction(f: Floats, n: Ints) -> int:
         s = view(f, n)
