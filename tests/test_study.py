@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import rivals
-from belated.logs import LogError
+from belated.errors import LogError, StudyError
 from belated.report import Section, Table
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
@@ -44,7 +44,7 @@ from belated.study.methods import (
     STRONGLY_CONVEX_VALUES,
     VALUES,
 )
-from belated.study.plan import Cell, Plan, Row, Study, StudyError
+from belated.study.plan import Cell, Plan, Row, Study
 from belated.study.rows import open_store
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import TESTS, Python

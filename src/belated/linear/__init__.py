@@ -11,7 +11,8 @@ True
 
 from __future__ import annotations
 
-from belated.linear.features import BadFeatures, Hasher
+from belated.errors import BadFeatures
+from belated.linear.features import Hasher
 from belated.linear.model import Forecast, LinearModel
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows

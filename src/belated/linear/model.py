@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
@@ -20,7 +20,7 @@ from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
+from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.rows import numbers as numbers_of
 from belated.linear.rows import whole as whole_of
 from belated.linear.settings import Loss, Settings, Wait, checked

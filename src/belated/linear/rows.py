@@ -8,11 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import BelatedError
-
-
-class BadFeatures(BelatedError, ValueError):
-    """Features of the wrong kind or shape, not finite, or too large to compute with."""
+from belated.errors import BadFeatures, BelatedError
 
 
 class Rows(NamedTuple):

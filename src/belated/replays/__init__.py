@@ -23,12 +23,12 @@ from belated.game.progress import progress_bar
 from belated.linear.settings import Loss
 from belated.logs import OnBad, Unit
 from belated.replays import measures, others
+from belated.replays.contenders import Contender, Replayer, Scale
 from belated.replays.measures import Bin, Curve, Slice
-from belated.replays.methods import Method, Replayer, Scale
 from belated.replays.result import Replay
 from belated.replays.task import Features, Labels, task_of
 
-__all__ = ["Bin", "Curve", "Method", "Replay", "Scale", "Slice", "replay"]
+__all__ = ["Bin", "Contender", "Curve", "Replay", "Scale", "Slice", "replay"]
 
 
 def replay(

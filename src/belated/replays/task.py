@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
+from belated.errors import LogError
 from belated.linear import LinearModel, Rows
 from belated.linear.settings import Loss
-from belated.logs import Log, LogError, OnBad, Unit, read
-from belated.timeline.clock import Array
+from belated.logs import Log, OnBad, Unit, read
 
 Features = Sequence[str] | Literal["all"]
 

@@ -26,8 +26,8 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from belated.errors import MissingExtra
-from belated.study.plan import Cell, Study, StudyError
+from belated.errors import MissingExtra, StudyError
+from belated.study.plan import Cell, Study
 from belated.study.rows import Outcome
 
 Engine = Literal["processes", "threads", "serial", "ray"]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from belated._version import __version__
-from belated.study.plan import Cell, Plan, StudyError
+from belated.errors import StudyError
+from belated.study.plan import Cell, Plan
 
 
 class Outcome(NamedTuple):
