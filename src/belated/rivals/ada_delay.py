@@ -17,14 +17,15 @@ from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 
-_SMOOTHNESS = F.BREADTH
+_SMOOTHNESS = F.MINE
+_SCALE = F.MINE + 1
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with 1 / (L + c sqrt(n + tau))."""
     late = float(s.n[N.ARRIVED] + s.n[N.LAG])
-    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[F.GAIN] * math.sqrt(late)))
+    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[_SCALE] * math.sqrt(late)))
 
 
 _METHOD = method("AdaDelay", learn=_learn)
@@ -61,4 +62,4 @@ class AdaDelay(Rival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={F.GAIN: self.scale, _SMOOTHNESS: self.smoothness})
+        return self.compiled(_METHOD, numbers={_SMOOTHNESS: self.smoothness, _SCALE: self.scale})

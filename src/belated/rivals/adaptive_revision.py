@@ -22,7 +22,7 @@ from belated.rivals.shared import check_numbers
 
 # The own region is four vectors.
 _W, _SUM, _SQUARES, _LARGEST, _VECTORS = range(5)
-_OFFSET = F.BREADTH  # where beta is kept; alpha is GAIN
+_OFFSET = F.MINE  # where beta is kept; alpha is GAIN
 
 
 @leaf

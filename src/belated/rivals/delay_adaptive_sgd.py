@@ -17,7 +17,7 @@ from belated.rivals.base import Rival
 from belated.rivals.shared import check_numbers, descend
 from belated.spec import whole
 
-_WORKERS = F.BREADTH
+_WORKERS = F.MINE
 
 
 @leaf

@@ -29,7 +29,8 @@ from belated.rivals.shared import (
     settle_inside,
 )
 
-_LENGTH = F.SPREAD  # rounds of a block
+_LENGTH = F.MINE  # rounds of a block
+_ALPHA = F.MINE + 1  # weight of the regulariser
 # The method's own region: the sum of all estimates, and for strongly convex losses that of the
 # points y_1, y_2, ..., followed by their number.
 
@@ -46,9 +47,9 @@ def _lead(code: Code, s: State) -> None:
     """At the end of a block y = Pi(-(sum of the estimates) / alpha)."""
     if _ends_block(s):
         for i in range(s.z.size):
-            s.z[i] = -s.own[i] / s.f[F.GAIN]
+            s.z[i] = -s.own[i] / s.f[_ALPHA]
         settle_inside(code, s)
-        s.f[F.ETA] = 1.0 / s.f[F.GAIN]
+        s.f[F.ETA] = 1.0 / s.f[_ALPHA]
 
 
 @leaf
@@ -168,7 +169,7 @@ class DFTBL(_Blocks, module="rivals"):
         return self.compiled(
             _CONVEX,
             own=np.zeros(self.domain.dim),
-            numbers={F.BREADTH: self.smoothing, F.GAIN: alpha, _LENGTH: float(self.block)},
+            numbers={F.BREADTH: self.smoothing, _ALPHA: alpha, _LENGTH: float(self.block)},
         )
 
 

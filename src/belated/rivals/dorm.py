@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_POWER = F.BREADTH  # q - 1
+_POWER = F.MINE + 2  # q - 1; the slots before are those of the hints
 
 
 @leaf

@@ -38,8 +38,8 @@ Hint = Literal["none", "recent"]
 Mirror = Literal["euclidean", "entropy"]
 
 # Slots of ``f`` that the methods with hints use; ``own`` begins with the vector received last.
-HINTED = F.NOISE  # 1 if there are hints, else 0
-WEIGHT = F.SPREAD  # the hint in use is this many times the vector received last
+HINTED = F.MINE  # 1 if there are hints, else 0
+WEIGHT = F.MINE + 1  # the hint in use is this many times the vector received last
 
 # Slots of ``own`` in the methods that use answers in turn; theta, the sum of those used, is s.p.
 TURN = 0  # the ticket whose answer is to be used next

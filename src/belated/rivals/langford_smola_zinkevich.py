@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_DELAY = F.BREADTH  # where tau is kept
+_DELAY = F.MINE  # where tau is kept
 
 
 @leaf

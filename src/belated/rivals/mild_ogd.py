@@ -26,7 +26,7 @@ from belated.rivals.shared import check_numbers
 # The own region is, per expert, its point (dim floats), the sum of its losses and its weight. A
 # ticket keeps the points of all experts, then the play. GAIN is the first expert's step.
 _LOSS, _WEIGHT, _EXTRA = range(3)
-_ALPHA = F.BREADTH  # where the rate of the weights is kept
+_ALPHA = F.MINE  # where the rate of the weights is kept
 
 
 @leaf

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_THRESHOLD = F.BREADTH  # beta
+_THRESHOLD = F.MINE  # beta
 
 
 @leaf

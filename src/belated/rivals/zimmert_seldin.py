@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from belated.bounds import Bound
     from belated.timeline import Timeline
 
-_SKIPPING = F.BREADTH  # 1 with the skipping tuning, else 0
-_MULTIPLIER = F.SPREAD  # mu of the last play
-_COUNTED = F.NOISE  # how many open tickets still count ...
-_OLDEST = F.GAIN  # ... none before this one
+_SKIPPING = F.MINE  # 1 with the skipping tuning, else 0
+_MULTIPLIER = F.MINE + 1  # mu of the last play
+_COUNTED = F.MINE + 2  # how many open tickets still count ...
+_OLDEST = F.MINE + 3  # ... none before this one
 
 _ENOUGH = 1e-13  # how far the probabilities may add up beside 1 before they are normalised
 _PASSES = 60
