@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from belated.bounds import Bound
 from belated.domains import Simplex
 from belated.kernels.slots import floats as F
-from belated.learner.program import Program, size_of_set
+from belated.learner.program import Program
 from belated.rivals.descent import ONCE, Tuned
 from belated.rivals.shared import Mirror, check_curvature, check_mirror, log, no_arrivals, step_of
 from belated.timeline import Timeline
@@ -43,7 +43,7 @@ class _MirrorDescent(Tuned):
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
-        size = size_of_set(self.domain)
+        size = self.domain.size
         if self.mirror == "entropy" and self.curvature > 0.0:
             size = max(size, self._floor(self._fact("rounds")))
         return self.compiled(
@@ -127,7 +127,7 @@ class SDMD(_MirrorDescent, module="rivals"):
         if self.mirror == "euclidean" or not timeline.rounds:
             return bound
         # The 1-norm between two plays goes with the entropy.
-        width = 2.0 * (1.0 - self.domain.dim * size_of_set(self.domain))
+        width = 2.0 * (1.0 - self.domain.dim * self.domain.size)
         return replace(bound, trivial=self.lipschitz * width * timeline.rounds)
 
     def _curved_bound(self, timeline: Timeline) -> Bound:

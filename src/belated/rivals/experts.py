@@ -19,6 +19,7 @@ from belated.bounds import Bound
 from belated.domains import Domain, Simplex
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf, switch
+from belated.kernels.learners import events
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
@@ -180,6 +181,7 @@ def hedging(name: str, use: Use) -> int:
     """Enter a method that plays softmin(theta, lambda), given how it uses an answer."""
     number = method(name, prepare=_weigh, play=_play_weights, learn=_take, lose=_lose)
     _USE[number] = use
+    events.SOURCES[number] += (use.__module__,)  # the leaves here do not name its own
     return number
 
 
