@@ -14,7 +14,6 @@ from belated.errors import SpecError, TimelineError
 from belated.game.game import Game
 from belated.game.run import LinearSums, Run
 from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
 from belated.learner.learner import Learner
 from belated.learner.program import Playable, checked_point
@@ -150,20 +149,14 @@ class _PythonTable:
 
     def _base_point(self) -> Floats:
         """Return a copy of z, the base's point in the chart."""
-        return self._vector_of_state(0)
+        return self._learner._memory.point.copy()
 
     def _cost(self, answer: Any) -> Floats:
         """Return c_n in the chart: a gradient itself, or what the reduction has left as work."""
         code = self._learner._program.code
         if code[C.REDUCTION] == K.FIRST_ORDER and code[C.CHART] != K.SCALED:
             return np.asarray(answer)
-        return self._vector_of_state(2)
-
-    def _vector_of_state(self, place: int) -> Floats:
-        """Return a copy of one of the vectors z, p and work, which follow the header."""
-        k = self._game.losses.dim
-        start = F.HEADER + place * F.padded(k)
-        return self._learner._f[start : start + k].copy()
+        return self._learner._memory.work.copy()
 
     def follow_rule(self, rule: ByRule) -> Timeline:
         """Play with the delays of a rule and return the timeline that came about."""

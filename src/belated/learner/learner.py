@@ -13,12 +13,11 @@ from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels.learners import entries
 from belated.kernels.slots import code as C
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner.blob import Content, pack, unpack
 from belated.learner.counters import checked_ticket
-from belated.learner.program import Method, Playable, capacity_of, compile_spec, resized
+from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.user_parts import Outside, restore_base, saved_base
 from belated.reductions import Reduction, Skip
@@ -63,7 +62,7 @@ class Learner:
 
     def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
         self._program = compile_spec(spec)
-        self._f, self._n = self._program.fresh(_checked_seed(seed), bool(strict))
+        self._memory = self._program.fresh(_checked_seed(seed), bool(strict))
         self._connect()
 
     def _connect(self) -> None:
@@ -90,30 +89,31 @@ class Learner:
     @property
     def seed(self) -> int:
         """The seed of the exploration directions."""
-        return int(self._n[N.SEED_LOW]) | int(self._n[N.SEED_HIGH]) << 32
+        return self._memory.seed
 
     @property
     def strict(self) -> bool:
         """Whether answers larger than assumed are refused."""
-        return bool(self._n[N.STRICT])
+        return self._memory.strict
 
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return int(self._n[N.ROUNDS])
+        return self._memory.rounds
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
-        return int(self._n[N.ROUNDS] - self._n[N.ARRIVED])
+        return self._memory.open
 
     def predict(self) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy."""
         x = np.empty(self._width)
-        ticket = self._predict(self._f, self._n, x)
+        memory = self._memory
+        ticket = self._predict(memory.f, memory.n, x)
         if ticket == S.FULL:
-            self._reserve(2 * capacity_of(self._n))
-            ticket = self._predict(self._f, self._n, x)
+            memory.grow()
+            ticket = self._predict(memory.f, memory.n, x)
         if ticket < 0:
             raise self._busy()
         if self._is_pair:
@@ -133,13 +133,14 @@ class Learner:
             feedback = self._gradient_now(ticket, feedback)
         if feedback.__class__ is not np.ndarray or feedback.dtype is not _FLOAT or self._is_outside:
             feedback = self._converted(feedback)
+        memory = self._memory
         try:
-            status = self._observe(self._f, self._n, ticket, feedback)
+            status = self._observe(memory.f, memory.n, ticket, feedback)
         except TypeError:  # a view with gaps, read-only, or of another rank
             if self._is_outside:
                 raise
             feedback = self._converted(feedback)
-            status = self._observe(self._f, self._n, ticket, feedback)
+            status = self._observe(memory.f, memory.n, ticket, feedback)
         if status < 0:
             raise self._refusal(status, ticket, feedback)
         return status == S.USED
@@ -152,13 +153,13 @@ class Learner:
         if self._cancel is None:
             self._cancel = entries.cancel(self._program.code)
         ticket = checked_ticket(ticket)
-        status = self._cancel(self._f, self._n, ticket)
+        status = self._cancel(self._memory.f, self._memory.n, ticket)
         if status < 0:
             raise self._refusal(status, ticket, None, "cancel: ")
 
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
-        return report_of(self._program, self._f, self._n)
+        return report_of(self._program, self._memory)
 
     def run(
         self,
@@ -182,12 +183,12 @@ class Learner:
         begin = self.rounds
         predictions = int(np.count_nonzero(events >= 0))
         plays = np.empty((predictions if keep else 1, self._width))
-        before = self._f.copy(), self._n.copy()
+        before = self._memory.copy()
         saved = saved_base(self._program)
         try:
             self._run_events(events, answers, plays, first, begin)
         except BaseException:
-            self._f, self._n = before
+            self._memory = before
             restore_base(self._program, saved)
             raise
         return plays.reshape(-1, *self._program.shape)
@@ -200,12 +201,12 @@ class Learner:
             return
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
-        known = self.open + int(self._n[N.GHOSTS]) + int(balance.max(initial=0))
-        self._reserve(max(_ROOMY, 2 * known + 2))
+        memory = self._memory
+        memory.reserve(max(_ROOMY, 2 * (memory.known + int(balance.max(initial=0))) + 2))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]
-            count = run(self._f, self._n, part, answers, plays, first, begin)
+            count = run(memory.f, memory.n, part, answers, plays, first, begin)
             done += count
             if count < part.size:
                 self._make_room_or_raise(int(events[done]), done, answers, first)
@@ -214,9 +215,9 @@ class Learner:
         """Let the table grow if it was full, as for methods that hold answers back; else raise."""
         if event != self.rounds:
             raise self._refused_event(event, position, answers, first)
-        if self._predict(self._f, self._n, np.empty(self._width)) != S.FULL:
+        if self._predict(self._memory.f, self._memory.n, np.empty(self._width)) != S.FULL:
             raise self._busy(f"run: event {position}: ")
-        self._reserve(2 * capacity_of(self._n))
+        self._memory.grow()
 
     def _busy(self, where: str = "predict: ") -> BadFeedback:
         """Return the error of a method that cannot predict before an answer is in."""
@@ -235,7 +236,7 @@ class Learner:
             if event >= 0:
                 plays[min(event - begin, len(plays) - 1)] = self.predict().x.ravel()
             else:
-                status = self._observe(self._f, self._n, ~event, answers[row])
+                status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
                 if status < 0:
                     raise self._refused_event(event, position, answers, first)
 
@@ -251,7 +252,7 @@ class Learner:
         if not 0 <= ticket - first < len(answers):
             return UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
         answer = answers[ticket - first]
-        status = self._observe(self._f, self._n, ticket, answer)
+        status = self._observe(self._memory.f, self._memory.n, ticket, answer)
         return self._refusal(status, ticket, answer, where)
 
     def _answers(self, feedback: ArrayLike) -> Floats:
@@ -280,7 +281,7 @@ class Learner:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
         text = None if self._is_outside else self.spec.to_json()
-        return pack(Content(text, self._program.code, self._f, self._n, saved))
+        return pack(Content(text, self._program.code, self._memory, saved))
 
     @classmethod
     def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
@@ -299,9 +300,10 @@ class Learner:
             raise SnapshotError("restore: the snapshot is of another spec")
         assert isinstance(stored, Reduction | Skip | Method)
         learner._program = compile_spec(stored)
-        if learner._program.code != content.code or learner._program.dim != content.n[N.DIM]:
+        learner._memory = content.memory
+        fresh = learner._program.fresh(0, False)
+        if learner._program.code != content.code or not fresh.is_like(content.memory):
             raise SnapshotError("restore: the snapshot is of another composition than spec")
-        learner._f, learner._n = content.f, content.n
         learner._connect()
         restore_base(learner._program, content.base)
         return learner
@@ -315,12 +317,6 @@ class Learner:
         """Return what runs and where it stands."""
         return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
 
-    def _reserve(self, capacity: int) -> None:
-        """Make the table of tickets at least this large."""
-        if capacity > capacity_of(self._n):
-            rounded = 1 << (capacity - 1).bit_length()
-            self._f, self._n = resized(self._f, self._n, rounded)
-
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
         """Return the gradient of a late loss at the current point; a skipped one is not asked."""
         if not callable(gradient):
@@ -328,11 +324,11 @@ class Learner:
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
-        status = entries.find(self._program.code)(self._f, self._n, ticket)
+        status = entries.find(self._program.code)(self._memory.f, self._memory.n, ticket)
         if status < 0:
             raise self._refusal(status, ticket, None)
         point = np.empty(self._width)
-        entries.peek(self._program.code)(self._f, self._n, point)
+        entries.peek(self._program.code)(self._memory.f, self._memory.n, point)
         return gradient(point) if status == S.USED else point
 
     def _converted(self, feedback: Any) -> Floats:

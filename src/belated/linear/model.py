@@ -13,18 +13,17 @@ from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner.counters import checked_ticket
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
+from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
 from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
 from belated.linear.rows import numbers as numbers_of
 from belated.linear.rows import whole as whole_of
 from belated.linear.settings import Loss, Settings, Wait, checked
-from belated.linear.store import Store
 from belated.timeline import Timeline
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
@@ -102,13 +101,13 @@ class LinearModel:
             wait=wait,
             patience=patience,
         )
-        self._connect(Store.fresh(self._settings))
+        self._connect(ModelMemory(self._settings, self._settings.fresh()))
 
-    def _connect(self, store: Store) -> None:
+    def _connect(self, memory: ModelMemory) -> None:
         """Take hold of the arrays, and of the entries for this loss."""
         settings = self._settings
-        self._store = store
-        self._arrays = store.arrays
+        self._memory = memory
+        self._arrays = memory.arrays
         self._predict = entries.predict(settings.kind)
         self._observe = entries.observe(settings.kind)
         self._hasher = Hasher(settings.bits, settings.interactions)
@@ -127,17 +126,17 @@ class LinearModel:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return int(self._store.n[N.ROUNDS])
+        return self._memory.rounds
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
-        return sum(array.nbytes for array in self._store.arrays)
+        return sum(array.nbytes for array in self._memory.arrays)
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return int(self._store.n[N.ROUNDS] - self._store.n[N.ARRIVED])
+        return self._memory.open
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -286,7 +285,7 @@ class LinearModel:
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return report_of(self._settings.loss, self._store.f, self._store.n)
+        return report_of(self._settings.loss, self._memory)
 
     def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
         """Return the losses of predictions, as ``predict`` gave them.
@@ -303,14 +302,14 @@ class LinearModel:
 
         Equal models give equal blobs.
         """
-        return snapshot.pack(self._settings, self._store)
+        return snapshot.pack(self._settings, self._memory)
 
     @classmethod
     def restore(cls, blob: bytes) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened."""
         model = cls.__new__(cls)
-        model._settings, store = snapshot.unpack(blob)
-        model._connect(store)
+        model._settings, memory = snapshot.unpack(blob)
+        model._connect(memory)
         return model
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -407,8 +406,8 @@ class LinearModel:
 
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
-        self._store.make_room(entries_of_row + int(self._settings.intercept))
-        self._arrays = self._store.arrays
+        self._memory.make_room(entries_of_row + int(self._settings.intercept))
+        self._arrays = self._memory.arrays
 
     def _retried(
         self,
@@ -440,7 +439,7 @@ class LinearModel:
     def _check_known(self, tickets: Ints, who: str) -> None:
         """Refuse tickets that were never handed out, or that are closed."""
         status = np.empty(tickets.size, dtype=np.int64)
-        entries.find()(self._store.f, self._store.n, tickets, status)
+        entries.find()(self._memory.f, self._memory.n, tickets, status)
         wrong = np.flatnonzero(status < 0)
         if wrong.size:
             ticket = int(tickets[wrong[0]])

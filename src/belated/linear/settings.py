@@ -9,11 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Floats, Ints
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
-from belated.learner.program import FEWEST, resized
+from belated.learner.state import Memory
 from belated.linear.features import Interactions, checked_interactions
 
 Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
@@ -36,7 +35,8 @@ LABELS: dict[str, str] = {
 """What labels must be, for losses that do not take any number."""
 MOST_BITS = 30
 LONGEST_WAIT = 1 << 31
-_WORK = 64  # entries of a row for which there is room at the start
+WORK = 64
+"""Entries of a row for which there is room at the start."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,21 @@ class Settings:
         """What labels must be, in words."""
         return LABELS.get(self.loss, f"a finite number of at most {lm.HUGE_LABEL:g}")
 
-    def fresh(self) -> tuple[Floats, Ints]:
+    def fresh(self) -> Memory:
         """Return parameters, sums and counters of a model that has seen nothing."""
-        f = np.zeros(lm.HEADER + lm.SCALES * _WORK)
+        f = np.zeros(lm.HEADER + lm.SCALES * WORK)
         f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
         f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
-        n = np.zeros(N.HEADER, dtype=np.int64)
-        n[N.COORDINATES] = 1 << self.bits
-        n[N.INTERCEPT] = self.intercept
-        n[N.KEPT_AT], n[N.KEEP] = f.size, lm.KEEP
+        numbers = {
+            N.COORDINATES: 1 << self.bits,
+            N.INTERCEPT: int(self.intercept),
+            N.KEEP: lm.KEEP,
+        }
         if self.wait == "skip":
-            n[N.GIVES_UP], n[N.PATIENCE] = lm.BY_SKIP, self.patience**2
+            numbers |= {N.GIVES_UP: lm.BY_SKIP, N.PATIENCE: self.patience**2}
         elif self.wait is not None:
-            n[N.GIVES_UP], n[N.PATIENCE] = lm.AFTER, self.wait**2
-        return resized(f, n, FEWEST)
+            numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
+        return Memory.fresh(f, numbers)
 
 
 def checked(
