@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
+from belated.kernels.linear.losses import CODES, implicit, is_label, link, loss, slope
 from belated.linear import BadFeatures, LinearModel, Rows
-from belated.linear.settings import LOSSES
+from belated.linear.losses import LOSSES
 from conftest import Python
 from sealing import header_of, rewritten
 
@@ -220,7 +220,7 @@ STEP = 1e-6
 
 def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
     """Return losses, slopes and implicit steps at many points, from the kernels."""
-    code = (LOSSES[kind],)
+    code = (CODES[kind],)
 
     def evaluate(f: Array, p: Array, y: Array, q: Array, out: Array) -> None:
         for i in range(p.size):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._version import __version__
 from belated.errors import BelatedError
+from belated.linear.losses import LOSSES
 from belated.study.command import add_study_command
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _add_replay_labels(parser: argparse.ArgumentParser) -> None:
     labels = parser.add_argument_group("the target and its loss")
     labels.add_argument(
         "--loss",
-        choices=["squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson"],
+        choices=list(LOSSES),
         help="what a prediction costs (default: logistic for a yes or no, else squared)",
     )
     labels.add_argument("--quantile", metavar="Q", type=float, default=0.5, help="of quantile loss")

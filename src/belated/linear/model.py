@@ -18,12 +18,14 @@ from belated.learner.counters import checked_ticket
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
+from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
 from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
 from belated.linear.rows import numbers as numbers_of
 from belated.linear.rows import whole as whole_of
-from belated.linear.settings import Loss, Settings, Wait, checked
+from belated.linear.settings import Settings, Wait, checked
+from belated.linear.values import VALUES
 from belated.timeline import Timeline
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
@@ -295,7 +297,7 @@ class LinearModel:
         """
         v = of_log.vector(values, "losses: values")
         y = of_log.vector(labels, "losses: labels", v.size)
-        return loss_of(self._settings, v, y)
+        return VALUES[self._settings.loss](self._settings, v, y)
 
     def snapshot(self) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
@@ -481,28 +483,6 @@ class LinearModel:
             f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
             "ticket"
         )
-
-
-def loss_of(settings: Settings, v: Floats, y: Floats) -> Floats:
-    """Return losses of predictions behind the link."""
-    away = v - y
-    match settings.loss:
-        case "squared":
-            return 0.5 * away * away
-        case "absolute":
-            return np.abs(away)
-        case "quantile":
-            return np.maximum((1.0 - settings.quantile) * away, -settings.quantile * away)
-        case "huber":
-            size, delta = np.abs(away), settings.delta
-            return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
-        case "hinge":
-            return np.maximum(0.0, 1.0 - y * v)
-        case "logistic":
-            tiny = np.finfo(np.float64).tiny
-            return -np.log(np.maximum(np.where(y == 1.0, v, 1.0 - v), tiny))
-        case "poisson":
-            return v - y * np.log(np.maximum(v, np.finfo(np.float64).tiny))
 
 
 def _named(features: Row, value: float) -> str | None:

@@ -11,28 +11,14 @@ import numpy as np
 
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.losses import CODES
 from belated.kernels.slots import ints as N
 from belated.learner.state import Memory
 from belated.linear.features import Interactions, checked_interactions
+from belated.linear.losses import LOSSES, Loss, named
 
-Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
 Wait = Literal["skip"] | int | None
 
-LOSSES: dict[str, int] = {
-    "squared": lm.SQUARED,
-    "absolute": lm.ABSOLUTE,
-    "quantile": lm.QUANTILE,
-    "huber": lm.HUBER,
-    "hinge": lm.HINGE,
-    "logistic": lm.LOGISTIC,
-    "poisson": lm.POISSON,
-}
-LABELS: dict[str, str] = {
-    "hinge": "-1 or 1",
-    "logistic": "0 or 1",
-    "poisson": f"a number from 0 to {lm.HUGE_LABEL:g}",
-}
-"""What labels must be, for losses that do not take any number."""
 MOST_BITS = 30
 LONGEST_WAIT = 1 << 31
 WORK = 64
@@ -57,12 +43,12 @@ class Settings:
     @property
     def kind(self) -> int:
         """The loss as the kernels know it."""
-        return LOSSES[self.loss]
+        return CODES[self.loss]
 
     @property
     def labels(self) -> str:
         """What labels must be, in words."""
-        return LABELS.get(self.loss, f"a finite number of at most {lm.HUGE_LABEL:g}")
+        return LOSSES[self.loss].labels.words
 
     def fresh(self) -> Memory:
         """Return parameters, sums and counters of a model that has seen nothing."""
@@ -95,8 +81,7 @@ def checked(
     patience: Any,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise _wrong(f"loss must be one of {', '.join(LOSSES)}", loss)
+    named(loss, "LinearModel")
     level = _number("quantile", quantile)
     if not 0.0 < level < 1.0:
         raise _wrong("quantile must be between 0 and 1", quantile)
@@ -110,7 +95,7 @@ def checked(
     if not isinstance(intercept, bool | np.bool_):
         raise _wrong("intercept must be True or False", intercept)
     return Settings(
-        loss=loss,  # type: ignore[arg-type]  # one of them, as was just checked
+        loss=loss,
         bits=_whole("bits", bits, 1, MOST_BITS),
         quantile=level,
         delta=bend,

@@ -11,6 +11,7 @@ import numpy as np
 
 from belated._version import __version__
 from belated.audits.durations import best_unit
+from belated.linear.losses import LOSSES
 from belated.logs.log import SECONDS
 from belated.replays.measures import calibration_error
 from belated.replays.methods import AT_ONCE, BLIND, MEAN, OURS, WAITING
@@ -176,7 +177,7 @@ def _calibration(replay: Replay) -> Section:
     ends = [x for line in series for x in (line.x[0], line.x[-1])]
     ends = [min(ends), max(ends)]
     series.append(Series("perfect", tuple(ends), tuple(ends), dashed=True))
-    chance = replay.task.how.loss == "logistic"
+    chance = LOSSES[replay.task.how.loss].link == "probability"
     figure = Lines(
         "What was predicted, and what came",
         "mean predicted probability" if chance else "mean prediction",
