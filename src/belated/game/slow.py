@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,7 @@ from belated.game.game import Game
 from belated.game.run import LinearSums, Run
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
+from belated.learner.given import events_of
 from belated.learner.learner import Learner
 from belated.learner.program import Playable, checked_point
 from belated.losses import Linear, Loss, Quadratic
@@ -32,19 +33,11 @@ def play_in_python(spec: Playable, game: Game, seed: int, record: str, marks: In
     began = perf_counter()
     if isinstance(game.timeline, Timeline):
         timeline = game.timeline
-        for event in _answered(timeline):
+        for event in events_of(timeline, "play").tolist():
             table.play_round(event) if event >= 0 else table.give_answer(~event)
     else:
         timeline = table.follow_rule(game.timeline)
     return table.run(timeline, perf_counter() - began)
-
-
-def _answered(timeline: Timeline) -> Iterator[int]:
-    """Yield the events, without the observations that never came."""
-    observed = timeline.observed
-    for event in timeline.events.tolist():
-        if event >= 0 or observed[~event]:
-            yield event
 
 
 class _PythonTable:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from belated.errors import AlreadyObserved, UnknownTicket
 from belated.kernels.learners import entries
-from belated.kernels.slots import status as S
+from belated.learner import refusals
+from belated.learner.given import checked_ticket
 from belated.learner.state import Memory
-
-
-def checked_ticket(ticket: Any) -> int:
-    """Return a ticket as an int that the kernels can take, or say that it is none."""
-    try:
-        value = operator.index(ticket)
-    except TypeError as error:
-        raise UnknownTicket(f"a ticket is an int, got {ticket!r}") from error
-    if isinstance(ticket, bool) or not -(1 << 63) <= value < 1 << 63:
-        raise UnknownTicket(f"ticket {ticket!r} was never handed out")
-    return value
 
 
 class Arrival(NamedTuple):
@@ -83,8 +71,7 @@ class Counters:
         """Count the observation of a ticket and return its numbers."""
         ticket = checked_ticket(ticket)
         status = self._count_arrival(self._memory.f, self._memory.n, ticket)
-        if status == S.UNKNOWN:
-            raise UnknownTicket(f"Counters: ticket {ticket} was never handed out")
-        if status == S.CLOSED:
-            raise AlreadyObserved(f"Counters: ticket {ticket} was observed before")
+        refusal = refusals.of_ticket(status, ticket, self.rounds, "Counters: ")
+        if refusal is not None:
+            raise refusal
         return Arrival(self.rounds - ticket - 1, *self._memory.lags)

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.errors import BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels.learners import entries
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
+from belated.learner import refusals
 from belated.learner.blob import Content, pack, unpack
-from belated.learner.counters import checked_ticket
+from belated.learner.given import checked_ticket, events_of, numbers
 from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.user_parts import Outside, restore_base, saved_base
@@ -115,7 +116,7 @@ class Learner:
             memory.grow()
             ticket = self._predict(memory.f, memory.n, x)
         if ticket < 0:
-            raise self._busy()
+            raise refusals.too_early(self.spec.kind, "predict: ")
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
@@ -177,7 +178,7 @@ class Learner:
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
-        events = _events_of(timeline)
+        events = events_of(timeline, "run")
         first = checked_ticket(first)
         answers = self._answers(feedback)
         begin = self.rounds
@@ -216,15 +217,8 @@ class Learner:
         if event != self.rounds:
             raise self._refused_event(event, position, answers, first)
         if self._predict(self._memory.f, self._memory.n, np.empty(self._width)) != S.FULL:
-            raise self._busy(f"run: event {position}: ")
+            raise refusals.too_early(self.spec.kind, f"run: event {position}: ")
         self._memory.grow()
-
-    def _busy(self, where: str = "predict: ") -> BadFeedback:
-        """Return the error of a method that cannot predict before an answer is in."""
-        return BadFeedback(
-            f"{where}{self.spec.kind} was told that answers take no longer, and cannot predict "
-            "before the oldest one is in; observe or cancel it, or tell a longer delay"
-        )
 
     def _run_outside(
         self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
@@ -242,12 +236,10 @@ class Learner:
 
     def _refused_event(
         self, event: int, position: int, answers: Floats, first: int
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         where = f"run: event {position}: "
         if event >= 0:
-            return UnknownTicket(
-                f"{where}the next prediction is ticket {self.rounds}, the timeline says {event}"
-            )
+            return refusals.out_of_turn(self.rounds, event, where)
         ticket = ~event
         if not 0 <= ticket - first < len(answers):
             return UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
@@ -262,7 +254,7 @@ class Learner:
                 f"run: {self.spec.kind} takes a gradient function per answer; call observe in a "
                 "loop"
             )
-        answers = _numbers(feedback, "run: feedback must be numbers")
+        answers = np.atleast_1d(numbers(feedback, "run: feedback must be numbers", BadFeedback))
         if answers.size == 0:
             return np.empty((0, *self._program.answer))
         if answers.ndim == 1 and self._program.answer == (1,):
@@ -333,64 +325,24 @@ class Learner:
 
     def _converted(self, feedback: Any) -> Floats:
         """Return an answer as the vector that the kernels take."""
-        answer = _numbers(feedback, f"observe: an answer must be {self._program.answer[0]} numbers")
-        if answer.shape != self._program.answer:
-            raise BadFeedback(
-                f"observe: an answer has shape {self._program.answer}, got {answer.shape}"
-            )
+        wanted = self._program.answer
+        answer = numbers(feedback, f"observe: an answer must be {wanted[0]} numbers", BadFeedback)
+        if answer.ndim == 0:
+            answer = answer.reshape(1)
+        if answer.shape != wanted:
+            raise refusals.of_shape(wanted, answer.shape, "observe: ")
         return answer
 
     def _refusal(
         self, status: int, ticket: int, answer: Floats | None, where: str = "observe: "
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
-        if status == S.UNKNOWN:
-            return UnknownTicket(
-                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
-                f"{self.rounds - 1}"
-                if self.rounds
-                else f"{where}no ticket was handed out yet"
-            )
-        if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
-            )
-        if status == S.TOO_LARGE:
-            return BadFeedback(
-                f"{where}the answer to ticket {ticket} exceeds the assumed bound; raise lipschitz "
-                "or magnitude, or use strict=False to count such answers instead"
-            )
-        if status == S.OUT_OF_ORDER:
-            return BadFeedback(
-                f"{where}{self.spec.kind} takes answers only in the order, and with the delay, "
-                f"that it was told; ticket {ticket} is not the one that it waits for; nothing has "
-                "changed"
-            )
-        if status == S.NO_LOSS:
-            return BadFeedback(
-                f"{where}{self.spec.kind} cannot go on without the answer to ticket {ticket}; "
-                "nothing has changed"
-            )
-        if answer is not None and answer.shape != self._program.answer:
-            return BadFeedback(
-                f"{where}an answer has shape {self._program.answer}, got {answer.shape}"
-            )
-        return BadFeedback(
-            f"{where}the answer to ticket {ticket} is not finite, or too large to compute with "
-            "(1e100); nothing has changed: send a finite one, or cancel the ticket"
-        )
-
-
-def _numbers(given: Any, who: str) -> Floats:
-    """Return real numbers as an array that the kernels take; masked ones become NaN."""
-    try:
-        plain = np.ma.filled(given, np.nan) if isinstance(given, np.ma.MaskedArray) else given
-        numbers = np.array(plain, ndmin=1, copy=None)
-    except (TypeError, ValueError) as error:
-        raise BadFeedback(f"{who}, got {given!r}") from error
-    if numbers.dtype.kind not in "fiub":
-        raise BadFeedback(f"{who}, got {given!r}")
-    return np.require(numbers, np.float64, ["C", "W"])
+        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
+        if of_ticket is not None:
+            return of_ticket
+        if status == S.BAD and answer is not None and answer.shape != self._program.answer:
+            return refusals.of_shape(self._program.answer, answer.shape, where)
+        return refusals.of_answer(status, ticket, self.spec.kind, where)
 
 
 def _stored_spec(text: str) -> Spec:
@@ -410,17 +362,3 @@ def _checked_seed(seed: Any) -> int:
     if not 0 <= value < 1 << 64:
         raise SpecError(f"Learner: seed must be from 0 to 2^64 - 1, got {seed!r}")
     return value
-
-
-def _events_of(timeline: Timeline | ArrayLike) -> Ints:
-    """Return the events of a timeline; observations that never came are left out."""
-    if not isinstance(timeline, Timeline):
-        events = np.ascontiguousarray(timeline)
-        if events.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if events.ndim != 1 or events.dtype.kind not in "iu":
-            raise UnknownTicket("run: events must be whole numbers, t or ~t, in one dimension")
-        return events.astype(np.int64)
-    events = timeline.events
-    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
-    return np.ascontiguousarray(events[answered])

@@ -14,7 +14,10 @@ from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
-from belated.learner.counters import checked_ticket
+from belated.learner import refusals
+from belated.learner.given import checked_ticket, events_of
+from belated.learner.given import numbers as numbers_of
+from belated.learner.given import whole as whole_of
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
@@ -22,8 +25,6 @@ from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
 from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
-from belated.linear.rows import numbers as numbers_of
-from belated.linear.rows import whole as whole_of
 from belated.linear.settings import Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
@@ -218,7 +219,7 @@ class LinearModel:
         All are checked before the first is used. The result is the same, bit for bit, as one by
         one.
         """
-        wanted = whole_of(tickets, "observe_many: tickets", UnknownTicket)
+        wanted = whole_of(tickets, "observe_many: tickets must be whole numbers", UnknownTicket)
         if wanted.ndim != 1:
             raise UnknownTicket(
                 f"observe_many: tickets must have one dimension, got {wanted.shape}"
@@ -259,7 +260,7 @@ class LinearModel:
         """
         sparse = self._rows(rows, "replay")
         labels, weights = self._labels(labels, weights, None, "replay")
-        events = of_log.events_of(timeline)
+        events = events_of(timeline, "replay")
         first = operator.index(first)
         begin = self.rounds
         count = of_log.check_predictions(events, begin, sparse.height)
@@ -345,7 +346,7 @@ class LinearModel:
             return self._hasher.entries(features)
         if isinstance(features, tuple):
             return _pair(features)
-        values = numbers_of(features, "features: a vector")
+        values = numbers_of(features, "features: a vector must be numbers", BadFeatures)
         if values.ndim != 1:
             raise BadFeatures(
                 "features: a row is a dict, a pair (indices, values) or a vector; got shape "
@@ -459,19 +460,11 @@ class LinearModel:
 
     def _refusal(
         self, status: int, ticket: int, label: float, weight: float, where: str
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
-        if status == S.UNKNOWN:
-            return UnknownTicket(
-                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
-                f"{self.rounds - 1}"
-                if self.rounds
-                else f"{where}no ticket was handed out yet"
-            )
-        if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
-            )
+        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
+        if of_ticket is not None:
+            return of_ticket
         if not 0.0 < weight <= lm.HUGE_WEIGHT:
             return BadFeedback(
                 f"{where}the weight of ticket {ticket} must be positive and at most "
@@ -500,8 +493,8 @@ def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:
             f"features: a tuple is a pair (indices, values), got {len(features)} parts; a vector "
             "is a list or an array"
         )
-    indices = whole_of(features[0], "features: indices")
-    values = numbers_of(features[1], "features: values")
+    indices = whole_of(features[0], "features: indices must be whole numbers", BadFeatures)
+    values = numbers_of(features[1], "features: values must be numbers", BadFeatures)
     if indices.ndim != 1 or indices.shape != values.shape:
         raise BadFeatures(
             "features: indices and values must have one dimension and one length, got shapes "
