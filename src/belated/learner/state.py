@@ -349,7 +349,7 @@ class Memory:
             np.concatenate([f, records.ravel(), copies[0].ravel()]),
             np.concatenate([n, tickets.ravel(), copies[1].ravel()]),
         )
-        needed = max(2 * len(tickets), int(n[N.MADE]))
+        needed = max(2 * len(tickets), len(copies[0]) - 1)
         memory.resize(max(FEWEST, 1 << needed.bit_length()))
         return memory
 

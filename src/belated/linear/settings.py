@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from belated.arrays import Floats
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import CODES
@@ -50,11 +51,15 @@ class Settings:
         """What labels must be, in words."""
         return LOSSES[self.loss].labels.words
 
-    def fresh(self) -> Memory:
-        """Return parameters, sums and counters of a model that has seen nothing."""
-        f = np.zeros(lm.HEADER + lm.SCALES * WORK)
+    def header(self) -> Floats:
+        """Return parameters and sums of a model that has seen nothing."""
+        f = np.zeros(lm.HEADER)
         f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
         f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
+        return f
+
+    def fresh(self) -> Memory:
+        """Return the memory of a model that has seen nothing, but for its coordinates."""
         numbers = {
             N.COORDINATES: 1 << self.bits,
             N.INTERCEPT: int(self.intercept),
@@ -64,7 +69,7 @@ class Settings:
             numbers |= {N.GIVES_UP: lm.BY_SKIP, N.PATIENCE: self.patience**2}
         elif self.wait is not None:
             numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
-        return Memory.fresh(f, numbers)
+        return Memory.fresh(np.append(self.header(), np.zeros(lm.SCALES * WORK)), numbers)
 
 
 def checked(
