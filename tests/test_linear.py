@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.kernels import jit
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.losses import CODES, implicit, is_label, link, loss, slope
+from belated.kernels.linear import losses as leaves
+from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.losses import LOSSES
 from conftest import Python
@@ -220,7 +222,7 @@ STEP = 1e-6
 
 def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
     """Return losses, slopes and implicit steps at many points, from the kernels."""
-    code = (CODES[kind],)
+    code = (leaves.LOSSES.code(kind),)
 
     def evaluate(f: Array, p: Array, y: Array, q: Array, out: Array) -> None:
         for i in range(p.size):
@@ -234,7 +236,7 @@ def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
             out[5, i] = is_label(code, y[i])
 
     out = np.empty((6, p.size))
-    numba.njit(error_model="numpy", _nrt=False)(evaluate)(PARAMETERS, p, y, q, out)
+    numba.njit(**jit.ENTRY)(evaluate)(PARAMETERS, p, y, q, out)
     return dict(zip(("loss", "slope", "step", "after", "link", "label"), out, strict=True))
 
 

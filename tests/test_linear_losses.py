@@ -14,7 +14,7 @@ import pins
 import test_naive_linear
 from belated.errors import BelatedError, SpecError
 from belated.kernels.linear import entries
-from belated.kernels.linear.losses import CODES
+from belated.kernels.linear import losses as leaves
 from belated.linear.losses import BINARY, LOSSES, Loss, named, table
 from belated.linear.values import VALUES
 from belated.replays import others, replay
@@ -34,9 +34,12 @@ LINKS: dict[str | None, Callable[[Any], Any]] = {
 def test_every_table_has_them_all() -> None:
     names = list(LOSSES)
     assert list(get_args(Loss)) == names
-    assert list(CODES) == names
+    assert [part.kind for part in leaves.LOSSES] == names
     assert list(VALUES) == names
-    assert list(CODES.values()) == list(range(len(names)))
+    for leaf in ("loss", "slope", "step", "unit", "is_label", "link", "rebase"):
+        assert len(leaves.LOSSES.choices(leaf)) == len(names)
+    iterated = {part.code for part in leaves.LOSSES if part.leaves["step"] is leaves._root}
+    assert set(leaves.LOSSES.choices("bend")) == iterated
     assert set(pins.LINEAR_LOSSES) == set(names)
     assert {loss.kind for loss in test_naive_linear.LOSSES} == set(names)
     for known in others._LOSSES.values():
@@ -56,7 +59,7 @@ def test_the_documentation_has_them_all() -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_labels_are_those_that_the_kernels_take(name: Any) -> None:
     labels = LOSSES[name].labels
-    taken = [y for y in LABELS if entries.bad_label(CODES[name])(np.array([y])) < 0]
+    taken = [y for y in LABELS if entries.bad_label(leaves.LOSSES.code(name))(np.array([y])) < 0]
     if labels.classes is not None:
         assert taken == sorted(labels.classes)
     else:

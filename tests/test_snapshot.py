@@ -123,6 +123,8 @@ def test_a_sealed_snapshot_with_a_wrong_header(changes: dict[str, Any]) -> None:
         {"code": [9, 9, 9]},
         {"code": ["a"]},
         {"code": ...},
+        {"spec": None},
+        {"spec": bl.Ball(3).to_json()},
         {"spec": "{}"},
         {"spec": "nonsense"},
         {"spec": 3},

@@ -16,7 +16,8 @@ class Content(NamedTuple):
 
     spec: str | None
     """The spec as JSON; None when it contains Python objects."""
-    code: tuple[int, ...]
+    code: tuple[int, ...] | None
+    """What tells compositions apart where there is no spec to tell them."""
     memory: Memory
     base: bytes | None
     """What a user's base saved of itself."""
@@ -36,12 +37,16 @@ def unpack(blob: bytes) -> Content:
     return Content(spec, code, Memory.from_parts(arrays), base)
 
 
-def _read(about: dict[str, Any]) -> tuple[str | None, tuple[int, ...], bytes | None]:
+def _read(about: dict[str, Any]) -> tuple[str | None, tuple[int, ...] | None, bytes | None]:
     """Return what a header says about a learner, every field of the kind that it should be."""
     try:
-        spec, code, base = about["spec"], tuple(about["code"]), about["base"]
-        if not (spec is None or isinstance(spec, str)) or not all(type(c) is int for c in code):
-            raise ValueError("a field is of the wrong kind")
-        return spec, code, None if base is None else bytes.fromhex(base)
+        spec, code, base = about["spec"], about["code"], about["base"]
+        if not (spec is None or isinstance(spec, str)):
+            raise ValueError("the spec is no text")
+        return (
+            spec,
+            None if code is None else tuple(code),
+            None if base is None else bytes.fromhex(base),
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise SnapshotError(f"restore: the header cannot be read ({error})") from error

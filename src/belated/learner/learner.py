@@ -22,7 +22,7 @@ from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.user_parts import Outside, restore_base, saved_base
 from belated.reductions import Reduction, Skip
-from belated.spec import Spec, from_json
+from belated.spec import from_json
 from belated.timeline import Timeline
 
 __all__ = ["Certificate", "Decision", "Learner", "Report"]
@@ -272,8 +272,9 @@ class Learner:
         if self._program.code[C.BASE] == K.OUTSIDE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        text = None if self._is_outside else self.spec.to_json()
-        return pack(Content(text, self._program.code, self._memory, saved))
+        if self._is_outside:
+            return pack(Content(None, self._program.code, self._memory, saved))
+        return pack(Content(self.spec.to_json(), None, self._memory, saved))
 
     @classmethod
     def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
@@ -282,19 +283,18 @@ class Learner:
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
         """
         content = unpack(blob)
-        if content.spec is None and spec is None:
+        stored = spec if content.spec is None else _stored_spec(content.spec)
+        if stored is None:
             raise SnapshotError(
                 "restore: this learner has Python objects inside; pass its spec as well"
             )
         learner = cls.__new__(cls)
-        stored = spec if content.spec is None else _stored_spec(content.spec)
         if spec is not None and spec != stored:
             raise SnapshotError("restore: the snapshot is of another spec")
-        assert isinstance(stored, Reduction | Skip | Method)
-        learner._program = compile_spec(stored)
-        learner._memory = content.memory
-        fresh = learner._program.fresh(0, False)
-        if learner._program.code != content.code or not fresh.is_like(content.memory):
+        learner._program = program = compile_spec(stored)
+        learner._memory = memory = content.memory
+        is_same = content.code in (None, program.code)
+        if not is_same or not memory.is_like(program.fresh(0, False)):
             raise SnapshotError("restore: the snapshot is of another composition than spec")
         learner._connect()
         restore_base(learner._program, content.base)
@@ -345,13 +345,16 @@ class Learner:
         return refusals.of_answer(status, ticket, self.spec.kind, where)
 
 
-def _stored_spec(text: str) -> Spec:
+def _stored_spec(text: str) -> Playable:
     try:
-        return from_json(text)
+        spec = from_json(text)
     except SpecError as error:
         raise SnapshotError(
             f"restore: the spec in the snapshot cannot be read ({error})"
         ) from error
+    if not isinstance(spec, Reduction | Skip | Method):
+        raise SnapshotError(f"restore: the snapshot is of a {spec.kind}, which is no learner")
+    return spec
 
 
 def _checked_seed(seed: Any) -> int:

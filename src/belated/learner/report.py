@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from belated.bases import Base, Portfolio
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.learner.program import Program
@@ -125,8 +126,11 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             None,
             "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
         )
-    if code[C.BASE] in _UNCERTIFIED:
-        return None, f"no certificate: {_UNCERTIFIED[code[C.BASE]]}"
+    base = program.base
+    if not isinstance(base, Base):
+        return None, "no certificate: the base is a user's own"
+    if base.uncertified:
+        return None, f"no certificate: {base.uncertified}"
     sums = memory.sums
     lipschitz, note = _lipschitz(sums, memory.excess)
     if lipschitz == 0.0:
@@ -134,13 +138,13 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
-    if code[C.BASE] == K.PORTFOLIO and program.wants_function:
+    if isinstance(base, Portfolio) and program.wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
     unanswered = lipschitz * sums.width * memory.unanswered
     certificate = (
-        _portfolio(memory, lipschitz, unanswered)
-        if code[C.BASE] == K.PORTFOLIO
-        else _theorem(sums, lipschitz, unanswered, curved=code[C.RATE] == K.CURVED)
+        _portfolio(base, memory, lipschitz, unanswered)
+        if isinstance(base, Portfolio)
+        else _theorem(sums, lipschitz, unanswered, curved=base.rate.is_curved)
     )
     trivial = lipschitz * sums.width * memory.rounds
     if certificate is None or certificate.total >= trivial:
@@ -148,13 +152,6 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
-
-
-_UNCERTIFIED = {
-    K.OUTSIDE: "the base is a user's own",
-    K.DUAL_AVERAGING: "Theorem 4.1 does not cover dual averaging",
-    K.LEADER: "the guarantee of Leader is known in advance; see Problem.bound",
-}
 
 
 def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
@@ -180,15 +177,17 @@ def _theorem(
     return Certificate(start + sums.learned, lipschitz * drift, unanswered)
 
 
-def _portfolio(memory: Memory, lipschitz: float, unanswered: float) -> Certificate | None:
+def _portfolio(
+    base: Portfolio, memory: Memory, lipschitz: float, unanswered: float
+) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
     Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
     found = []
-    for member in memory.members:
+    for spec, member in zip(base.members, memory.members, strict=True):
         game = _theorem(member.sums, lipschitz)
-        if game is not None and member.kind in (K.PFTRL, K.OMD) and member.pace != K.CURVED:
+        if game is not None and not spec.uncertified and not spec.rate.is_curved:
             delay = game.delay + 2.0 * member.misread
             found.append(Certificate(game.learning, delay, unanswered))
     if not found:

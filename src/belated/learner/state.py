@@ -53,10 +53,6 @@ class Sums(NamedTuple):
 class Member(NamedTuple):
     """A member of a portfolio."""
 
-    kind: int
-    """Code of its base ..."""
-    pace: int
-    """... and of its rate."""
     misread: float
     """What it was charged for not knowing its point exactly."""
     sums: Sums
@@ -211,10 +207,7 @@ class Memory:
         own, dim = self._own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
-        return [
-            Member(int(b[OWN.KIND]), int(b[OWN.PACE]), float(b[OWN.MISREAD]), Sums.of(b))
-            for b in blocks
-        ]
+        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
 
     @property
     def _own(self) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from belated.arrays import Floats
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.losses import CODES
+from belated.kernels.linear import losses as leaves
 from belated.kernels.slots import ints as N
 from belated.learner.state import Memory
 from belated.linear.features import Interactions, checked_interactions
@@ -44,7 +44,7 @@ class Settings:
     @property
     def kind(self) -> int:
         """The loss as the kernels know it."""
-        return CODES[self.loss]
+        return leaves.LOSSES.code(self.loss)
 
     @property
     def labels(self) -> str:

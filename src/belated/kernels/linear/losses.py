@@ -1,48 +1,23 @@
 """Losses l(p, y) of a linear model: slopes, implicit steps, and what labels say about the scale.
 
-Every loss is a few leaves, chosen by ``code`` while compiling; ``_declare`` gives it its number. p
-is a prediction before the link, y a label, g = l'(p, y).
+Every loss is a few leaves, chosen by ``code`` while compiling. p is a prediction before the link, y
+a label, g = l'(p, y).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from belated.arrays import Code, Floats
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, switch
 from belated.kernels.linear import layout as lm
+from belated.kernels.parts import Leaf, Part, Parts
 
 # e^300 can still be squared, and no label is nearly as large.
 _HIGHEST = 300.0
 _ENOUGH = 1e-10  # Newton squares the relative error: after a step this short none is left
 _ROUNDS = 200  # bisection alone needs fewer
-
-CODES: dict[str, int] = {}
-"""Losses by name: what stands in code[LOSS]."""
-
-Slope = Callable[[Code, Floats, float, float], float]
-Bend = Callable[[Code, Floats, float, float, float], float]
-Step = Callable[[Code, Floats, float, float, float, float], float]
-
-_slopes: dict[int, Slope] = {}
-_units: dict[int, Callable[[Code, Floats], float]] = {}
-_bends: dict[int, Bend] = {}
-_steps: dict[int, Step] = {}
-_losses: dict[int, Slope] = {}
-_label_tests: dict[int, Callable[[Code, float], bool]] = {}
-_links: dict[int, Callable[[Code, float], float]] = {}
-_bases: dict[int, Callable[[Code, Floats], None]] = {}
-
-slope = switch(lm.LOSS, _slopes)  # l'(p, y)
-slope_unit = switch(lm.LOSS, _units)  # U: what slopes are measured in
-_bend = switch(lm.LOSS, _bends)  # l''(p, y), for losses whose step has no closed form
-_step = switch(lm.LOSS, _steps)  # the r that solves r = l'(p - q r, y), for q > 0 and g != 0
-loss = switch(lm.LOSS, _losses)  # l(p, y), or without the part that only depends on y
-is_label = switch(lm.LOSS, _label_tests)  # whether y can be a label; NaN never can
-link = switch(lm.LOSS, _links)  # what the user gets for a prediction p
-_rebase = switch(lm.LOSS, _bases)  # where predictions start, and their unit
 
 
 # --- What losses share ---------------------------------------------------------------------------
@@ -126,31 +101,6 @@ def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> floa
     return r
 
 
-def _declare(
-    name: str,
-    *,
-    loss: Slope,
-    slope: Slope,
-    step: Step = _root,
-    bend: Bend | None = None,
-    unit: Callable[[Code, Floats], float] = _no_unit,
-    is_label: Callable[[Code, float], bool] = _any_number,
-    link: Callable[[Code, float], float] = _as_it_is,
-    rebase: Callable[[Code, Floats], None] = _centre,
-) -> None:
-    """Give a loss the next number, and enter its leaves."""
-    code = CODES[name] = len(CODES)
-    _losses[code] = loss
-    _slopes[code] = slope
-    _steps[code] = step
-    if bend is not None:
-        _bends[code] = bend
-    _units[code] = unit
-    _label_tests[code] = is_label
-    _links[code] = link
-    _bases[code] = rebase
-
-
 # --- Squared -------------------------------------------------------------------------------------
 
 
@@ -167,11 +117,6 @@ def _squared_slope(code: Code, f: Floats, p: float, y: float) -> float:
 @leaf
 def _squared_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
     return g / (1.0 + q)
-
-
-_declare(
-    "squared", loss=_squared_loss, slope=_squared_slope, step=_squared_step, unit=_unit_of_labels
-)
 
 
 # --- Absolute ------------------------------------------------------------------------------------
@@ -192,9 +137,6 @@ def _absolute_step(code: Code, f: Floats, p: float, y: float, g: float, q: float
     return _clip((p - y) / q, -1.0, 1.0)
 
 
-_declare("absolute", loss=_absolute_loss, slope=_absolute_slope, step=_absolute_step)
-
-
 # --- Quantile ------------------------------------------------------------------------------------
 
 
@@ -211,9 +153,6 @@ def _quantile_slope(code: Code, f: Floats, p: float, y: float) -> float:
 @leaf
 def _quantile_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
     return _clip((p - y) / q, -f[lm.TAU], 1.0 - f[lm.TAU])
-
-
-_declare("quantile", loss=_quantile_loss, slope=_quantile_slope, step=_quantile_step)
 
 
 # --- Huber ---------------------------------------------------------------------------------------
@@ -233,9 +172,6 @@ def _huber_slope(code: Code, f: Floats, p: float, y: float) -> float:
 @leaf
 def _huber_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
     return _clip((p - y) / (1.0 + q), -f[lm.DELTA], f[lm.DELTA])
-
-
-_declare("huber", loss=_huber_loss, slope=_huber_slope, step=_huber_step, unit=_unit_of_labels)
 
 
 # --- Logistic ------------------------------------------------------------------------------------
@@ -277,17 +213,6 @@ def _log_odds(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, math.inf
 
 
-_declare(
-    "logistic",
-    loss=_logistic_loss,
-    slope=_logistic_slope,
-    bend=_logistic_bend,
-    is_label=_zero_or_one,
-    link=_probability,
-    rebase=_log_odds,
-)
-
-
 # --- Hinge ---------------------------------------------------------------------------------------
 
 
@@ -309,9 +234,6 @@ def _hinge_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -
 @leaf
 def _sign(code: Code, y: float) -> bool:
     return y == 1.0 or y == -1.0
-
-
-_declare("hinge", loss=_hinge_loss, slope=_hinge_slope, step=_hinge_step, is_label=_sign)
 
 
 # --- Poisson -------------------------------------------------------------------------------------
@@ -350,15 +272,92 @@ def _log_mean(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, ln(max(f[lm.HIGH], 1.0)) + 1.0
 
 
-_declare(
-    "poisson",
-    loss=_poisson_loss,
-    slope=_poisson_slope,
-    bend=_poisson_bend,
-    is_label=_not_negative,
-    link=_rate,
-    rebase=_log_mean,
+# --- All of them ---------------------------------------------------------------------------------
+
+_OF_NUMBERS: dict[str, Leaf] = {"is_label": _any_number, "link": _as_it_is, "rebase": _centre}
+
+LOSSES = Parts(
+    "loss of linear models",
+    Part(
+        "squared",
+        0,
+        loss=_squared_loss,
+        slope=_squared_slope,
+        step=_squared_step,
+        unit=_unit_of_labels,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "absolute",
+        1,
+        loss=_absolute_loss,
+        slope=_absolute_slope,
+        step=_absolute_step,
+        unit=_no_unit,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "quantile",
+        2,
+        loss=_quantile_loss,
+        slope=_quantile_slope,
+        step=_quantile_step,
+        unit=_no_unit,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "huber",
+        3,
+        loss=_huber_loss,
+        slope=_huber_slope,
+        step=_huber_step,
+        unit=_unit_of_labels,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "logistic",
+        4,
+        loss=_logistic_loss,
+        slope=_logistic_slope,
+        bend=_logistic_bend,
+        step=_root,
+        unit=_no_unit,
+        is_label=_zero_or_one,
+        link=_probability,
+        rebase=_log_odds,
+    ),
+    Part(
+        "hinge",
+        5,
+        loss=_hinge_loss,
+        slope=_hinge_slope,
+        step=_hinge_step,
+        unit=_no_unit,
+        is_label=_sign,
+        link=_as_it_is,
+        rebase=_centre,
+    ),
+    Part(
+        "poisson",
+        6,
+        loss=_poisson_loss,
+        slope=_poisson_slope,
+        bend=_poisson_bend,
+        step=_root,
+        unit=_no_unit,
+        is_label=_not_negative,
+        link=_rate,
+        rebase=_log_mean,
+    ),
 )
+loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y
+slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
+_bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form
+_step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), for q > 0, g != 0
+slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
+is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
+link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
+_rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
 
 
 # --- Steps and labels ----------------------------------------------------------------------------
