@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from belated.arguments import Commands, add_log, add_output, add_reading, add_times, whole
+from belated.linear.losses import LOSSES
 
 
 def add_replay(commands: Commands) -> None:
@@ -63,7 +64,7 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
     labels = parser.add_argument_group("the target and its loss")
     labels.add_argument(
         "--loss",
-        choices=["squared", "absolute", "quantile", "huber", "logistic", "hinge", "poisson"],
+        choices=list(LOSSES),
         help="what a prediction costs (default: logistic for a yes or no, else squared)",
     )
     labels.add_argument("--quantile", metavar="Q", type=float, default=0.5, help="of quantile loss")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from belated.game.progress import progress_bar
-from belated.linear.settings import Loss
+from belated.linear.losses import Loss
 from belated.logs import OnBad, Unit
 from belated.replays import measures, others
 from belated.replays.contenders import Contender, Replayer, Scale

@@ -7,6 +7,7 @@ from typing import Any
 
 from belated.datasets import flights
 from belated.errors import LogError
+from belated.linear.losses import BINARY
 from belated.replays import replay
 from belated.replays.result import Replay
 from belated.replays.words import show
@@ -51,7 +52,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
 
 def replay_flights(*, year: bool = False, **options: Any) -> Replay:
     """Replay the flights: arrival delays clipped, or whether a flight is more than 15 min late."""
-    is_binary = options.get("loss") in ("logistic", "hinge")
+    is_binary = options.get("loss") in BINARY
     if is_binary and options.get("threshold") is None:
         options["threshold"] = LATE
     elif options.get("threshold") is None and options.get("clip") is None:

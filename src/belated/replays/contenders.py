@@ -10,6 +10,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.game.progress import Progress
+from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
 from belated.replays import others
 from belated.replays.blind import ada_grad, in_units
@@ -26,17 +27,6 @@ SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Scales of AdaGrad's steps, in units of the labels."""
 STEPS = 100
 """Steps of the progress bar per method."""
-
-MEASURES = {
-    "squared": "mean squared error",
-    "absolute": "mean absolute error",
-    "quantile": "pinball loss",
-    "huber": "Huber loss",
-    "hinge": "hinge loss",
-    "logistic": "log loss",
-    "poisson": "Poisson loss",
-}
-"""What mean losses are called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +146,7 @@ class Replayer:
         """Predict the mean of the labels that have come; for yes or no, and rates, from 1/2 on."""
         task = self.task
         begin = time.perf_counter()
-        prior = 0.5 if task.how.loss in ("logistic", "poisson") else 0.0
+        prior = LOSSES[task.how.loss].prior
         is_label = task.events < 0
         tickets = np.where(is_label, ~task.events, 0)
         labels = np.where(is_label, task.labels[tickets] * task.weights[tickets], 0.0)
@@ -181,8 +171,7 @@ class Replayer:
         known = task.known
         losses = np.full(task.rounds, np.nan)
         found = self.model.losses(values[known], task.labels[known])
-        if task.how.loss == "squared":
-            found = 2.0 * found
+        found = LOSSES[task.how.loss].per_loss * found
         losses[known] = np.where(np.isnan(found), np.inf, found)
         return losses, mean(losses[known], task.weights[known])
 
@@ -206,6 +195,6 @@ def _later(report: Advance, before: int) -> Advance:
 
 def _unit(task: Task) -> float:
     """Return the spread of the labels where predictions have their unit, else 1."""
-    if task.how.loss in ("logistic", "hinge", "poisson"):
+    if not LOSSES[task.how.loss].has_unit:
         return 1.0
     return float(np.std(task.labels[task.known])) or 1.0

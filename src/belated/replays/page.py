@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from belated._version import __version__
+from belated.linear.losses import LOSSES
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
 from belated.replays.measures import calibration_error, finite
 from belated.replays.result import Replay
@@ -160,7 +161,7 @@ def _calibration(replay: Replay) -> Section:
     ends = [x for line in series for x in (line.x[0], line.x[-1])]
     ends = [min(ends), max(ends)]
     series.append(Series("perfect", tuple(ends), tuple(ends), dashed=True))
-    chance = replay.task.how.loss == "logistic"
+    chance = LOSSES[replay.task.how.loss].link == "probability"
     figure = Lines(
         "What was predicted, and what came",
         "mean predicted probability" if chance else "mean prediction",

@@ -10,8 +10,9 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from belated.linear.losses import LOSSES
 from belated.replays import measures
-from belated.replays.contenders import AT_ONCE, MEASURES, OURS, Contender, Scale
+from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
 from belated.replays.measures import Bin, Curve, Slice, finite
 from belated.replays.task import Task
 from belated.report.plain import plain
@@ -53,7 +54,7 @@ class Replay:
     @property
     def measure(self) -> str:
         """What mean losses are called."""
-        return MEASURES[self.task.how.loss]
+        return LOSSES[self.task.how.loss].measure
 
     @property
     def target(self) -> str:

@@ -7,6 +7,7 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from belated.linear.losses import LOSSES
 from belated.replays import others
 from belated.replays.contenders import AT_ONCE, OURS
 from belated.report.plain import plain
@@ -118,10 +119,8 @@ def command(replay: Replay) -> str:
     if how.clip is not None:
         parts += ["--clip", *(f"{end:g}" for end in how.clip)]
     parts += ["--loss", how.loss]
-    if how.loss == "quantile":
-        parts += ["--quantile", f"{how.quantile:g}"]
-    if how.loss == "huber":
-        parts += ["--delta", f"{how.delta:g}"]
+    if parameter := LOSSES[how.loss].parameter:
+        parts += [f"--{parameter}", f"{getattr(how, parameter):g}"]
     if how.threshold is not None:
         parts += ["--threshold", f"{how.threshold:g}"]
     if how.positive is not None:

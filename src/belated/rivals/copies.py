@@ -1,6 +1,6 @@
 """Methods that run copies of a learner, each of which never meets a delay.
 
-The copies live behind the table of tickets (see ``program.copies_of``): row 0 is a fresh one that
+The copies live behind the table of tickets (see ``state.Memory.copies``): row 0 is a fresh one that
 the others are made from, and those in use are numbered from 1. A copy that waits for an answer has
 exactly one open ticket, its newest.
 """
@@ -28,7 +28,8 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
-from belated.learner.program import FEWEST, Program, compile_spec, resized
+from belated.learner.program import Program, compile_spec
+from belated.learner.state import FEWEST
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import Feedback, Rival
 from belated.spec import Spec
@@ -154,13 +155,15 @@ class CopyingRival(Rival):
         """Return the program of a method with this number, and room for so many copies at once."""
         self._demand_facts()
         inside = compile_spec(self.base)
+        template = inside.fresh(0, False)
+        template.resize(2)  # of two entries one is always free
         return dataclasses.replace(
             inside,
             spec=self,
             code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
             own=np.array(own),
             keep=keep,
-            copy=resized(*inside.fresh(0, False), 2),  # of two entries one is always free
+            copy=template,
             fewest=max(FEWEST, 1 << copies.bit_length()),
         )
 
