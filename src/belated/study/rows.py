@@ -9,17 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from belated._version import __version__
+from belated.engine import Outcome
 from belated.study.plan import Cell, Plan, StudyError
-
-
-class Outcome(NamedTuple):
-    """What became of a cell: its results, or why there are none."""
-
-    results: Mapping[str, Any] | None
-    failure: str = ""
 
 
 @dataclass(frozen=True)
