@@ -27,7 +27,7 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner.program import Playable, Program, capacity_of, compile_spec, resized
 from belated.learner.report import report_of
-from belated.losses import Custom, Linear, Quadratic
+from belated.losses import Custom
 from belated.timeline import Timeline
 
 Record = Literal["totals", "detail", "plays"]
@@ -98,9 +98,8 @@ def _check(spec: Playable, program: Program, game: Game) -> None:
         raise SpecError(
             f"play: {spec.kind} plays {program.dim} coordinates, the losses have {game.losses.dim}"
         )
-    if program.code[C.REDUCTION] == K.COEFFICIENTS and not isinstance(
-        game.losses, Linear | Quadratic
-    ):
+    takes_coefficients = program.code[C.REDUCTION] == K.COEFFICIENTS
+    if takes_coefficients and game.losses.form not in ("linear", "quadratic"):
         raise SpecError(
             f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
             f"{game.losses.kind}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.losses.geometry import Spread
+    from belated.losses.geometry import Reach, Spread
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -136,13 +136,18 @@ class _Family(Loss):
         They are maxima for given rounds (on a ``ConvexSet``, of the ball around it) and bounds
         that some rounds could attain, or nearly so, for generated ones.
         """
-        self._check_domain(domain)
         lipschitz = magnitude = 0.0
-        for spread in self.sequence._spreads(domain):
+        for spread in self.sequence._spreads(self._reach(domain)):
             slopes, sizes = self._bounds(spread)
             lipschitz = max(lipschitz, float(slopes.max()))
             magnitude = max(magnitude, float(sizes.max()))
         return Constants(lipschitz, 0.0, magnitude)
+
+    def _reach(self, domain: Domain) -> Reach:
+        from belated.losses.geometry import reach_of
+
+        self._check_domain(domain)
+        return reach_of(domain)
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         """Return the largest gradient norm and the largest |f_t| for every round of a spread."""
@@ -172,7 +177,7 @@ class _Family(Loss):
             )
         else:
             source = Given(sequence, targets)
-        if source.is_adaptive and self._code != "LINEAR":
+        if source.is_adaptive and self.form != "linear":
             raise SpecError(f"{self.kind}: only losses.Linear can be adaptive, got {source!r}")
         if isinstance(source, Given):
             self._check_targets(source.targets)
