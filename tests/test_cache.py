@@ -23,7 +23,7 @@ import json, sys, warnings
 warnings.simplefilter("default")
 with warnings.catch_warnings(record=True) as caught:
     import belated as bl
-    from belated.kernels import entries
+    from belated.kernels.learners import entries
     learner = bl.Learner(bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.5))))
     learner.predict()
     learner.observe(0, [0.5, 0.25])
@@ -103,7 +103,7 @@ def test_a_second_process_compiles_nothing(copy: Copy) -> None:
 def test_an_edited_leaf_is_compiled_anew(copy: Copy) -> None:
     """The leaf stands in another file than the entries, which numba alone would not notice."""
     before = copy.files(".nbc")
-    leaves = copy.source / "belated" / "kernels" / "bases.py"
+    leaves = copy.source / "belated" / "kernels" / "learners" / "bases.py"
     text = leaves.read_text()
     line = "z[i] -= eta * cost[i]"
     assert text.count(line) == 1

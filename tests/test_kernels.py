@@ -22,14 +22,14 @@ from scipy import stats
 
 import belated as bl
 import naive
-from belated.kernels import exact
+from belated.kernels import exact, jit
 from belated.kernels.directions import direction, philox
 from belated.kernels.learners import entries
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import view
+from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import max_backlog, total_delay
 from belated.learner.program import capacity_of, compile_spec, entries_of, resized, schedule_of
@@ -61,7 +61,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Without reference counts, like the leaves: a caller that counts would free what they hand out.
     """
-    result: Callable[..., Any] = numba.njit(error_model="numpy", _nrt=False)(function)
+    result: Callable[..., Any] = numba.njit(**jit.ENTRY)(function)
     return result
 
 
@@ -216,7 +216,7 @@ def test_directions_are_uniform_on_the_sphere(dim: int) -> None:
 class Table:
     """The counting kernels over a table that starts with a single entry."""
 
-    CODE = (0, K.OUTSIDE, 0, 0, 0, 0, 0, 0, 0)
+    CODE = C.pack({C.LAGS: 1})
 
     def __init__(self, capacity: int = 1) -> None:
         self.f = np.zeros(F.HEADER)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.kernels import jit
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
 from belated.linear import BadFeatures, LinearModel, Rows
@@ -236,7 +237,7 @@ def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
             out[5, i] = is_label(code, y[i])
 
     out = np.empty((6, p.size))
-    numba.njit(error_model="numpy", _nrt=False)(evaluate)(PARAMETERS, p, y, q, out)
+    numba.njit(**jit.ENTRY)(evaluate)(PARAMETERS, p, y, q, out)
     return dict(zip(("loss", "slope", "step", "after", "link", "label"), out, strict=True))
 
 

@@ -7,13 +7,14 @@ feedback into that game, so the base never hears of delays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.rates import Constant, Mixed, Rate, StronglyConvex, Table
+from belated.rates import Constant, Mixed, Rate, StronglyConvex
 from belated.spec import Spec, whole
 
 if TYPE_CHECKING:
@@ -22,7 +23,31 @@ if TYPE_CHECKING:
 
 
 class Base(Spec):
-    """A built-in base learner: a domain and a rate."""
+    """A built-in base learner: a domain and a rate.
+
+    To add one: a class here with its traits, its leaves and its line in
+    ``kernels/learners/steps.py``.
+    """
+
+    hears_all: ClassVar[bool] = False
+    """Whether it hears of costs that move nothing, and looks at lags."""
+    uncertified: ClassVar[str] = ""
+    """Why its report has no certificate, or nothing."""
+
+    @property
+    def part(self) -> str:
+        """Name of its line in the table of kernels."""
+        return self.kind
+
+    @property
+    def diameter(self) -> float:
+        """D of the guarantees; under the entropy mirror D^2 / 2 bounds the divergence."""
+        return self.domain.diameter
+
+    @property
+    def width(self) -> float:
+        """Largest distance between two plays, in the norm that goes with ``lipschitz``."""
+        return self.domain.diameter
 
     if TYPE_CHECKING:
 
@@ -117,6 +142,25 @@ class OMD(Base):
                 "rates.Constant"
             )
 
+    @property
+    def part(self) -> str:
+        """The mirror decides."""
+        return "OMD, entropy" if self.mirror == "entropy" else "OMD"
+
+    @property
+    def diameter(self) -> float:
+        """That of the set, or sqrt(2 max B)."""
+        if self.mirror == "entropy" and isinstance(self.domain, Simplex):
+            return math.sqrt(2.0 * self.domain.divergence)
+        return self.domain.diameter
+
+    @property
+    def width(self) -> float:
+        """That of the set, or the same in the 1-norm."""
+        if self.mirror == "entropy" and isinstance(self.domain, Simplex):
+            return 2.0 * (1.0 - self.domain.dim * self.domain.floor)
+        return self.domain.diameter
+
 
 @dataclass(frozen=True, repr=False)
 class DualAveraging(Base):
@@ -133,6 +177,8 @@ class DualAveraging(Base):
     >>> DualAveraging(Ball(3), rates.Tight(1.0, scale=0.125)).rate.scale
     0.125
     """
+
+    uncertified: ClassVar[str] = "Theorem 4.1 does not cover dual averaging"
 
     domain: Domain
     rate: Rate
@@ -172,6 +218,9 @@ class Leader(Base):
     >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach
     61440
     """
+
+    hears_all: ClassVar[bool] = True
+    uncertified: ClassVar[str] = "the guarantee of Leader is known in advance; see Problem.bound"
 
     domain: Domain
     rate: Rate
@@ -226,6 +275,8 @@ class Portfolio(Base):
     (Ball(dim=3), 2)
     """
 
+    hears_all: ClassVar[bool] = True
+
     members: Sequence[PFTRL | OMD | DualAveraging]
     reach: int = 61_440
 
@@ -260,8 +311,8 @@ def _check_member(member: Any) -> None:
         raise SpecError(f"Portfolio: members must be PFTRL, OMD or DualAveraging, got {member!r}")
     if isinstance(member, OMD) and member.mirror == "entropy":
         raise SpecError("Portfolio: members must be euclidean, got an OMD with mirror='entropy'")
-    if isinstance(member.rate, Table):
-        raise SpecError("Portfolio: a member cannot have rates.Table; use another rate")
+    if not member.rate.for_members:
+        raise SpecError(f"Portfolio: a member cannot have {member.rate.kind}; use another rate")
     _check_projection(member, "Portfolio")
 
 

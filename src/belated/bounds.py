@@ -31,7 +31,6 @@ from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import own as OWN
-from belated.learner.program import Schedule, compile_spec, schedule_of
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.spec import number, positive
 from belated.timeline import Timeline
@@ -648,7 +647,9 @@ class _Play:
     """The sequences of a composition on a timeline, by arrival, and the sums of the proofs."""
 
     def __init__(self, timeline: Timeline, spec: Reduction) -> None:
-        schedule: Schedule = schedule_of(spec, timeline.events)
+        from belated.learner.program import schedule_of  # which loads the kernels
+
+        schedule = schedule_of(spec, timeline.events)
         self.etas, self.late_radii, self.radii = schedule
         self.lags: Ints = timeline.dual_delay[timeline.order]
         self.open_lags: Ints = timeline.dual_backlog[timeline.order]
@@ -692,8 +693,8 @@ def _theorem_e(
     bound = positive(who, "lipschitz", base.rate.lipschitz if lipschitz is None else lipschitz)
     bend = number(who, "curvature", curvature)
     spec = FirstOrder(base)
-    numbers = compile_spec(spec).numbers
-    diameter = numbers[F.DIAMETER]
+
+    diameter = base.diameter
 
     def value(late: Timeline) -> float:
         play = _Play(late, spec)
@@ -707,7 +708,7 @@ def _theorem_e(
         drift = 3.0 * bound**2 * play.weigh(play.lags + 1)
         return start + drift + 3.0 * bound * diameter * play.misalignment
 
-    return _split(name, timeline, value, bound * numbers[F.WIDTH])
+    return _split(name, timeline, value, bound * base.width)
 
 
 def _check_base(who: str, kind: type[Base], base: Base, curvature: float) -> None:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class Domain(Spec):
-    """A closed convex set. See the module for what the numbers mean."""
+    """A closed convex set. See the module for what the numbers mean.
+
+    To add one: a class here, its leaves and its line in ``kernels/learners/sets.py``, and what
+    whole games ask of it in ``geometry.py``.
+    """
 
     if TYPE_CHECKING:
 
@@ -51,6 +55,16 @@ class Domain(Spec):
         """Scale of the chart per coordinate, or None when it is 1 everywhere."""
         return None
 
+    @property
+    def origin(self) -> Sequence[float]:
+        """Where the chart begins: x = origin + scale * y."""
+        return self.center
+
+    @property
+    def size(self) -> float:
+        """The one number that a projection in the chart needs."""
+        return 1.0
+
 
 class _BuiltIn(Domain):
     """A set whose projection is compiled."""
@@ -60,7 +74,7 @@ class _BuiltIn(Domain):
         import numpy as np
 
         from belated.kernels.learners import entries
-        from belated.kernels.slots import kinds
+        from belated.kernels.learners.sets import SETS
 
         who = f"{self.kind}: project takes {self.dim} finite numbers"
         try:
@@ -72,17 +86,14 @@ class _BuiltIn(Domain):
         if point.dtype.kind not in "iuf" or not np.isfinite(point).all():
             raise SpecError(f"{who}, got {x!r}")
         point = point.astype(np.float64)
-        code, size, origin, low, high = self._geometry()
-        entries.project(getattr(kinds, code))(
-            point, size, np.array(origin), np.array(low), np.array(high)
-        )
+        low, high = self._sides()
+        project = entries.project(SETS.code(self.kind))
+        project(point, self.size, np.array(self.origin), np.array(low), np.array(high))
         return point
 
-    def _geometry(
-        self,
-    ) -> tuple[str, float, Sequence[float], Sequence[float], Sequence[float]]:
-        """Return what the kernel needs: name of the code, size, origin, low and high ends."""
-        raise NotImplementedError
+    def _sides(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the lower and the upper end per coordinate, where the set has such."""
+        return (), ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,8 +134,10 @@ class Ball(_BuiltIn):
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "center": self.center if any(self.center) else None}
 
-    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
-        return "BALL", self.radius, self.center, (), ()
+    @property
+    def size(self) -> float:
+        """The radius."""
+        return self.radius
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,10 +216,8 @@ class Box(_BuiltIn):
         told = isinstance(self.low, tuple) or isinstance(self.high, tuple) or self.dim == 1
         return {"low": self.low, "high": self.high, "dim": None if told else self.dim}
 
-    def _geometry(
-        self,
-    ) -> tuple[str, float, Sequence[float], Sequence[float], Sequence[float]]:
-        return "BOX", 1.0, self.center, *self.bounds
+    def _sides(self) -> tuple[Sequence[float], Sequence[float]]:
+        return self.bounds
 
 
 def _side(name: str, value: Any) -> float | tuple[float, ...]:
@@ -273,8 +284,15 @@ class Simplex(_BuiltIn):
         """The uniform distribution."""
         return (1.0 / self.dim,) * self.dim
 
-    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
-        return "SIMPLEX", self.floor, (0.0,) * self.dim, (), ()
+    @property
+    def origin(self) -> tuple[float, ...]:
+        """The origin: floors and sums are counted from there."""
+        return (0.0,) * self.dim
+
+    @property
+    def size(self) -> float:
+        """The floor."""
+        return self.floor
 
 
 @dataclass(frozen=True, repr=False)
@@ -313,8 +331,10 @@ class L1Ball(_BuiltIn):
         """The origin."""
         return (0.0,) * self.dim
 
-    def _geometry(self) -> tuple[str, float, Sequence[float], tuple[()], tuple[()]]:
-        return "L1", self.radius, self.center, (), ()
+    @property
+    def size(self) -> float:
+        """The radius."""
+        return self.radius
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,14 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from belated.errors import SpecError
+from belated.kernels.slots import floats as F
 from belated.spec import Spec, positive, vector
 
 
 class Rate(Spec):
-    """A rule for the step size. ``lipschitz`` is G where it is known, else None."""
+    """A rule for the step size. ``lipschitz`` is G where it is known, else None.
+
+    To add one: a class here, its leaf and its line in ``kernels/learners/rates.py``.
+    """
+
+    not_for_values: ClassVar[str] = ""
+    """Why values cannot be learned from with it, or nothing."""
+    for_members: ClassVar[bool] = True
+    """Whether a member of a ``Portfolio`` may have it."""
+    is_curved: ClassVar[bool] = False
+    """Whether it is for strongly convex losses."""
+
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """Return what its leaf finds in ``f``, by slot; D is that of the base."""
+        return {}
 
     if TYPE_CHECKING:
 
@@ -53,6 +68,10 @@ class DelayAdaptive(Rate, module="rates"):
             self, "lipschitz", positive("rates.DelayAdaptive", "lipschitz", self.lipschitz)
         )
 
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """D / G."""
+        return {F.GAIN: diameter / self.lipschitz}
+
 
 @dataclass(frozen=True, repr=False)
 class Tight(Rate, module="rates"):
@@ -68,6 +87,8 @@ class Tight(Rate, module="rates"):
     1.0
     """
 
+    not_for_values: ClassVar[str] = "is proved for first-order feedback"
+
     lipschitz: float
     scale: float = 1.0
 
@@ -75,6 +96,10 @@ class Tight(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "lipschitz", positive("rates.Tight", "lipschitz", self.lipschitz))
         object.__setattr__(self, "scale", positive("rates.Tight", "scale", self.scale))
+
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """Scale D / (2 G)."""
+        return {F.GAIN: self.scale * diameter / (2.0 * self.lipschitz)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,11 +120,19 @@ class GradientAdaptive(Rate, module="rates"):
     rates.GradientAdaptive()
     """
 
+    not_for_values: ClassVar[str] = (
+        "uses the observed values, which breaks the expectation argument"
+    )
+
     lipschitz: float | None = None
 
     def __post_init__(self) -> None:
         """Check the number."""
         _optional(self, "rates.GradientAdaptive")
+
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """D / 2."""
+        return {F.GAIN: diameter / 2.0}
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,6 +146,8 @@ class StronglyConvex(Rate, module="rates"):
     rates.StronglyConvex(curvature=0.5)
     """
 
+    is_curved: ClassVar[bool] = True
+
     curvature: float
     lipschitz: float | None = None
 
@@ -122,6 +157,10 @@ class StronglyConvex(Rate, module="rates"):
             self, "curvature", positive("rates.StronglyConvex", "curvature", self.curvature)
         )
         _optional(self, "rates.StronglyConvex")
+
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """The curvature."""
+        return {F.CURVATURE: self.curvature}
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,6 +178,10 @@ class Constant(Rate, module="rates"):
         """Check the numbers."""
         object.__setattr__(self, "step", positive("rates.Constant", "step", self.step))
         _optional(self, "rates.Constant")
+
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """The step."""
+        return {F.GAIN: self.step}
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,6 +203,10 @@ class InverseRoot(Rate, module="rates"):
         object.__setattr__(self, "step", positive("rates.InverseRoot", "step", self.step))
         _optional(self, "rates.InverseRoot")
 
+    def numbers(self, diameter: float) -> dict[int, float]:
+        """The first step."""
+        return {F.GAIN: self.step}
+
 
 @dataclass(frozen=True, repr=False)
 class Mixed(Rate, module="rates"):
@@ -170,6 +217,8 @@ class Mixed(Rate, module="rates"):
     >>> Mixed(1.0)
     rates.Mixed(lipschitz=1.0)
     """
+
+    for_members: ClassVar[bool] = False
 
     lipschitz: float | None = None
 
@@ -185,6 +234,8 @@ class Table(Rate, module="rates"):
     >>> Table([0.5, 0.25])
     rates.Table(steps=(0.5, 0.25))
     """
+
+    for_members: ClassVar[bool] = False
 
     steps: Sequence[float]
     lipschitz: float | None = None

@@ -229,15 +229,8 @@ def _rates_of(base: Base | UserBase) -> tuple[rates.Rate | None, ...]:
 
 def _check_rate_for_values(who: str, rate: rates.Rate | None) -> None:
     """Refuse rates that the bandit proofs do not allow."""
-    if isinstance(rate, rates.GradientAdaptive):
-        raise SpecError(
-            f"{who}: rates.GradientAdaptive uses the observed values, which breaks the expectation "
-            "argument; use rates.DelayAdaptive"
-        )
-    if isinstance(rate, rates.Tight):
-        raise SpecError(
-            f"{who}: rates.Tight is proved for first-order feedback; use rates.DelayAdaptive"
-        )
+    if rate is not None and rate.not_for_values:
+        raise SpecError(f"{who}: {rate.kind} {rate.not_for_values}; use rates.DelayAdaptive")
 
 
 def _check_exploration(reduction: OnePoint | TwoPoint) -> None:

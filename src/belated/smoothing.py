@@ -7,6 +7,7 @@ All of them are non-increasing and lie in (0, r], r being the inner radius of th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,14 @@ from belated.spec import Spec, positive, whole
 
 
 class Smoothing(Spec):
-    """A schedule of exploration radii."""
+    """A schedule of exploration radii.
+
+    To add one: a class here, its leaf and its line in ``kernels/learners/radii.py``.
+    """
+
+    def breadth(self, dim: int, inner_radius: float) -> float:
+        """Return the factor that its leaf finds in ``f``."""
+        return 0.0
 
     if TYPE_CHECKING:
 
@@ -38,6 +46,10 @@ class Convex(Smoothing, module="smoothing"):
         """Check the numbers."""
         _check(self, "smoothing.Convex")
 
+    def breadth(self, dim: int, inner_radius: float) -> float:
+        """sqrt(ratio k)."""
+        return math.sqrt(self.ratio * dim)
+
 
 @dataclass(frozen=True, repr=False)
 class StronglyConvex(Smoothing, module="smoothing"):
@@ -56,6 +68,10 @@ class StronglyConvex(Smoothing, module="smoothing"):
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check(self, "smoothing.StronglyConvex")
+
+    def breadth(self, dim: int, inner_radius: float) -> float:
+        """(ratio k)^2."""
+        return (self.ratio * dim) ** 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +121,10 @@ class Constant(Smoothing, module="smoothing"):
     def __post_init__(self) -> None:
         """Check the number."""
         object.__setattr__(self, "radius", positive("smoothing.Constant", "radius", self.radius))
+
+    def breadth(self, dim: int, inner_radius: float) -> float:
+        """Radius / r."""
+        return self.radius / inner_radius
 
 
 def _check(schedule: Smoothing, owner: str) -> None:

@@ -1,8 +1,7 @@
 """How leaves and entries are compiled and kept on disk.
 
-Leaves are inlined and never cached. Entries are cached; numba notices an edit only in an entry's
-own file, so entries carry ``STAMP``, a digest of all sources with leaves in them, in their closure,
-which is part of the cache key: any edited kernel, or another release, compiles anew.
+Leaves are inlined and never cached. Entries are cached; ``stamps`` says how they notice an edit of
+a leaf. Whatever is compiled is announced on the logger ``belated``, once for every entry.
 
 Nothing here allocates, so reference counting is off (``_nrt``): with it, passing views around cost
 more than the arithmetic (58 against 20 ns per event at dimension 10).
@@ -11,8 +10,9 @@ more than the arithmetic (58 against 20 ns per event at dimension 10).
 from __future__ import annotations
 
 import functools
-import hashlib
+import math
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,9 +22,20 @@ import numba
 import numba.extending
 
 from belated.errors import CacheWarning
+from belated.kernels import lean
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_LEAF = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Options of entries, and of anything else that calls leaves.
+ENTRY: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+_LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
+ENTRY["pipeline_class"] = lean.AnnouncedCompiler
+if lean.SUPPORTED:
+    _LEAF["pipeline_class"] = lean.LeafCompiler
+    ENTRY["pipeline_class"] = lean.EntryCompiler
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -44,8 +55,12 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     def chosen(code: tuple[int, ...], *arguments: Any) -> Any:
         return choices[code[slot]](code, *arguments)
 
+    chosen.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
+
     def choose(code: Any, *arguments: Any) -> Any:
         value = getattr(code[slot], "literal_value", None)
+        if value is not None and value not in choices:
+            raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
         return None if value is None else cast(Any, choices[value]).py_func
 
     # numba asks for the constants first; asked for plain ints, there is nothing to choose.
@@ -53,15 +68,21 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     return cast(_Function, chosen)
 
 
-def _stamp() -> int:
-    digest = hashlib.sha256()
-    kernels = Path(__file__).parent
-    for source in sorted([*kernels.rglob("*.py"), *kernels.parent.glob("rivals/*.py")]):
-        digest.update(source.read_bytes())
-    return int.from_bytes(digest.digest()[:7], "big")
+def select(
+    choices: Mapping[int, Callable[..., Any]], arguments: str, otherwise: str
+) -> Callable[..., Any]:
+    """Return a leaf (number, arguments) that calls ``choices[number]``, found out while running.
 
-
-STAMP = _stamp()
+    ``otherwise`` is what it returns for any other number.
+    """
+    lines = [f"def selected(number, {arguments}):"]
+    for number in choices:
+        lines.append(f"    if number == {number}:\n        return choice_{number}({arguments})")
+    source = "\n".join([*lines, f"    return {otherwise}"])
+    names: dict[str, Any] = {f"choice_{number}": choice for number, choice in choices.items()}
+    names.update(math=math, __name__=sys._getframe(1).f_globals["__name__"])
+    exec(source, names)
+    return cast(Callable[..., Any], leaf(names["selected"]))
 
 
 # What reading a torn index or code file raises.
@@ -89,14 +110,14 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
 
 
 def _cached(function: Callable[..., Any]) -> Any:
-    return numba.njit(cache=True, **_OPTIONS)(function)
+    return numba.njit(cache=True, **ENTRY)(function)
 
 
 def _uncached(
     function: Callable[..., Any], signature: str, reason: Exception
 ) -> Callable[..., Any]:
     _say_once(getattr(reason, "strerror", None) or "no folder for it is writable")
-    return _compiled(numba.njit(**_OPTIONS)(function), signature)
+    return _compiled(numba.njit(**ENTRY)(function), signature)
 
 
 @functools.cache

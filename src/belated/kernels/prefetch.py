@@ -16,24 +16,25 @@ from belated.arrays import Floats
 _WRITE, _STAY, _DATA = 1, 3, 1  # arguments of LLVM's prefetch: it will be written to, and used soon
 
 
-def _asks(typing_context: Any, array: Any, index: Any) -> Any:
+def _asks(typing_context: Any, vector: Any, index: Any) -> Any:
     """Return the types of ``prefetch``, and what writes the instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        parts = cgutils.create_struct_proxy(signature.args[0])
+        data = parts(context, builder, value=arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
         kind = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         builder.call(ask, [place, word(_WRITE), word(_STAY), word(_DATA)])
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+    return types.void(vector, types.intp), generate
 
 
-def _nothing(array: Floats, index: int) -> None:
+def _nothing(vector: Floats, index: int) -> None:
     """Stand in where the kernels are interpreted."""
 
 
-# Bring ``array[index]`` near. An index outside of the array does no harm.
+# Bring ``vector[index]`` near. An index outside does no harm.
 prefetch: Callable[[Floats, int], None] = _nothing if numba.config.DISABLE_JIT else intrinsic(_asks)

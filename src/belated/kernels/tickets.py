@@ -17,7 +17,6 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 
@@ -125,14 +124,6 @@ def _bisect(s: State, ticket: int) -> int:
 
 
 @leaf
-def _tells_lags(code: Code) -> bool:
-    """Tell whether somebody looks at LAG and OPEN_LAGS."""
-    outside = code[C.BASE] == K.OUTSIDE or code[C.DOMAIN] == K.USER_SET
-    remembers = code[C.BASE] == K.PORTFOLIO or code[C.BASE] == K.LEADER
-    return outside or remembers or code[C.METHOD] != K.OURS
-
-
-@leaf
 def count_arrival(code: Code, s: State, entry: int) -> int:
     """Count the arrival for an open entry: d_t, d*_n and s*_n. Return s*_n.
 
@@ -153,7 +144,7 @@ def count_arrival(code: Code, s: State, entry: int) -> int:
         n[N.MAX_DELAY] = delay
     if lag > n[N.MAX_DUAL_DELAY]:
         n[N.MAX_DUAL_DELAY] = lag
-    if _tells_lags(code):
+    if code[C.LAGS]:
         n[N.LAG] = lag
         n[N.OPEN_LAGS] = open_lags
     return open_lags

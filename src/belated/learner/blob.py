@@ -134,7 +134,7 @@ def _header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text)
         spec, base = header["spec"], header["base"]
-        whole = len(header["code"]) == C.METHOD + 1 and len(header["lengths"]) == 3
+        whole = len(header["code"]) == C.SLOTS and len(header["lengths"]) == 3
         counts = all(isinstance(count, int) for count in [*header["code"], *header["lengths"]])
         if not (whole and counts and (spec is None or isinstance(spec, str))):
             raise ValueError("a field is of the wrong kind")

@@ -9,11 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from belated import rates, smoothing
+from belated import rates
 from belated.arrays import Floats, Ints
-from belated.bases import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio, UserBase
-from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
+from belated.bases import Base, Leader, Portfolio, UserBase
+from belated.domains import Box, Domain
 from belated.errors import SpecError
+from belated.kernels.learners.radii import SMOOTHINGS
+from belated.kernels.learners.rates import RATES
+from belated.kernels.learners.sets import SETS
+from belated.kernels.learners.steps import BASES
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -27,6 +31,7 @@ from belated.reductions import (
     Skip,
     TwoPoint,
     domain_of,
+    exploration_radius,
     rate_of,
 )
 from belated.spec import Spec
@@ -183,25 +188,27 @@ def compile_spec(spec: Playable) -> Program:
     first = _first_point(reduction, base)
     dim = first.size
     domain, chart, chart_numbers = _place(reduction, base)
-    rate, rate_numbers, steps = _pace(reduction, base, dim)
     schedule, breadth, horizon = _explore(reduction, dim)
-    numbers = {**_bounds(reduction, base, dim), **rate_numbers, F.BREADTH: breadth}
+    rate = rate_of(base)
+    numbers = {**_bounds(reduction, base, dim), **_rate_numbers(base), F.BREADTH: breadth}
     first = into_chart(first, chart, chart_numbers)
-    own = steps
+    own = np.array(rate.steps) if isinstance(rate, rates.Table) else np.zeros(0)
     if isinstance(base, Portfolio):
         own = _members(reduction, base, numbers, first)
     elif isinstance(base, Leader):
         own = _past(base.reach, OWN.HEADER, first)
-    code = (
-        _REDUCTIONS[type(reduction)],
-        _base_code(base),
-        domain,
-        chart,
-        rate,
-        schedule,
-        int(isinstance(reduction, OnePoint) and reduction.baseline == "mean"),
-        int(isinstance(spec, Skip)),
-        K.OURS,
+    code = C.pack(
+        {
+            C.REDUCTION: _REDUCTIONS[type(reduction)],
+            C.BASE: _base_code(base),
+            C.DOMAIN: domain,
+            C.CHART: chart,
+            C.RATE: RATES.code(_NONE if rate is None else rate.kind),
+            C.SMOOTHING: schedule,
+            C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
+            C.SKIP: isinstance(spec, Skip),
+            **_traits(base, domain),
+        }
     )
     two = isinstance(reduction, TwoPoint)
     return Program(
@@ -227,20 +234,8 @@ _REDUCTIONS: dict[type[Reduction], int] = {
     OnePoint: K.ONE_POINT,
     TwoPoint: K.TWO_POINT,
 }
-_DOMAINS: dict[type[Domain], int] = {
-    Ball: K.BALL,
-    Box: K.BOX,
-    Simplex: K.SIMPLEX,
-    L1Ball: K.L1,
-    ConvexSet: K.USER_SET,
-}
-
-
-_REMEMBERING: dict[type, int] = {
-    Portfolio: K.PORTFOLIO,
-    DualAveraging: K.DUAL_AVERAGING,
-    Leader: K.LEADER,
-}
+_NONE = "none"
+"""What a table of parts calls the lack of one."""
 
 
 def _inner(spec: Reduction | Skip) -> Reduction:
@@ -248,11 +243,19 @@ def _inner(spec: Reduction | Skip) -> Reduction:
 
 
 def _base_code(base: Base | UserBase) -> int:
-    if isinstance(base, PFTRL):
-        return K.PFTRL
-    if isinstance(base, OMD):
-        return K.ENTROPY if base.mirror == "entropy" else K.OMD
-    return _REMEMBERING.get(type(base), K.OUTSIDE)
+    return BASES.code(base.part if isinstance(base, Base) else "a user's base")
+
+
+def _traits(base: Base | UserBase, domain: int) -> dict[int, int]:
+    """Return what follows for ``code`` from the traits of the parts."""
+    ours = isinstance(base, Base)
+    hears = base.hears_all if isinstance(base, Base) else True
+    lost = K.ZERO
+    if isinstance(base, Base) and base.rate.is_curved:
+        lost = K.BOWL
+    elif hears:
+        lost = K.HEARD_ZERO
+    return {C.HEARS: hears, C.LAGS: hears or not ours or domain == K.USER_SET, C.LOST: lost}
 
 
 def _first_point(reduction: Reduction, base: Base | UserBase) -> Floats:
@@ -280,18 +283,18 @@ def _place(reduction: Reduction, base: Base | UserBase) -> tuple[int, int, Float
     """Return the codes of the set and of its chart, and the chart's numbers."""
     domain = domain_of(base)
     if domain is None or (not isinstance(base, Base) and not isinstance(reduction, _EXPLORING)):
-        return K.BALL, K.PLAIN, np.zeros(0)  # the set is unused: points go out as they come in
+        return SETS.code("Ball"), K.PLAIN, np.zeros(0)  # unused: points go out as they come in
     return place(domain)
 
 
 def place(domain: Domain) -> tuple[int, int, Floats]:
     """Return the codes of a set and of its chart, and the chart's numbers."""
-    code = _DOMAINS[type(domain)]
+    code = SETS.code(domain.kind)
     if isinstance(domain, Box):
         low, high = domain.bounds
         return code, K.SCALED, np.concatenate([domain.center, domain.half_widths, low, high])
-    if isinstance(domain, Ball | ConvexSet) and any(domain.center):
-        return code, K.SHIFTED, np.array(domain.center)
+    if any(domain.origin):
+        return code, K.SHIFTED, np.array(domain.origin)
     return code, K.PLAIN, np.zeros(0)
 
 
@@ -313,65 +316,26 @@ def _bounds(reduction: Reduction, base: Base | UserBase, dim: int) -> dict[int, 
     magnitude = reduction.magnitude if isinstance(reduction, OnePoint) else 0.0
     lipschitz = (rate.lipschitz or 0.0) if rate is not None else 0.0
     return {
-        F.SIZE: size_of_set(domain),
+        F.SIZE: domain.size if domain is not None else 1.0,
         F.INNER: (domain.inner_radius or 0.0) if domain is not None else 0.0,
         F.DIAMETER: _diameter(base),
-        F.WIDTH: _width(base),
+        F.WIDTH: base.width if isinstance(base, Base) else _diameter(base),
         F.LIPSCHITZ: lipschitz,
         F.MAGNITUDE: magnitude,
         F.NOISE: dim * magnitude / lipschitz if lipschitz else 0.0,
     }
 
 
-def size_of_set(domain: Domain | None) -> float:
-    """Return the one number that a projection needs: radius, floor, or 1."""
-    if isinstance(domain, Ball | L1Ball):
-        return domain.radius
-    return domain.floor if isinstance(domain, Simplex) else 1.0
-
-
 def _diameter(base: Base | UserBase) -> float:
-    """Return D; under the entropy mirror D^2 / 2 bounds the divergence."""
-    if isinstance(base, OMD) and base.mirror == "entropy":
-        assert isinstance(base.domain, Simplex)  # checked at construction
-        return math.sqrt(2.0 * base.domain.divergence)
+    if isinstance(base, Base):
+        return base.diameter
     domain = domain_of(base)
     return domain.diameter if domain is not None else 0.0
 
 
-def _width(base: Base | UserBase) -> float:
-    """Return the largest distance between two plays; in the 1-norm under the entropy mirror."""
-    if isinstance(base, OMD) and base.mirror == "entropy":
-        assert isinstance(base.domain, Simplex)  # checked at construction
-        return 2.0 * (1.0 - base.domain.dim * base.domain.floor)
-    return _diameter(base)
-
-
-def _pace(
-    reduction: Reduction, base: Base | UserBase, dim: int
-) -> tuple[int, dict[int, float], Floats]:
-    """Return the code of the rate, its numbers, and its table."""
-    none = np.zeros(0)
-    diameter = _diameter(base)
-    match rate_of(base):
-        case rates.DelayAdaptive(lipschitz):
-            return K.DELAY_ADAPTIVE, {F.GAIN: diameter / lipschitz}, none
-        case rates.Tight(lipschitz, scale):
-            return K.TIGHT, {F.GAIN: scale * diameter / (2.0 * lipschitz)}, none
-        case rates.GradientAdaptive():
-            return K.GRADIENT_ADAPTIVE, {F.GAIN: diameter / 2.0}, none
-        case rates.StronglyConvex(curvature):
-            return K.CURVED, {F.CURVATURE: curvature}, none
-        case rates.Constant(step):
-            return K.CONSTANT_RATE, {F.GAIN: step}, none
-        case rates.InverseRoot(step):
-            return K.ROOT, {F.GAIN: step}, none
-        case rates.Mixed():
-            return K.MIXED, {}, none
-        case rates.Table(steps):
-            return K.TABLE, {}, np.array(steps)
-        case _:
-            return K.NO_RATE, {}, none
+def _rate_numbers(base: Base | UserBase) -> dict[int, float]:
+    rate = rate_of(base)
+    return {} if rate is None else rate.numbers(_diameter(base))
 
 
 def _members(
@@ -387,9 +351,8 @@ def _members(
     weights[F.HEADER : F.HEADER + count] = 1.0 / count
     for i, member in enumerate(base.members):
         block = own[OWN.member_at(count, dim, i) :]
-        pace, pace_numbers, _ = _pace(reduction, member, dim)
-        _write(block, {**numbers, **_bounds(reduction, member, dim), **pace_numbers})
-        block[OWN.KIND], block[OWN.PACE] = _base_code(member), pace
+        _write(block, {**numbers, **_bounds(reduction, member, dim), **_rate_numbers(member)})
+        block[OWN.KIND], block[OWN.PACE] = _base_code(member), RATES.code(member.rate.kind)
         block[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + dim] = first
     return own
 
@@ -419,24 +382,10 @@ def _write(f: Floats, numbers: dict[int, float]) -> None:
 def _explore(reduction: Reduction, dim: int) -> tuple[int, float, int]:
     """Return the code of the smoothing, its factor, and its horizon."""
     if not isinstance(reduction, OnePoint | TwoPoint):
-        return K.NO_SMOOTHING, 0.0, 0
+        return SMOOTHINGS.code(_NONE), 0.0, 0
     schedule = reduction.schedule
-    horizon = schedule.horizon or 0
-    match schedule:
-        case smoothing.Convex(ratio):
-            return K.QUARTER_ROOT, math.sqrt(ratio * dim), horizon
-        case smoothing.StronglyConvex(ratio):
-            return K.CUBE_ROOT, (ratio * dim) ** 2, horizon
-        case smoothing.InverseRoot():
-            return K.INVERSE_ROOT, 0.0, horizon
-        case smoothing.Inverse():
-            return K.INVERSE, 0.0, horizon
-        case smoothing.Constant(radius):
-            domain = domain_of(reduction.base)
-            assert domain is not None and domain.inner_radius  # checked at construction
-            return K.FIXED, radius / domain.inner_radius, horizon
-        case _:
-            raise SpecError(f"{reduction.kind}: unknown smoothing {schedule!r}")
+    breadth = schedule.breadth(dim, exploration_radius(reduction))
+    return SMOOTHINGS.code(schedule.kind), breadth, schedule.horizon or 0
 
 
 class Schedule(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Floats, Ints
+from belated.bases import Base, Portfolio
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -154,32 +155,28 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
             None,
             "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
         )
-    if code[C.BASE] in _UNCERTIFIED:
-        return None, f"no certificate: {_UNCERTIFIED[code[C.BASE]]}"
+    base = program.base
+    if not isinstance(base, Base):
+        return None, "no certificate: the base is a user's own"
+    if base.uncertified:
+        return None, f"no certificate: {base.uncertified}"
     lipschitz, note = _lipschitz(f, n)
     if lipschitz == 0.0:
         return (
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
-    if code[C.BASE] == K.PORTFOLIO and program.wants_function:
+    if isinstance(base, Portfolio) and program.wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
-    certificate = _theorem(f, n, code[C.RATE] == K.CURVED, lipschitz)
-    if code[C.BASE] == K.PORTFOLIO:
-        certificate = _portfolio(f, n, lipschitz)
+    certificate = _theorem(f, n, base.rate.is_curved, lipschitz)
+    if isinstance(base, Portfolio):
+        certificate = _portfolio(base, f, n, lipschitz)
     trivial = lipschitz * float(f[F.WIDTH]) * int(n[N.ROUNDS])
     if certificate is None or certificate.total >= trivial:
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
-
-
-_UNCERTIFIED = {
-    K.OUTSIDE: "the base is a user's own",
-    K.DUAL_AVERAGING: "Theorem 4.1 does not cover dual averaging",
-    K.LEADER: "the guarantee of Leader is known in advance; see Problem.bound",
-}
 
 
 def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
@@ -217,19 +214,18 @@ def _unanswered(f: Floats, n: Ints, lipschitz: float) -> float:
     return lipschitz * float(f[F.WIDTH]) * count
 
 
-def _portfolio(f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
+def _portfolio(base: Portfolio, f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
     Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
     own = f[n[N.OWN_AT] : n[N.KEPT_AT]]
-    count = int(own[OWN.MEMBERS])
+    count = len(base.members)
     best: Certificate | None = None
-    for number in range(count):
+    for number, spec in enumerate(base.members):
         member = own[OWN.member_at(count, int(n[N.DIM]), number) :]
         game = _game(member)
-        covered = int(member[OWN.KIND]) in (K.PFTRL, K.OMD) and int(member[OWN.PACE]) != K.CURVED
-        if game is None or not covered:
+        if game is None or spec.uncertified or spec.rate.is_curved:
             continue
         delay = lipschitz * game[1] + 2.0 * float(member[OWN.MISREAD])
         found = Certificate(game[0], delay, _unanswered(f, n, lipschitz))

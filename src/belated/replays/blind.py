@@ -17,9 +17,10 @@ from collections.abc import Callable
 import numpy as np
 
 from belated.arrays import Floats, Ints
-from belated.kernels.jit import STAMP, entry
+from belated.kernels.jit import entry
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import link, slope
+from belated.kernels.stamps import stamp
 from belated.linear import LinearModel, Rows
 
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
@@ -34,9 +35,9 @@ Loop = Callable[..., None]
 
 
 @functools.cache
-def _loop(kind: int, stamp: int = STAMP) -> Loop:
+def _loop(kind: int) -> Loop:
     """Return the compiled loop over events, for one loss; the last coordinate is the bias."""
-    code = (kind, stamp)
+    code = (kind, stamp(link.__module__))
 
     def ada_grad(
         f: Floats,

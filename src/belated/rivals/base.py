@@ -11,9 +11,10 @@ import numpy as np
 from belated.arrays import Floats
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
+from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
-from belated.learner.program import Method, Program, into_chart, place, size_of_set
+from belated.learner.program import Method, Program, into_chart, place
 from belated.spec import whole
 from belated.timeline import Timeline
 
@@ -146,13 +147,22 @@ class Rival(Method):
         first = np.array(domain.center, dtype=np.float64)
         return Program(
             spec=self,
-            code=(answer, base, code, chart, 0, 0, 0, 0, number),
+            code=C.pack(
+                {
+                    C.REDUCTION: answer,
+                    C.BASE: base,
+                    C.DOMAIN: code,
+                    C.CHART: chart,
+                    C.METHOD: number,
+                    C.LAGS: 1,
+                }
+            ),
             dim=k,
             shape=(k,) if points == 1 else (points, k),
             answer=(size,),
             first=into_chart(first, chart, chart_numbers),
             numbers={
-                F.SIZE: size_of_set(domain),
+                F.SIZE: domain.size,
                 F.INNER: domain.inner_radius or 0.0,
                 F.DIAMETER: domain.diameter,
                 F.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),

@@ -21,6 +21,7 @@ from belated.errors import SpecError
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.state import State, view
+from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
@@ -161,7 +162,7 @@ class CopyingRival(Rival):
         return dataclasses.replace(
             inside,
             spec=self,
-            code=(*inside.code[:-1], number),
+            code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
             own=np.array(own),
             keep=keep,
             copy=resized(*inside.fresh(0, False), 2),  # of two entries one is always free

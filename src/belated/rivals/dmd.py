@@ -15,7 +15,7 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
-from belated.learner.program import Program, size_of_set
+from belated.learner.program import Program
 from belated.rivals.base import Feedback, Rival
 from belated.rivals.quanrud_khashabi import step_with_arrivals, tuned_step
 from belated.rivals.shared import check_curvature, check_numbers, collect_gradient, no_arrivals
@@ -101,7 +101,7 @@ class DMD(Rival, module="rivals"):
 
     def _size(self) -> float:
         """Return the size of the set; the simplex is cut where the entropy needs it."""
-        size = size_of_set(self.domain)
+        size = self.domain.size
         if self.mirror == "euclidean" or self.curvature == 0.0:
             return size
         assert self.rounds is not None  # demanded before

@@ -15,7 +15,7 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
-from belated.learner.program import Program, size_of_set
+from belated.learner.program import Program
 from belated.rivals.base import Rival
 from belated.rivals.shared import (
     arrived,
@@ -114,7 +114,7 @@ class SDMD(Rival, module="rivals"):
     @property
     def _size(self) -> float:
         """The number that a projection needs; for the entropy it is the floor."""
-        size = size_of_set(self.domain)
+        size = self.domain.size
         if self.mirror == "entropy" and self.curvature > 0.0:
             assert self.rounds is not None
             size = max(size, 1.0 / (self.domain.dim * max(self.rounds, 2)))
@@ -124,7 +124,7 @@ class SDMD(Rival, module="rivals"):
         """Let the trivial bound have the 1-norm between two plays, which goes with the entropy."""
         if self.mirror == "euclidean" or not rounds:
             return bound
-        width = 2.0 * (1.0 - self.domain.dim * size_of_set(self.domain))
+        width = 2.0 * (1.0 - self.domain.dim * self.domain.size)
         return replace(bound, trivial=self.lipschitz * width * rounds)
 
     def program(self) -> Program:

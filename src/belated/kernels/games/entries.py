@@ -13,11 +13,16 @@ from belated.kernels.games.rounds import (
     TICKET,
     give_answer,
     open_book,
+    play_of,
     play_round,
     writes_plays,
 )
-from belated.kernels.jit import STAMP, entry, leaf
+from belated.kernels.jit import entry, leaf
+from belated.kernels.learners import events
 from belated.kernels.learners.state import view
+from belated.kernels.slots import code as C
+from belated.kernels.stamps import stamp
+from belated.kernels.vectors import vector
 
 _VECTOR, _MATRIX, _INTS = "float64[::1]", "float64[:, ::1]", "int64[::1]"
 _BOOK = f"{_VECTOR}, {_INTS}, {_MATRIX}, {_VECTOR}, {_MATRIX}"
@@ -27,14 +32,18 @@ Play = Callable[..., int]
 Wander = Callable[..., int]
 
 
+def _stamped(code: Code) -> Code:
+    return (*code, stamp(__name__, *events.SOURCES[code[C.METHOD]]))
+
+
 @functools.cache
-def play(code: Code, how: Code, stamp: int = STAMP) -> Play:
+def play(code: Code, how: Code) -> Play:
     """Return the entry (f, n, q, rows, totals, marks, curve, losses, plays, timeline) -> events.
 
     ``timeline`` holds t for a prediction and ~t for an observation. A count below the number of
     events points at the one that was refused.
     """
-    code, how = (*code, stamp), (*how, stamp)
+    code, how = _stamped(code), (*how, 0)
 
     def play(
         f: Floats,
@@ -76,7 +85,7 @@ def _delay_of(lean: Floats, x: Floats) -> int:
 
 
 @functools.cache
-def wander(code: Code, how: Code, stamp: int = STAMP) -> Wander:
+def wander(code: Code, how: Code) -> Wander:
     """Return the entry for delays that depend on the plays, rounds ``first`` up to ``stop``.
 
     After the arguments of ``play`` up to ``plays`` come ``delays`` (written), ``due`` and ``last``
@@ -84,7 +93,7 @@ def wander(code: Code, how: Code, stamp: int = STAMP) -> Wander:
     round), and ``lean``: a direction, then low, high, least and range of the rule. It returns the
     number of rounds played.
     """
-    code, how = (*code, stamp), (*how, stamp)
+    code, how = _stamped(code), (*how, 0)
 
     def wander(
         f: Floats,
@@ -108,15 +117,16 @@ def wander(code: Code, how: Code, stamp: int = STAMP) -> Wander:
         k = s.z.size
         loss = view_loss(q, rows, k)
         book = open_book(totals, marks, curve, losses, plays, k)
+        rule = vector(lean)
         for t in range(first, stop):
             status = play_round(code, how, s, loss, book, t)
             if status < 0:
                 totals[REFUSAL] = status
                 return t
             if writes_plays(code, book):
-                delays[t] = _delay_of(lean, book.plays[t if book.plays.shape[0] > 1 else 0][:k])
+                delays[t] = _delay_of(rule, play_of(book, t)[:k])
             else:
-                delays[t] = _delay_of(lean, s.z)
+                delays[t] = _delay_of(rule, s.z)
             arrival = t + delays[t]
             if arrival < delays.size:
                 if last[arrival] < 0:

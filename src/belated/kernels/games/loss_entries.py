@@ -11,7 +11,9 @@ from collections.abc import Callable
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.games import losses
 from belated.kernels.games.losses import view
-from belated.kernels.jit import STAMP, entry, leaf
+from belated.kernels.jit import entry, leaf
+from belated.kernels.stamps import stamp
+from belated.kernels.vectors import vector
 
 _LOSS = "float64[::1], float64[:, ::1]"
 _VECTOR = "float64[::1]"
@@ -26,30 +28,30 @@ PART = 4096
 
 
 @functools.cache
-def single(how: Code, stamp: int = STAMP) -> Single:
+def single(how: Code) -> Single:
     """Return the entry (q, rows, t, x, out) -> f_t(x), which writes the gradient to out."""
-    how = (*how, stamp)
+    how = (*how, stamp(__name__))
 
     def single(q: Floats, rows: Floats, t: int, x: Floats, out: Floats) -> float:
-        loss = view(q, rows, x.size)
-        b = losses.draw(how, loss, t, x)
-        losses.gradient(how, loss, b, x, out)
-        return losses.value(how, loss, b, x)
+        point, loss = vector(x), view(q, rows, x.size)
+        b = losses.draw(how, loss, t, point)
+        losses.gradient(how, loss, b, point, vector(out))
+        return losses.value(how, loss, b, point)
 
     return entry(single, f"float64({_LOSS}, int64, {_VECTOR}, {_VECTOR})")
 
 
 @functools.cache
-def fill(how: Code, stamp: int = STAMP) -> Fill:
+def fill(how: Code) -> Fill:
     """Return the entry (q, rows, start, x, vectors, targets), which writes rounds from start on."""
-    how = (*how, stamp)
+    how = (*how, stamp(__name__))
 
     def fill(
         q: Floats, rows: Floats, start: int, x: Floats, vectors: Floats, targets: Floats
     ) -> None:
-        loss = view(q, rows, x.size)
+        point, loss = vector(x), view(q, rows, x.size)
         for t in range(targets.size):
-            targets[t] = losses.draw(how, loss, start + t, x)
+            targets[t] = losses.draw(how, loss, start + t, point)
             for i in range(x.size):
                 vectors[t, i] = loss.a[i]
 
@@ -65,51 +67,52 @@ def _pour(source: Floats, into: Floats) -> None:
 
 
 @functools.cache
-def total(how: Code, stamp: int = STAMP) -> Total:
+def total(how: Code) -> Total:
     """Return the entry (q, rows, rounds, x, out, work) -> sum of f_t(x) over t < rounds.
 
     It writes the sum of the gradients to ``out``; ``work`` holds two vectors.
     """
-    how = (*how, stamp)
+    how = (*how, stamp(__name__))
 
     def total(q: Floats, rows: Floats, rounds: int, x: Floats, out: Floats, work: Floats) -> float:
-        loss = view(q, rows, x.size)
-        step, part = work[: x.size], work[x.size :]
+        point, loss = vector(x), view(q, rows, x.size)
+        gradients, both = vector(out), vector(work)
+        step, part = both[: x.size], both[x.size :]
         for i in range(x.size):
-            out[i] = part[i] = 0.0
+            gradients[i] = part[i] = 0.0
         value = 0.0
         for first in range(0, rounds, PART):
             some = 0.0
             for t in range(first, min(first + PART, rounds)):
-                b = losses.draw(how, loss, t, x)
-                some += losses.value(how, loss, b, x)
-                losses.gradient(how, loss, b, x, step)
+                b = losses.draw(how, loss, t, point)
+                some += losses.value(how, loss, b, point)
+                losses.gradient(how, loss, b, point, step)
                 for i in range(x.size):
                     part[i] += step[i]
             value += some
-            _pour(part, out)
+            _pour(part, gradients)
         return value
 
     return entry(total, f"float64({_LOSS}, int64, {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
 
 @functools.cache
-def curve(how: Code, stamp: int = STAMP) -> Curve:
+def curve(how: Code) -> Curve:
     """Return the entry (q, rows, x, marks, out): out[i] = sum of f_t(x) over t < marks[i].
 
     Marks ascend. The sums are those of ``total``, bit for bit.
     """
-    how = (*how, stamp)
+    how = (*how, stamp(__name__))
 
     def curve(q: Floats, rows: Floats, x: Floats, marks: Ints, out: Floats) -> None:
-        loss = view(q, rows, x.size)
+        point, loss = vector(x), view(q, rows, x.size)
         value = 0.0
         some = 0.0
         t = 0
         for i in range(marks.size):
             while t < marks[i]:
-                b = losses.draw(how, loss, t, x)
-                some += losses.value(how, loss, b, x)
+                b = losses.draw(how, loss, t, point)
+                some += losses.value(how, loss, b, point)
                 t += 1
                 if t % PART == 0:
                     value += some

@@ -16,6 +16,7 @@ from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, switch
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.slots.floats import padded
+from belated.kernels.vectors import flat, vector
 
 # Slots of ``how``.
 FAMILY, SOURCE = range(2)
@@ -48,7 +49,7 @@ class Loss(NamedTuple):
     q: Floats
     """Parameters and work space; see above."""
     rows: Floats
-    """Given vectors, one row per round, with the target as the last number."""
+    """Given vectors, one after another, each with its target behind it."""
     a: Floats
     """Vector a_t of the round drawn last."""
     m: Floats
@@ -65,6 +66,7 @@ _padded = leaf(padded)
 @leaf
 def view(q: Floats, rows: Floats, dim: int) -> Loss:
     """Name the parts of a loss."""
+    q, rows = vector(q), flat(rows)
     room = _padded(dim)
     a = Q_HEADER
     return Loss(
@@ -129,8 +131,8 @@ def _as_target(how: Code, number: float) -> float:
 def _draw_given(how: Code, loss: Loss, t: int, x: Floats) -> float:
     a, rows = loss.a, loss.rows
     for i in range(a.size):
-        a[i] = rows[t, i]
-    return rows[t, a.size]
+        a[i] = rows[t * (a.size + 1) + i]
+    return rows[t * (a.size + 1) + a.size]
 
 
 @leaf

@@ -32,6 +32,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
+from belated.kernels.vectors import flat, vector
 
 # Slots of ``how`` after those of the losses.
 DETAIL, REVEALS = 2, 3
@@ -60,11 +61,13 @@ class Book(NamedTuple):
     marks: Ints
     """Numbers of rounds after which a checkpoint is taken."""
     curve: Floats
-    """Per checkpoint: the sum of losses, and for adaptive losses the sum of a_t."""
+    """Per checkpoint: the sum of losses, then the sum of a_t, 0 unless losses are adaptive."""
     losses: Floats
     """Loss of every round, or empty."""
     plays: Floats
-    """One row per round, or a single one that is written again and again."""
+    """The plays, one after another, or a single one that is written again and again."""
+    width: int
+    """Length of a play."""
     gradients: Floats
     """View: sum of g_t."""
     costs: Floats
@@ -80,6 +83,9 @@ def open_book(
     totals: Floats, marks: Ints, curve: Floats, losses: Floats, plays: Floats, k: int
 ) -> Book:
     """Name the parts of the record."""
+    width = plays.shape[1]
+    totals, marks, curve = vector(totals), vector(marks), flat(curve)
+    losses, plays = vector(losses), flat(plays)
     g = TOTALS
     return Book(
         totals,
@@ -87,6 +93,7 @@ def open_book(
         curve,
         losses,
         plays,
+        width,
         totals[g : g + k],
         totals[g + k : g + 2 * k],
         totals[g + 2 * k : g + 3 * k],
@@ -113,12 +120,19 @@ def writes_plays(code: Code, book: Book) -> bool:
 
 
 @leaf
+def play_of(book: Book, t: int) -> Floats:
+    """Return where the play of a round is written."""
+    start = t * book.width if book.plays.size > book.width else 0
+    return book.plays[start : start + book.width]
+
+
+@leaf
 def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) -> int:
     """Predict, meet the loss, and put the answer aside; a refusal is below 0."""
     if t != s.n[N.ROUNDS]:
         return S.UNKNOWN
     if writes_plays(code, book):
-        x = book.plays[t if book.plays.shape[0] > 1 else 0]
+        x = play_of(book, t)
         status = events.predict(code, s, x)
     else:
         x = s.z
@@ -131,8 +145,9 @@ def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) 
     at_answer = _record_at(s, t + s.n[N.OFFSET], width)
     answer = s.kept[at_answer : at_answer + size]
     if how[SOURCE] == GIVEN:  # it is used where it stands
-        loss = Loss(loss.q, loss.rows, loss.rows[t, :k], loss.m, loss.start, loss.end)
-        b = loss.rows[t, k]
+        row = t * (k + 1)
+        loss = Loss(loss.q, loss.rows, loss.rows[row : row + k], loss.m, loss.start, loss.end)
+        b = loss.rows[row + k]
     else:
         b = draw(how, loss, t, x[:k])
     met = _meet(code, how, s, loss, b, x, answer)
@@ -186,10 +201,11 @@ def _pass_mark(how: Code, book: Book, t: int) -> None:
     """Take a checkpoint if one is due after round t."""
     mark = int(book.totals[MARK])
     if mark < book.marks.size and book.marks[mark] == t + 1:
-        book.curve[mark, 0] = book.totals[LOSS]
+        place = mark * (book.curve.size // book.marks.size)
+        book.curve[place] = book.totals[LOSS]
         if how[SOURCE] == ADAPTIVE:
             for i in range(book.vectors.size):
-                book.curve[mark, 1 + i] = book.vectors[i]
+                book.curve[place + 1 + i] = book.vectors[i]
         book.totals[MARK] += 1.0
 
 

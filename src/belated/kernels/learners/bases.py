@@ -7,7 +7,7 @@ import math
 from belated.arrays import Code, Floats
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, switch
-from belated.kernels.learners.sets import onto, sum_of_squares, threshold
+from belated.kernels.learners.sets import SETS, onto, sum_of_squares, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
@@ -16,12 +16,12 @@ from belated.kernels.slots import kinds as K
 
 
 @leaf
-def _euclidean_norm(code: Code, cost: Floats) -> float:
+def euclidean_norm(code: Code, cost: Floats) -> float:
     return math.sqrt(sum_of_squares(cost))
 
 
 @leaf
-def _largest_entry(code: Code, cost: Floats) -> float:
+def largest_entry(code: Code, cost: Floats) -> float:
     largest = 0.0
     for i in range(cost.size):
         entry = abs(cost[i])
@@ -32,46 +32,52 @@ def _largest_entry(code: Code, cost: Floats) -> float:
     return largest
 
 
-# The dual norm of a cost.
-size_of = switch(
-    C.BASE,
-    {
-        K.PFTRL: _euclidean_norm,
-        K.OMD: _euclidean_norm,
-        K.ENTROPY: _largest_entry,
-        K.OUTSIDE: _euclidean_norm,
-        K.PORTFOLIO: _euclidean_norm,
-        K.DUAL_AVERAGING: _euclidean_norm,
-        K.LEADER: _euclidean_norm,
-    },
-)
+@leaf
+def pftrl_leap(s: State, cost: Floats, eta: float) -> bool:
+    """v = z + eta (p - c), in the place of z."""
+    z, p = s.z, s.p
+    for i in range(z.size):
+        z[i] += eta * (p[i] - cost[i])
+    return True
 
 
 @leaf
 def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
-    z, p = s.z, s.p
-    for i in range(z.size):
-        z[i] += eta * (p[i] - cost[i])
+    """v as above, then z = Pi(v) and p = (v - z) / eta."""
+    pftrl_leap(s, cost, eta)
     settle(code, s, eta, True)
 
 
 @leaf
-def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """v = z - eta c, then z = Pi(v)."""
+def omd_leap(s: State, cost: Floats, eta: float) -> bool:
+    """v = z - eta c, in the place of z."""
     z = s.z
     for i in range(z.size):
         z[i] -= eta * cost[i]
+    return True
+
+
+@leaf
+def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v as above, then z = Pi(v)."""
+    omd_leap(s, cost, eta)
     settle(code, s, eta, False)
 
 
 @leaf
-def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """z = Pi(-eta times the sum of all costs); p holds the sum."""
+def dual_averaging_leap(s: State, cost: Floats, eta: float) -> bool:
+    """v = -eta times the sum of all costs, in the place of z; p holds the sum."""
     z, total = s.z, s.p
     for i in range(z.size):
         total[i] += cost[i]
         z[i] = -eta * total[i]
+    return True
+
+
+@leaf
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+    """v as above, then z = Pi(v)."""
+    dual_averaging_leap(s, cost, eta)
     settle(code, s, eta, False)
 
 
@@ -96,13 +102,7 @@ def _wait_for_projection(code: Code, s: State, eta: float, normal: bool) -> None
 # Put Pi(v) in the place of v.
 settle = switch(
     C.DOMAIN,
-    {
-        K.BALL: _settle_in_set,
-        K.BOX: _settle_in_set,
-        K.SIMPLEX: _settle_in_set,
-        K.L1: _settle_in_set,
-        K.USER_SET: _wait_for_projection,
-    },
+    {**dict.fromkeys(SETS.choices("onto"), _settle_in_set), K.USER_SET: _wait_for_projection},
 )
 
 
@@ -158,4 +158,10 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
 @leaf
 def wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Leave the step to a user's base."""
+    s.n[N.WAITING] = 1
+
+
+@leaf
+def wait_for_nothing(code: Code, s: State) -> None:
+    """Let a user's base hear of a cost of zero."""
     s.n[N.WAITING] = 1

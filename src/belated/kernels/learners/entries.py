@@ -14,16 +14,20 @@ from typing import NamedTuple
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
-from belated.kernels.jit import STAMP, entry, leaf
-from belated.kernels.learners import events, feedback, schedules, sets
+from belated.kernels.jit import entry, leaf
+from belated.kernels.learners import events, feedback, radii, sets
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
+from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
+from belated.kernels.stamps import stamp
+from belated.kernels.vectors import flat, vector
 
-_STATE = "float64[::1], int64[::1]"
+_VECTOR = "float64[::1]"
+_STATE = f"{_VECTOR}, int64[::1]"
 
 Predict = Callable[[Floats, Ints, Floats], int]
 Observe = Callable[[Floats, Ints, int, Floats], int]
@@ -45,32 +49,36 @@ class Steps(NamedTuple):
     from_user: Callable[[Floats, Ints, Floats], None]
 
 
+def _stamped(code: Code) -> Code:
+    return (*code, stamp(__name__, *events.SOURCES[code[C.METHOD]]))
+
+
 @functools.cache
-def predict(code: Code, stamp: int = STAMP) -> Predict:
+def predict(code: Code) -> Predict:
     """Return the entry (f, n, x) -> ticket, which writes the play to x."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def predict(f: Floats, n: Ints, x: Floats) -> int:
-        return events.predict(code, view(f, n), x)
+        return events.predict(code, view(f, n), vector(x))
 
     return entry(predict, f"int64({_STATE}, float64[::1])")
 
 
 @functools.cache
-def observe(code: Code, stamp: int = STAMP) -> Observe:
+def observe(code: Code) -> Observe:
     """Return the entry (f, n, ticket, answer) -> USED, DROPPED or a refusal."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def observe(f: Floats, n: Ints, ticket: int, answer: Floats) -> int:
-        return events.observe(code, view(f, n), ticket, answer)
+        return events.observe(code, view(f, n), ticket, vector(answer))
 
     return entry(observe, f"int64({_STATE}, int64, float64[::1])")
 
 
 @functools.cache
-def peek(code: Code, stamp: int = STAMP) -> Peek:
+def peek(code: Code) -> Peek:
     """Return the entry (f, n, x), which writes the current point to x."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def peek(f: Floats, n: Ints, x: Floats) -> None:
         s = view(f, n)
@@ -81,9 +89,9 @@ def peek(code: Code, stamp: int = STAMP) -> Peek:
 
 
 @functools.cache
-def find(code: Code, stamp: int = STAMP) -> Cancel:
+def find(code: Code) -> Cancel:
     """Return the entry (f, n, ticket) -> USED if it is open, DROPPED if skipped, or a refusal."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def find(f: Floats, n: Ints, ticket: int) -> int:
         return events.find(code, view(f, n), ticket)
@@ -92,9 +100,9 @@ def find(code: Code, stamp: int = STAMP) -> Cancel:
 
 
 @functools.cache
-def cancel(code: Code, stamp: int = STAMP) -> Cancel:
+def cancel(code: Code) -> Cancel:
     """Return the entry (f, n, ticket) -> USED, DROPPED or a refusal."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def cancel(f: Floats, n: Ints, ticket: int) -> int:
         return events.cancel(code, view(f, n), ticket)
@@ -103,23 +111,25 @@ def cancel(code: Code, stamp: int = STAMP) -> Cancel:
 
 
 @leaf
-def _predict_in_order(code: Code, s: State, ticket: int, plays: Floats, row: int) -> int:
-    """Predict into a row of ``plays``, or refuse a ticket that is not the next one."""
+def _predict_in_order(code: Code, s: State, ticket: int, x: Floats) -> int:
+    """Predict, or refuse a ticket that is not the next one."""
     if ticket != s.n[N.ROUNDS]:
         return S.UNKNOWN
-    return events.predict(code, s, plays[row])
+    return events.predict(code, s, x)
 
 
 @leaf
-def _observe_from_row(code: Code, s: State, ticket: int, answers: Floats, row: int) -> int:
+def _observe_from_row(
+    code: Code, s: State, ticket: int, answers: Floats, row: int, width: int
+) -> int:
     """Observe from a row of ``answers``, or refuse a ticket that has none there."""
-    if row < 0 or row >= answers.shape[0]:
+    if row < 0 or (row + 1) * width > answers.size:
         return S.UNKNOWN
-    return events.observe(code, s, ticket, answers[row])
+    return events.observe(code, s, ticket, answers[row * width : (row + 1) * width])
 
 
 @functools.cache
-def run(code: Code, stamp: int = STAMP) -> Run:
+def run(code: Code) -> Run:
     """Return the entry (f, n, timeline, answers, plays, first_answer, first_play) -> events done.
 
     ``timeline`` holds t for a prediction and ~t for an observation; ticket t has row
@@ -127,7 +137,7 @@ def run(code: Code, stamp: int = STAMP) -> Run:
     ``plays`` keeps only the newest play. A count below the number of events points at the one that
     was refused.
     """
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def run(
         f: Floats,
@@ -139,14 +149,17 @@ def run(code: Code, stamp: int = STAMP) -> Run:
         first_play: int,
     ) -> int:
         s = view(f, n)
+        given, size = flat(answers), answers.shape[1]
+        taken, width = flat(plays), plays.shape[1]
         keep = plays.shape[0] > 1
         for i in range(timeline.size):
             event = timeline[i]
             if event >= 0:
                 row = event - first_play if keep else 0
-                status = _predict_in_order(code, s, event, plays, row)
+                x = taken[row * width : (row + 1) * width]
+                status = _predict_in_order(code, s, event, x)
             else:
-                status = _observe_from_row(code, s, ~event, answers, ~event - first_answer)
+                status = _observe_from_row(code, s, ~event, given, ~event - first_answer, size)
             if status < 0:
                 return i
         return timeline.size
@@ -157,16 +170,16 @@ def run(code: Code, stamp: int = STAMP) -> Run:
 
 
 @functools.cache
-def schedule(code: Code, stamp: int = STAMP) -> Schedule:
+def schedule(code: Code) -> Schedule:
     """Return the entry (f, n, timeline, etas, late_radii, radii): a run without any vectors.
 
     It writes eta_n and delta'_n by arrival and delta_t by prediction, as a learner would use them
     on this timeline, for rates that do not look at the costs.
     """
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def schedule(
-        f: Floats, n: Ints, timeline: Ints, etas: Floats, late_radii: Floats, radii: Floats
+        f: Floats, n: Ints, timeline: Ints, etas: Floats, late_radii: Floats, plain_radii: Floats
     ) -> None:
         s = view(f, n)
         for i in range(timeline.size):
@@ -174,23 +187,22 @@ def schedule(code: Code, stamp: int = STAMP) -> Schedule:
             if event >= 0:
                 tickets.has_room(s)
                 tickets.open_ticket(s)
-                radii[event] = schedules.radius(code, s, event + 1)
+                plain_radii[event] = radii.radius(code, s, event + 1)
             else:
                 found = tickets.locate(s, ~event)
                 open_lags = tickets.count_arrival(code, s, found)
                 s.table[2 * found + 1] = T.DEAD
                 arrival = n[N.ARRIVED] - 1
                 etas[arrival] = step_size(code, s, open_lags, 0.0)
-                late_radii[arrival] = schedules.radius(code, s, n[N.ROUNDS])
+                late_radii[arrival] = radii.radius(code, s, n[N.ROUNDS])
 
-    vector = "float64[::1]"
-    return entry(schedule, f"void({_STATE}, int64[::1], {vector}, {vector}, {vector})")
+    return entry(schedule, f"void({_STATE}, int64[::1], {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
 
 @functools.cache
-def steps(code: Code, stamp: int = STAMP) -> Steps:
+def steps(code: Code) -> Steps:
     """Return the small entries between which a user's base or projection does its part."""
-    code = (*code, stamp)
+    code = _stamped(code)
 
     def make_room(f: Floats, n: Ints) -> bool:
         return tickets.has_room(view(f, n))
@@ -202,13 +214,13 @@ def steps(code: Code, stamp: int = STAMP) -> Steps:
         return events.skip_one(code, view(f, n))
 
     def issue(f: Floats, n: Ints, x: Floats) -> int:
-        return events.issue(code, view(f, n), x)
+        return events.issue(code, view(f, n), vector(x))
 
     def to_user(f: Floats, n: Ints, out: Floats) -> None:
-        feedback.to_user(code, view(f, n), out)
+        feedback.to_user(code, view(f, n), vector(out))
 
     def from_user(f: Floats, n: Ints, given: Floats) -> None:
-        feedback.from_user(code, view(f, n), given)
+        feedback.from_user(code, view(f, n), vector(given))
 
     return Steps(
         entry(make_room, f"boolean({_STATE})"),
@@ -221,29 +233,29 @@ def steps(code: Code, stamp: int = STAMP) -> Steps:
 
 
 @functools.cache
-def project(domain: int, stamp: int = STAMP) -> Project:
+def project(domain: int) -> Project:
     """Return the entry (x, size, origin, low, high) that moves x, in user terms, into a set."""
-    code = (0, 0, domain, 0, 0, 0, 0, 0, 0, stamp)
+    code = (*C.pack({C.DOMAIN: domain}), stamp(__name__))
 
     def project(x: Floats, size: float, origin: Floats, low: Floats, high: Floats) -> None:
         if domain == K.BOX:
             for i in range(x.size):
                 x[i] = min(high[i], max(low[i], x[i]))
             return
-        for i in range(x.size):
-            x[i] -= origin[i]
-        a, b = sets.threshold(code, size, x)
-        for i in range(x.size):
-            x[i] = origin[i] + sets.onto(code, size, a, b, x[i])
+        y = vector(x)
+        for i in range(y.size):
+            y[i] -= origin[i]
+        a, b = sets.threshold(code, size, y)
+        for i in range(y.size):
+            y[i] = origin[i] + sets.onto(code, size, a, b, y[i])
 
-    vector = "float64[::1]"
-    return entry(project, f"void({vector}, float64, {vector}, {vector}, {vector})")
+    return entry(project, f"void({_VECTOR}, float64, {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
 
 @functools.cache
-def counting(stamp: int = STAMP) -> tuple[Callable[[Floats, Ints], int], Cancel]:
+def counting() -> tuple[Callable[[Floats, Ints], int], Cancel]:
     """Return the entries that only count: one for a prediction, one for the arrival of a ticket."""
-    code = (0, K.OUTSIDE, 0, 0, 0, 0, 0, 0, 0, stamp)
+    code = (*C.pack({C.LAGS: 1}), stamp(__name__))
 
     def count_prediction(f: Floats, n: Ints) -> int:
         s = view(f, n)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf, switch
-from belated.kernels.learners.bases import size_of
 from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive, play, write_cost
-from belated.kernels.learners.schedules import sum_up
+from belated.kernels.learners.rates import sum_up
 from belated.kernels.learners.state import State
-from belated.kernels.learners.steps import step, step_size
+from belated.kernels.learners.steps import hear_nothing, size_of, step, step_size
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -155,8 +154,7 @@ def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> f
 @leaf
 def moves(code: Code, eta: float, norm: float) -> bool:
     """Tell whether a step is taken: some bases hear of all costs, others need something to do."""
-    remembers = code[C.BASE] == K.PORTFOLIO or code[C.BASE] == K.LEADER
-    return code[C.BASE] == K.OUTSIDE or remembers or (norm > 0.0 and eta > 0.0)
+    return code[C.HEARS] == 1 or (norm > 0.0 and eta > 0.0)
 
 
 @leaf
@@ -170,8 +168,8 @@ def _feed_zero_heard(code: Code, s: State, entry: int) -> None:
     """A user's base and a portfolio hear of zero costs too."""
     for i in range(s.work.size):
         s.work[i] = 0.0
-    eta = count_step(code, s, entry, s.work, 0.0)
-    step(code, s, s.work, eta)
+    count_step(code, s, entry, s.work, 0.0)
+    hear_nothing(code, s)
 
 
 @leaf
@@ -181,7 +179,7 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
         s.work[i] = s.f[F.CURVATURE] * s.z[i]
     norm = size_of(code, s.work)
     eta = count_step(code, s, entry, s.work, norm)
-    if code[C.BASE] == K.LEADER:
+    if code[C.HEARS]:
         s.n[N.LAG] = 0  # this gradient is not one at the point of the ticket
     if moves(code, eta, norm):
         step(code, s, s.work, eta)
@@ -189,18 +187,7 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
 
 # Feed an entry that has no answer.
 feed_nothing = switch(
-    C.RATE,
-    {
-        K.DELAY_ADAPTIVE: _feed_zero,
-        K.TIGHT: _feed_zero,
-        K.GRADIENT_ADAPTIVE: _feed_zero,
-        K.CURVED: _feed_bowl,
-        K.CONSTANT_RATE: _feed_zero,
-        K.TABLE: _feed_zero,
-        K.NO_RATE: _feed_zero_heard,
-        K.ROOT: _feed_zero,
-        K.MIXED: _feed_zero_heard,
-    },
+    C.LOST, {K.ZERO: _feed_zero, K.HEARD_ZERO: _feed_zero_heard, K.BOWL: _feed_bowl}
 )
 
 
@@ -244,6 +231,8 @@ PREDICT: dict[int, Predict] = {K.OURS: predict_ours}
 OBSERVE: dict[int, Observe] = {K.OURS: observe_ours}
 OBSERVE_AT: dict[int, ObserveAt] = {K.OURS: observe_ours_at}
 CANCEL: dict[int, Cancel] = {K.OURS: cancel_ours}
+# Modules with leaves that nothing in this room names.
+SOURCES: dict[int, tuple[str, ...]] = {K.OURS: ()}
 
 # Issue the next ticket and write its play to x; FULL: the table must grow first.
 predict = switch(C.METHOD, PREDICT)

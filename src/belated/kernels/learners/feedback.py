@@ -5,7 +5,7 @@ from __future__ import annotations
 from belated.arrays import Code, Floats
 from belated.kernels.directions import direction
 from belated.kernels.jit import leaf, switch
-from belated.kernels.learners.schedules import radius
+from belated.kernels.learners.radii import radius
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F

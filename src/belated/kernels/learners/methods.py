@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf, switch
 from belated.kernels.learners import events
-from belated.kernels.learners.bases import size_of
 from belated.kernels.learners.feedback import answer_size, chart, is_cost, write_gradient
 from belated.kernels.learners.state import State
+from belated.kernels.learners.steps import size_of
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -98,6 +99,7 @@ def method(
     _ACCEPTS[number], _LOSE[number] = accepts, lose
     events_of(number, predict, observe, cancel)
     events.OBSERVE_AT[number] = observe_at
+    events.SOURCES[number] = _modules(learn, play, prepare, accepts, lose)
     return number
 
 
@@ -108,7 +110,12 @@ def events_of(
     events.PREDICT[number], events.OBSERVE[number] = predict, observe
     events.OBSERVE_AT[number] = _locate_again
     events.CANCEL[number] = cancel
+    events.SOURCES[number] = _modules(predict, observe, cancel)
     return number
+
+
+def _modules(*leaves: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(sorted({leaf.__module__ for leaf in leaves}))
 
 
 @leaf

@@ -15,9 +15,15 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
-from belated.kernels.learners import schedules
-from belated.kernels.learners.bases import dual_averaging_step, omd_step, pftrl_step
+from belated.kernels.jit import leaf, select, switch
+from belated.kernels.learners import rates
+from belated.kernels.learners.bases import (
+    dual_averaging_leap,
+    omd_leap,
+    pftrl_leap,
+    pftrl_step,
+    settle,
+)
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import State
@@ -27,7 +33,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 
-_ON_SIMPLEX: Code = (K.FIRST_ORDER, K.PFTRL, K.SIMPLEX, K.PLAIN, K.GRADIENT_ADAPTIVE)
+_ON_SIMPLEX: Code = C.pack({C.BASE: K.PFTRL, C.DOMAIN: K.SIMPLEX})
 _padded = leaf(F.padded)
 _member_at = leaf(OWN.member_at)
 
@@ -86,21 +92,13 @@ def _width(s: State) -> int:
 # ---- members -----------------------------------------------------------------------------------
 
 
-@leaf
-def _pace(code: Code, m: State, open_lags: int, norm: float) -> float:
-    """Return a member's step size, by the rate in its header."""
-    pace = int(m.f[OWN.PACE])
-    if pace == K.ROOT:
-        return schedules.root(code, m, open_lags, norm)
-    if pace == K.DELAY_ADAPTIVE:
-        return schedules.delay_adaptive(code, m, open_lags, norm)
-    if pace == K.TIGHT:
-        return schedules.tight(code, m, open_lags, norm)
-    if pace == K.GRADIENT_ADAPTIVE:
-        return schedules.gradient_adaptive(code, m, open_lags, norm)
-    if pace == K.CURVED:
-        return schedules.curved(code, m, open_lags, norm)
-    return schedules.constant(code, m, open_lags, norm)
+_WITHOUT_TABLE = {
+    part.code: part.leaves["size"]
+    for part in rates.RATES
+    if part.kind not in ("rates.Table", "rates.Mixed", "none")
+}
+# A member's step size, by the rate in its header.
+_pace = select(_WITHOUT_TABLE, "code, m, open_lags, norm", "math.nan")
 
 
 @leaf
@@ -110,22 +108,24 @@ def step_sizes(code: Code, s: State, open_lags: int, norm: float) -> float:
     mean = 0.0
     for i in range(w.size):
         m = _member(s, i)
-        eta = _pace(code, m, open_lags, norm)
-        schedules.sum_up(m.f, eta, open_lags, norm)
+        eta = _pace(int(m.f[OWN.PACE]), code, m, open_lags, norm)
+        rates.sum_up(m.f, eta, open_lags, norm)
         mean += w[i] * eta
     return mean
 
 
+# v in the place of a member's z, by the kind in its header; False: no such kind.
+_LEAPS = {K.PFTRL: pftrl_leap, K.OMD: omd_leap, K.DUAL_AVERAGING: dual_averaging_leap}
+_leap = select(_LEAPS, "m, cost, eta", "False")
+
+
 @leaf
 def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
-    """Take a member's step, by the kind in its header."""
+    """Take a member's step."""
     kind = int(m.f[OWN.KIND])
-    if kind == K.PFTRL:
-        pftrl_step(code, m, cost, eta)
-    elif kind == K.OMD:
-        omd_step(code, m, cost, eta)
-    else:
-        dual_averaging_step(code, m, cost, eta)
+    if not _leap(kind, m, cost, eta):
+        m.z[0] = math.nan  # never: programs are checked
+    settle(code, m, eta, kind == K.PFTRL)
 
 
 @leaf
@@ -192,9 +192,9 @@ def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
 _rate_of_weights = switch(
     C.REDUCTION,
     {
-        K.FIRST_ORDER: schedules.gradient_adaptive,
-        K.ONE_POINT: schedules.delay_adaptive,
-        K.TWO_POINT: schedules.delay_adaptive,
+        K.FIRST_ORDER: rates.gradient_adaptive,
+        K.ONE_POINT: rates.delay_adaptive,
+        K.TWO_POINT: rates.delay_adaptive,
     },
 )
 
@@ -204,16 +204,20 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
     """Let the weights take their step."""
     w = _weights(s)
     charges = w.work
-    if norm > 0.0:
-        _charge(s, cost, norm, charges)
-    else:
-        for i in range(charges.size):
-            charges[i] = 0.0
+    _charge(s, cost, norm, charges)
     size = math.sqrt(sum_of_squares(charges))
-    eta = _rate_of_weights(code, w, s.n[N.OPEN_LAGS], size)
-    schedules.sum_up(w.f, eta, s.n[N.OPEN_LAGS], size)
+    eta = _count_charges(code, w, size)
     if size > 0.0 and eta > 0.0:
         pftrl_step(_ON_SIMPLEX, w, charges, eta)
+
+
+@leaf
+def _count_charges(code: Code, w: State, size: float) -> float:
+    """Return the step size of the weights for charges of this size."""
+    open_lags = w.n[N.OPEN_LAGS]
+    eta = _rate_of_weights(code, w, open_lags, size)
+    rates.sum_up(w.f, eta, open_lags, size)
+    return eta
 
 
 @leaf
@@ -233,8 +237,17 @@ def _mix(s: State) -> None:
 def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Charge the members, move the weights, move the members, mix, and keep where they are."""
     norm = math.sqrt(sum_of_squares(cost))
-    _weigh(code, s, cost, norm)
     if norm > 0.0:
+        _weigh(code, s, cost, norm)
         _move(code, s, cost)
         _mix(s)
+        _keep(s)
+    else:
+        hear_nothing(code, s)
+
+
+@leaf
+def hear_nothing(code: Code, s: State) -> None:
+    """Hear a cost of zero: nobody is charged and nobody moves, but the arrival counts."""
+    _count_charges(code, _weights(s), 0.0)
     _keep(s)

@@ -19,6 +19,7 @@ import math
 
 from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf, switch
+from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 
@@ -92,18 +93,6 @@ def _l1_level(code: Code, size: float, v: Floats) -> tuple[float, float]:
     return top, _water_level(v, True, top, 0.0, size)
 
 
-# The numbers that the map per coordinate needs.
-threshold = switch(
-    C.DOMAIN,
-    {
-        K.BALL: _ball_scale,
-        K.BOX: _box_nothing,
-        K.SIMPLEX: _simplex_level,
-        K.L1: _l1_level,
-    },
-)
-
-
 @leaf
 def _onto_ball(code: Code, size: float, a: float, b: float, value: float) -> float:
     return a * value
@@ -125,8 +114,14 @@ def _onto_l1(code: Code, size: float, a: float, b: float, value: float) -> float
     return height if value > 0.0 else -height
 
 
-# The map of one coordinate into the set.
-onto = switch(
-    C.DOMAIN,
-    {K.BALL: _onto_ball, K.BOX: _onto_box, K.SIMPLEX: _onto_simplex, K.L1: _onto_l1},
+# ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map.
+SETS = Parts(
+    "set",
+    Part("Ball", 0, threshold=_ball_scale, onto=_onto_ball),
+    Part("Box", K.BOX, threshold=_box_nothing, onto=_onto_box),
+    Part("Simplex", K.SIMPLEX, threshold=_simplex_level, onto=_onto_simplex),
+    Part("L1Ball", 3, threshold=_l1_level, onto=_onto_l1),
+    Part("ConvexSet", K.USER_SET),  # a Python function projects
 )
+threshold = switch(C.DOMAIN, SETS.choices("threshold"))
+onto = switch(C.DOMAIN, SETS.choices("onto"))

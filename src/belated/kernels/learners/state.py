@@ -12,6 +12,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
+from belated.kernels.vectors import vector
 
 
 class State(NamedTuple):
@@ -43,6 +44,7 @@ _padded = leaf(F.padded)
 @leaf
 def view(f: Floats, n: Ints) -> State:
     """Name the parts of the state."""
+    f, n = vector(f), vector(n)
     k = n[N.DIM]
     room = _padded(k)
     z = F.HEADER

@@ -1,38 +1,51 @@
-"""The step that a composition takes, and its size: everything that ``code`` can choose."""
+"""The step that a composition takes, its size, and the norm that goes with it."""
 
 from __future__ import annotations
 
 from belated.kernels.jit import switch
-from belated.kernels.learners import bases, leader, portfolio, schedules
+from belated.kernels.learners import leader, portfolio
+from belated.kernels.learners.bases import (
+    dual_averaging_step,
+    entropy_step,
+    euclidean_norm,
+    largest_entry,
+    omd_step,
+    pftrl_step,
+    wait_for_base,
+    wait_for_nothing,
+)
+from belated.kernels.learners.rates import RATES
+from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 
-# z_{n+1} out of z_n; what a user must do is left waiting.
-step = switch(
-    C.BASE,
-    {
-        K.PFTRL: bases.pftrl_step,
-        K.OMD: bases.omd_step,
-        K.ENTROPY: bases.entropy_step,
-        K.OUTSIDE: bases.wait_for_base,
-        K.PORTFOLIO: portfolio.step,
-        K.DUAL_AVERAGING: bases.dual_averaging_step,
-        K.LEADER: leader.step,
-    },
+# ``step``: z_{n+1} out of z_n; what a user must do is left waiting. ``norm``: the dual norm of a
+# cost. ``hear_nothing``: what a cost of zero does to a base that hears of it.
+BASES = Parts(
+    "base",
+    Part("PFTRL", K.PFTRL, step=pftrl_step, norm=euclidean_norm),
+    Part("OMD", K.OMD, step=omd_step, norm=euclidean_norm),
+    Part("OMD, entropy", K.ENTROPY, step=entropy_step, norm=largest_entry),
+    Part(
+        "a user's base",
+        K.OUTSIDE,
+        step=wait_for_base,
+        norm=euclidean_norm,
+        hear_nothing=wait_for_nothing,
+    ),
+    Part(
+        "Portfolio",
+        4,
+        step=portfolio.step,
+        norm=euclidean_norm,
+        hear_nothing=portfolio.hear_nothing,
+    ),
+    Part("DualAveraging", K.DUAL_AVERAGING, step=dual_averaging_step, norm=euclidean_norm),
+    Part("Leader", 6, step=leader.step, norm=euclidean_norm),
 )
-
-# eta_n for the arrival just counted; 0 means: do not move.
+step = switch(C.BASE, BASES.choices("step"))
+size_of = switch(C.BASE, BASES.choices("norm"))
+hear_nothing = switch(C.BASE, BASES.choices("hear_nothing"))
 step_size = switch(
-    C.RATE,
-    {
-        K.DELAY_ADAPTIVE: schedules.delay_adaptive,
-        K.TIGHT: schedules.tight,
-        K.GRADIENT_ADAPTIVE: schedules.gradient_adaptive,
-        K.CURVED: schedules.curved,
-        K.CONSTANT_RATE: schedules.constant,
-        K.TABLE: schedules.table,
-        K.NO_RATE: schedules.no_step,
-        K.ROOT: schedules.root,
-        K.MIXED: portfolio.step_sizes,
-    },
+    C.RATE, {**RATES.choices("size"), RATES.code("rates.Mixed"): portfolio.step_sizes}
 )

@@ -27,10 +27,12 @@ from belated.kernels.linear.losses import (
     slope_unit,
 )
 from belated.kernels.prefetch import prefetch
+from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue, tail
+from belated.kernels.vectors import vector
 
 Four: TypeAlias = tuple[float, float, float, float]
 
@@ -42,12 +44,12 @@ _C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
 _AHEAD = 16  # entries that memory is asked for ahead of the one in hand
 _ENDOWMENT = 0.25  # what the coin starts with, as a part of S
 _FLAT = 1e-12  # a variance below this part of the squared mean is rounding
-_COUNT_ONLY = (0, 0, 0, 0, 0, 0, 0, 0, 0)  # a code for ``count_arrival``: nobody looks at lags
 
 
 @leaf
 def state_of(f: Floats, n: Ints) -> State:
     """Name the parts of the state."""
+    f, n = vector(f), vector(n)
     nothing = f[:0]
     return State(
         f,
@@ -301,7 +303,7 @@ def observe(
     record = entry * lm.KEEP
     _combine(code, s, record, y, weight)
     count_label(code, s.f, y, weight)
-    count_arrival(_COUNT_ONLY, s, entry)
+    count_arrival(C.NOTHING, s, entry)
     count = int(s.kept[record + lm.PAIRS])
     _learn(code, s, c, pool, int(s.kept[record + lm.START]), count, y, weight)
     s.n[N.POOL_LIVE] -= count
@@ -497,7 +499,7 @@ def _close_unanswered(s: State, c: Floats, pool: Floats, entry: int, skipped: bo
         index = int(pool[2 * j])
         _leave(c[index * lm.ROW : (index + 1) * lm.ROW], pool[2 * j + 1])
     s.n[N.POOL_LIVE] -= count
-    count_arrival(_COUNT_ONLY, s, entry)
+    count_arrival(C.NOTHING, s, entry)
     if skipped:
         s.n[N.SKIPPED] += 1
         s.n[N.GHOSTS] += 1

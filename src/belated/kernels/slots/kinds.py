@@ -1,19 +1,16 @@
-"""Values that the slots of ``code`` can have."""
+"""Values that slots of ``code`` can have, where no table of parts gives them."""
 
 from __future__ import annotations
 
 # code[REDUCTION]: what an answer is; MANY_POINTS and COEFFICIENTS have dim + 1 numbers.
 FIRST_ORDER, ONE_POINT, TWO_POINT, MANY_POINTS, COEFFICIENTS = range(5)
-# code[BASE]; with OUTSIDE a Python object takes the step.
-PFTRL, OMD, ENTROPY, OUTSIDE, PORTFOLIO, DUAL_AVERAGING, LEADER = range(7)
-# code[DOMAIN]; with USER_SET a Python function projects.
-BALL, BOX, SIMPLEX, L1, USER_SET = range(5)
 # code[CHART]: x = y, x = shift + y, x = shift + scale * y clipped to [low, high].
 PLAIN, SHIFTED, SCALED = range(3)
-# code[RATE]; with MIXED every member of a portfolio has its own.
-DELAY_ADAPTIVE, TIGHT, GRADIENT_ADAPTIVE, CURVED, CONSTANT_RATE, TABLE, NO_RATE = range(7)
-ROOT, MIXED = 7, 8
 # code[METHOD]: 0 for the paper's own, else the number of a method in ``methods``.
 OURS = 0
-# code[SMOOTHING]
-NO_SMOOTHING, QUARTER_ROOT, CUBE_ROOT, INVERSE_ROOT, INVERSE, FIXED = range(6)
+# code[LOST]: a zero cost that moves nothing, one that the base hears of, the gradient of a bowl.
+ZERO, HEARD_ZERO, BOWL = range(3)
+
+# Codes in the tables of parts that kernels ask for by name.
+PFTRL, OMD, ENTROPY, OUTSIDE, DUAL_AVERAGING = 0, 1, 2, 3, 5  # code[BASE]
+BOX, SIMPLEX, USER_SET = 1, 2, 4  # code[DOMAIN]

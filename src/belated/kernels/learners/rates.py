@@ -1,67 +1,18 @@
-"""Exploration radii delta_t and step sizes eta_n; see ``belated.rates`` for the formulas."""
+"""Step sizes eta_n; see ``belated.rates`` for the formulas."""
 
 from __future__ import annotations
 
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.exact import cube_root, ln
 from belated.kernels.jit import leaf, switch
+from belated.kernels.learners.radii import radius
 from belated.kernels.learners.state import State
+from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
-
-
-@leaf
-def radius(code: Code, s: State, round_: int) -> float:
-    """Return delta_t for round t = 1, 2, ... (see ``belated.smoothing`` for the formulas)."""
-    t = float(s.n[N.HORIZON] if s.n[N.HORIZON] > 0 else round_)
-    return s.f[F.INNER] * min(1.0, _share(code, s.f[F.BREADTH], t))
-
-
-@leaf
-def _quarter_root(code: Code, breadth: float, t: float) -> float:
-    return breadth / math.sqrt(math.sqrt(t))  # breadth = sqrt(nu k)
-
-
-@leaf
-def _cube_root(code: Code, breadth: float, t: float) -> float:
-    return cube_root(breadth * (1.0 + ln(t)) / t)  # breadth = (nu k)^2; ln(e t) = 1 + ln t
-
-
-@leaf
-def _inverse_root(code: Code, breadth: float, t: float) -> float:
-    return 1.0 / math.sqrt(t)
-
-
-@leaf
-def _inverse(code: Code, breadth: float, t: float) -> float:
-    return 1.0 / t
-
-
-@leaf
-def _fixed(code: Code, breadth: float, t: float) -> float:
-    return breadth  # delta / r
-
-
-@leaf
-def _unsmoothed(code: Code, breadth: float, t: float) -> float:
-    return 0.0
-
-
-_share = switch(
-    C.SMOOTHING,
-    {
-        K.NO_SMOOTHING: _unsmoothed,
-        K.QUARTER_ROOT: _quarter_root,
-        K.CUBE_ROOT: _cube_root,
-        K.INVERSE_ROOT: _inverse_root,
-        K.INVERSE: _inverse,
-        K.FIXED: _fixed,
-    },
-)
 
 
 @leaf
@@ -151,3 +102,18 @@ def sum_up(f: Floats, eta: float, open_lags: int, norm: float) -> None:
     reach = eta * norm
     f[F.LEARNED] += 0.5 * reach * norm
     f[F.DRIFTED] += reach * open_lags
+
+
+# ``size``: eta_n for the arrival just counted, 0 meaning: do not move.
+RATES = Parts(
+    "rate",
+    Part("rates.DelayAdaptive", 0, size=delay_adaptive),
+    Part("rates.Tight", 1, size=tight),
+    Part("rates.GradientAdaptive", 2, size=gradient_adaptive),
+    Part("rates.StronglyConvex", 3, size=curved),
+    Part("rates.Constant", 4, size=constant),
+    Part("rates.Table", 5, size=table),
+    Part("none", 6, size=no_step),
+    Part("rates.InverseRoot", 7, size=root),
+    Part("rates.Mixed", 8),  # of a portfolio, which has the leaf
+)

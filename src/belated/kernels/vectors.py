@@ -1,0 +1,134 @@
+"""What leaves see of an array: a pointer and a length.
+
+An array of numba's is seven numbers, with a view of it in every argument list, every call and every
+index; nine of them make a state. Leaves need an address and a size. Inside an entry ``vector`` and
+``flat`` turn the arguments into that, which halves what the compiler reads. Interpreted, a vector
+is the array itself.
+
+A vector offers ``v[i]``, ``v[i] = x``, ``v[a:b]`` and ``v.size``; indices and bounds are never
+negative, and nothing is checked.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numba
+from numba import types
+from numba.core import cgutils
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    make_attribute_wrapper,
+    models,
+    register_model,
+    type_callable,
+)
+
+from belated.arrays import Floats
+
+
+class Vector(types.Type):  # type: ignore[misc]  # numba is not typed
+    """The type of a vector, for the compiler."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"V{dtype}")
+
+
+@register_model(Vector)
+class _Model(models.StructModel):  # type: ignore[misc]  # numba is not typed
+    def __init__(self, manager: Any, vector: Vector) -> None:
+        members = [("data", types.CPointer(vector.dtype)), ("size", types.intp)]
+        super().__init__(manager, vector, members)
+
+
+make_attribute_wrapper(Vector, "size", "size")
+
+
+def _type_getitem(context: Any) -> Any:
+    def typed(vector: Any, index: Any) -> Any:
+        if isinstance(vector, Vector) and isinstance(index, types.Integer):
+            return vector.dtype
+        if isinstance(vector, Vector) and isinstance(index, types.SliceType):
+            return vector
+        return None
+
+    return typed
+
+
+def _type_setitem(context: Any) -> Any:
+    def typed(vector: Any, index: Any, value: Any) -> Any:
+        numbers = isinstance(index, types.Integer) and isinstance(value, types.Number)
+        return types.void if isinstance(vector, Vector) and numbers else None
+
+    return typed
+
+
+def _place(context: Any, builder: Any, types_: Any, vector: Any, index: Any) -> Any:
+    """Return the address of an entry."""
+    parts = cgutils.create_struct_proxy(types_[0])(context, builder, value=vector)
+    return builder.gep(parts.data, [context.cast(builder, index, types_[1], types.intp)])
+
+
+def _get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.load(_place(context, builder, signature.args, *arguments))
+
+
+def _set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    vector, _, kind = signature.args
+    place = _place(context, builder, signature.args, *arguments[:2])
+    builder.store(context.cast(builder, arguments[2], kind, vector.dtype), place)
+    return context.get_dummy_value()
+
+
+def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """v[a:b]: the part from a on, up to b or the end."""
+    vector, bounds = signature.args
+    whole = cgutils.create_struct_proxy(vector)(context, builder, value=arguments[0])
+    cut = context.make_helper(builder, bounds, arguments[1])
+    inside = builder.icmp_signed("<", cut.stop, whole.size)
+    stop = builder.select(inside, cut.stop, whole.size)
+    part = cgutils.create_struct_proxy(vector)(context, builder)
+    part.data = builder.gep(whole.data, [cut.start])
+    part.size = builder.sub(stop, cut.start)
+    return part._getvalue()
+
+
+type_callable(operator.getitem)(_type_getitem)
+type_callable(operator.setitem)(_type_setitem)
+lower_builtin(operator.getitem, Vector, types.Integer)(_get)
+lower_builtin(operator.setitem, Vector, types.Integer, types.Any)(_set)
+lower_builtin(operator.getitem, Vector, types.SliceType)(_cut)
+
+
+def _from_array(typing_context: Any, array: Any) -> Any:
+    """Return the types of ``vector``, and what makes one."""
+    if isinstance(array, Vector):
+        return array(array), lambda context, builder, signature, arguments: arguments[0]
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = context.make_array(signature.args[0])(context, builder, arguments[0])
+        made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+        made.data = whole.data
+        made.size = whole.nitems
+        return made._getvalue()
+
+    return Vector(array.dtype)(array), generate
+
+
+def _same(array: Any) -> Any:
+    """Stand in where the kernels are interpreted."""
+    return array
+
+
+def _in_one(array: Floats) -> Floats:
+    """Stand in where the kernels are interpreted; a view, as the array has no gaps."""
+    return array.reshape(-1)
+
+
+# The vector of an array without gaps; a vector is its own.
+vector: Any = _same if numba.config.DISABLE_JIT else intrinsic(_from_array)
+# All rows of such an array, one after another.
+flat: Any = _in_one if numba.config.DISABLE_JIT else intrinsic(_from_array)
