@@ -133,7 +133,7 @@ class _Strange(Domain):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_unknown_set_is_refused(family: type[Loss]) -> None:
-    with pytest.raises(bl.SpecError, match=r"known for Ball, .*, got Strange\(\)"):
+    with pytest.raises(bl.SpecError, match=r"games are played on Ball, .*, got Strange\(\)"):
         made(family, losses.Random).constants(_Strange())
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.losses.geometry import Spread
+    from belated.geometry import Spread
     from belated.losses.source import Source
 
 
@@ -68,11 +68,11 @@ class Quadratic(_Family, module="losses"):
         """Return G, lambda and M for all rounds on a domain, measured in its chart."""
         import numpy as np
 
-        reach = self._reach(domain)
-        distance = self.sequence._distance(reach, np.ones(self.dim))
+        shape = self._shape(domain)
+        distance = self.sequence._distance(shape, np.ones(self.dim))
         return Constants(
-            lipschitz=self.curvature * self.sequence._distance(reach, reach.scales),
-            curvature=self.curvature * float(reach.scales.min()) ** 2,
+            lipschitz=self.curvature * self.sequence._distance(shape, shape.scales),
+            curvature=self.curvature * float(shape.scales.min()) ** 2,
             magnitude=0.5 * self.curvature * distance**2,
         )
 

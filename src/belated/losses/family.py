@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.losses.geometry import Reach, Spread
+    from belated.geometry import Shape, Spread
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -137,17 +137,17 @@ class _Family(Loss):
         that some rounds could attain, or nearly so, for generated ones.
         """
         lipschitz = magnitude = 0.0
-        for spread in self.sequence._spreads(self._reach(domain)):
+        for spread in self.sequence._spreads(self._shape(domain)):
             slopes, sizes = self._bounds(spread)
             lipschitz = max(lipschitz, float(slopes.max()))
             magnitude = max(magnitude, float(sizes.max()))
         return Constants(lipschitz, 0.0, magnitude)
 
-    def _reach(self, domain: Domain) -> Reach:
-        from belated.losses.geometry import reach_of
+    def _shape(self, domain: Domain) -> Shape:
+        from belated.geometry import shape_of
 
         self._check_domain(domain)
-        return reach_of(domain)
+        return shape_of(domain)
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         """Return the largest gradient norm and the largest |f_t| for every round of a spread."""

@@ -13,7 +13,7 @@ from belated.spec import number, positive, whole
 
 if TYPE_CHECKING:
     from belated.arrays import Floats
-    from belated.losses.geometry import Reach, Spread
+    from belated.geometry import Shape, Spread
 
 
 class _Generated(Source):
@@ -35,14 +35,14 @@ class _Generated(Source):
             "SEED_HIGH": float(seed >> 32),
         }
 
-    def _spreads(self, reach: Reach) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Let a_t point anywhere."""
-        norm = self.scale * float(reach.scales.max())
-        yield reach.bounded_spread(norm, self.scale * reach.extent(), self.scale)
+        norm = self.scale * float(shape.scales.max())
+        yield shape.bounded_spread(norm, self.scale * shape.extent(), self.scale)
 
-    def _distance(self, reach: Reach, weights: Floats) -> float:
+    def _distance(self, shape: Shape, weights: Floats) -> float:
         """Let a_t point away from the farthest x."""
-        return reach.extent(weights) + self.scale * float(weights.max())
+        return shape.extent(weights) + self.scale * float(weights.max())
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,13 +148,13 @@ class Blocks(_Generated, module="losses"):
     def _numbers(self) -> dict[str, float]:
         return {**super()._numbers(), "LENGTH": float(self.length)}
 
-    def _spreads(self, reach: Reach) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         height = self.scale / math.sqrt(self.dim)
-        norm = height * math.sqrt(float((reach.scales**2).sum()))
-        yield reach.bounded_spread(norm, height * reach.widest(), self.scale)
+        norm = height * math.sqrt(float((shape.scales**2).sum()))
+        yield shape.bounded_spread(norm, height * shape.widest(), self.scale)
 
-    def _distance(self, reach: Reach, weights: Floats) -> float:
-        return reach.farthest_of_signs(self.scale, weights)
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return shape.farthest_of_signs(self.scale, weights)
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,13 +185,13 @@ class Alternating(_Generated, module="losses"):
         vectors[:, 0] = self.scale * np.array([0.5, -1.0, 1.0])
         return vectors
 
-    def _spreads(self, reach: Reach) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         import numpy as np
 
-        yield reach.exact_spread(self._vectors(), np.full(3, self.scale))
+        yield shape.exact_spread(self._vectors(), np.full(3, self.scale))
 
-    def _distance(self, reach: Reach, weights: Floats) -> float:
-        return float(reach.farthest(self._vectors(), weights).max())
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return float(shape.farthest(self._vectors(), weights).max())
 
 
 @dataclass(frozen=True, repr=False)

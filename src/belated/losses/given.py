@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from belated.arrays import Floats
-    from belated.losses.geometry import Reach, Spread
+    from belated.geometry import Shape, Spread
 
 _CHUNK = 1 << 16
 """Given rounds looked at together, so that exact constants need little memory."""
@@ -108,11 +108,11 @@ class Given(Source, module="losses"):
             some = rows[first : first + _CHUNK]
             yield some[:, :-1], some[:, -1]
 
-    def _spreads(self, reach: Reach) -> Iterator[Spread]:
-        return (reach.exact_spread(vectors, targets) for vectors, targets in self._chunks())
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
+        return (shape.exact_spread(vectors, targets) for vectors, targets in self._chunks())
 
-    def _distance(self, reach: Reach, weights: Floats) -> float:
-        return max(float(reach.farthest(vectors, weights).max()) for vectors, _ in self._chunks())
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return max(float(shape.farthest(vectors, weights).max()) for vectors, _ in self._chunks())
 
 
 def _array(name: str, value: Any, axes: int) -> Floats:

@@ -9,7 +9,7 @@ from belated.spec import Spec
 
 if TYPE_CHECKING:
     from belated.arrays import Floats
-    from belated.losses.geometry import Reach, Spread
+    from belated.geometry import Shape, Spread
 
 
 class Source(Spec):
@@ -41,10 +41,10 @@ class Source(Spec):
         """Return rows of vectors and targets where they are given."""
         return None
 
-    def _spreads(self, reach: Reach) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Yield what together covers all rounds."""
         raise NotImplementedError
 
-    def _distance(self, reach: Reach, weights: Floats) -> float:
+    def _distance(self, shape: Shape, weights: Floats) -> float:
         """Bound |weights * (x - a_t)| over all rounds and the domain."""
         raise NotImplementedError

@@ -1,11 +1,11 @@
-"""How far things reach in a domain: what it contributes to the constants of the losses."""
+"""What whole games ask of a set: how far it reaches, and where linear functions are smallest."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reach(ABC):
-    """How far one domain reaches; a subclass per shape."""
+class Shape(ABC):
+    """What is known about one set; a subclass per kind of set."""
 
     domain: Any
 
@@ -47,6 +47,14 @@ class Reach(ABC):
     @abstractmethod
     def widest(self) -> float:
         """Return the largest sum of |x_i| over the domain."""
+
+    @abstractmethod
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        """Return a point of the domain where <slope, x> is smallest, and that smallest value."""
+
+    @abstractmethod
+    def unit(self) -> Unit:
+        """Return how the domain is made from a unit set of its kind."""
 
     @property
     def scales(self) -> Floats:
@@ -79,7 +87,22 @@ class Reach(ABC):
         return Spread(norm * ones, -reach * ones, reach * ones, target * np.array([1.0, -1.0]))
 
 
-class _OfBox(Reach):
+class Unit(NamedTuple):
+    """A set as a unit ball, cube, simplex or cross-polytope: x = origin + scale * z.
+
+    The unit set is written as: ``sides @ (z, extra)`` + slack = ``room``, with the slack in
+    ``cones``, one after the other; ``extra`` is |z| where there are more columns than coordinates.
+    """
+
+    domain: Ball | Box | Simplex | L1Ball
+    origin: Floats
+    scale: float | Floats
+    sides: Floats
+    room: Floats
+    cones: tuple[tuple[Literal["zero", "positive", "second order"], int], ...]
+
+
+class _OfBox(Shape):
     domain: Box
 
     def range(self, vectors: Floats) -> tuple[Floats, Floats]:
@@ -97,11 +120,27 @@ class _OfBox(Reach):
         height = length / math.sqrt(self.domain.dim)
         return float(np.linalg.norm(weights * (self._largest() + height)))
 
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        low, high = self.domain.bounds
+        x = np.where(slope > 0.0, low, np.where(slope < 0.0, high, self.domain.center))
+        return x, float(slope @ x)
+
+    def unit(self) -> Unit:
+        k = self.domain.dim
+        return Unit(
+            Box(-1.0, 1.0, k),
+            np.array(self.domain.center),
+            self.scales,
+            sides=np.vstack([np.eye(k), -np.eye(k)]),
+            room=np.ones(2 * k),
+            cones=(("positive", 2 * k),),
+        )
+
     def _largest(self) -> Floats:
         return np.asarray(np.abs(self.domain.bounds).max(axis=0))
 
 
-class _OfSimplex(Reach):
+class _OfSimplex(Shape):
     domain: Simplex
 
     @property
@@ -121,8 +160,24 @@ class _OfSimplex(Reach):
     def widest(self) -> float:
         return 1.0
 
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        x = np.full(self.domain.dim, self.domain.floor)
+        x[np.argmin(slope)] = 1.0 - (self.domain.dim - 1) * self.domain.floor
+        return x, float(slope @ x)
 
-class _OfL1Ball(Reach):
+    def unit(self) -> Unit:
+        k = self.domain.dim
+        return Unit(
+            Simplex(k),
+            np.full(k, self.domain.floor),
+            self._free,
+            sides=np.vstack([np.ones(k), -np.eye(k)]),
+            room=np.append(1.0, np.zeros(k)),
+            cones=(("zero", 1), ("positive", k)),
+        )
+
+
+class _OfL1Ball(Shape):
     domain: L1Ball
 
     def range(self, vectors: Floats) -> tuple[Floats, Floats]:
@@ -136,10 +191,25 @@ class _OfL1Ball(Reach):
     def widest(self) -> float:
         return self.domain.radius
 
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        x, steepest = np.zeros(self.domain.dim), np.argmax(np.abs(slope))
+        x[steepest] = -self.domain.radius * np.sign(slope[steepest])
+        return x, float(slope @ x)
 
-class _OfBall(Reach):
-    """A ball, or the ball around a user's set."""
+    def unit(self) -> Unit:
+        k = self.domain.dim
+        one, none, some = np.eye(k), np.zeros(k), np.ones(k)
+        return Unit(
+            L1Ball(k),
+            np.array(self.domain.center),
+            self.domain.radius,
+            sides=np.block([[one, -one], [-one, -one], [none, some]]),
+            room=np.append(np.zeros(2 * k), 1.0),
+            cones=(("positive", 2 * k + 1),),
+        )
 
+
+class _OfBall(Shape):
     domain: Ball | ConvexSet
 
     @property
@@ -159,19 +229,51 @@ class _OfBall(Reach):
         center = np.abs(np.array(self.domain.center)).sum()
         return float(center + self._radius * math.sqrt(self.domain.dim))
 
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        center, norm = np.array(self.domain.center), float(np.linalg.norm(slope))
+        x = center - slope * (self._radius / norm) if norm > 0.0 else center
+        return x, float(slope @ center) - self._radius * norm
 
-_SHAPES: dict[type[Domain], type[Reach]] = {
+    def unit(self) -> Unit:
+        k = self.domain.dim
+        return Unit(
+            Ball(k),
+            np.array(self.domain.center),
+            self._radius,
+            sides=np.vstack([np.zeros(k), -np.eye(k)]),
+            room=np.append(1.0, np.zeros(k)),
+            cones=(("second order", k + 1),),
+        )
+
+
+class _OfUsersSet(_OfBall):
+    """Reaches as far as the ball around it; where linear functions are smallest is unknown."""
+
+    def lowest(self, slope: Floats) -> tuple[Floats, float]:
+        raise self._unknown()
+
+    def unit(self) -> Unit:
+        raise self._unknown()
+
+    def _unknown(self) -> SpecError:
+        return SpecError(
+            "the best action is found on Ball, Box, Simplex or L1Ball, where linear functions have "
+            f"their minimum in closed form, got {self.domain!r}"
+        )
+
+
+_SHAPES: dict[type[Domain], type[Shape]] = {
     Ball: _OfBall,
     Box: _OfBox,
     Simplex: _OfSimplex,
     L1Ball: _OfL1Ball,
-    ConvexSet: _OfBall,
+    ConvexSet: _OfUsersSet,
 }
 
 
-def reach_of(domain: Domain) -> Reach:
-    """Return how far a domain reaches."""
+def shape_of(domain: Domain) -> Shape:
+    """Return what is known about a set."""
     if type(domain) not in _SHAPES:
         names = ", ".join(kind.kind for kind in _SHAPES)
-        raise SpecError(f"losses: how far they reach is known for {names}, got {domain!r}")
+        raise SpecError(f"games are played on {names}, got {domain!r}")
     return _SHAPES[type(domain)](domain)
