@@ -29,11 +29,7 @@ from belated.logs import LogError
 from belated.report import Section, Table
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
-from belated.study.default import contests, default_sections, standings
-from belated.study.fits import exponent, geometric_mean
-from belated.study.games import LOSSES, game_of
-from belated.study.log_file import read_timeline, shortened
-from belated.study.methods import (
+from belated.study.contestants import (
     ANSWERS,
     CONVEX,
     CURVED_ANSWERS,
@@ -44,8 +40,12 @@ from belated.study.methods import (
     STRONGLY_CONVEX_VALUES,
     VALUES,
 )
+from belated.study.default import contests, default_sections, standings
+from belated.study.fits import exponent, geometric_mean
+from belated.study.games import LOSSES, game_of
+from belated.study.log_file import read_timeline, shortened
 from belated.study.plan import Cell, Plan, Row, Study, StudyError
-from belated.study.rows import open_store
+from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import TESTS, Python
 
@@ -201,9 +201,9 @@ def test_rows_of_something_else_are_refused(
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path, plan = tmp_path / "rows.jsonl", Plan(Tiny(), False)
     with (
-        open_store(path, plan),
+        open_rows(path, plan),
         pytest.raises(StudyError, match="in use"),
-        open_store(path, plan, fresh=True),
+        open_rows(path, plan, fresh=True),
     ):
         pass
     assert len(lines_of(path)) == 1

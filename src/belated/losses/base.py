@@ -29,7 +29,7 @@ class Constants(NamedTuple):
 class Compiled(NamedTuple):
     """What the kernels take."""
 
-    how: tuple[int, int]
+    codes: tuple[int, int]
     """Codes of the family and of the source."""
     q: Floats
     """Parameters and work space; every call makes a new one."""

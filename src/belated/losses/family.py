@@ -62,10 +62,10 @@ class _Family(Loss):
 
         from belated.kernels.games import loss_entries
 
-        how, q, rows = self.compiled()
+        codes, q, rows = self.compiled()
         point, out = self._point(x), np.empty(self.dim)
         t = self._known_rounds("t", t, excess=1)
-        value = loss_entries.single(how)(q, rows, t, point, out)
+        value = loss_entries.single(codes)(q, rows, t, point, out)
         return float(value), out
 
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
@@ -81,9 +81,9 @@ class _Family(Loss):
         stop = self._known_rounds("stop", stop)
         start = whole(self.kind, "start", start, least=0)
         count = max(0, stop - start)
-        how, q, rows = self.compiled()
+        codes, q, rows = self.compiled()
         vectors, targets = np.empty((count, self.dim)), np.empty(count)
-        loss_entries.fill(how)(q, rows, start, np.zeros(self.dim), vectors, targets)
+        loss_entries.fill(codes)(q, rows, start, np.zeros(self.dim), vectors, targets)
         return vectors, targets
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
@@ -95,8 +95,8 @@ class _Family(Loss):
         self._refuse_adaptive("total")
         point, out, work = self._point(x), np.empty(self.dim), np.empty(2 * self.dim)
         rounds = self._known_rounds("rounds", rounds)
-        how, q, rows = self.compiled()
-        value = loss_entries.total(how)(q, rows, rounds, point, out, work)
+        codes, q, rows = self.compiled()
+        value = loss_entries.total(codes)(q, rows, rounds, point, out, work)
         return float(value), out
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
@@ -108,8 +108,8 @@ class _Family(Loss):
         self._refuse_adaptive("curve")
         point, places = self._point(x), self._marks(marks)
         out = np.empty(places.size)
-        how, q, rows = self.compiled()
-        loss_entries.curve(how)(q, rows, point, places, out)
+        codes, q, rows = self.compiled()
+        loss_entries.curve(codes)(q, rows, point, places, out)
         return out
 
     def compiled(self) -> Compiled:
@@ -125,7 +125,7 @@ class _Family(Loss):
         q[kernel.PHASE] = -1.0
         rows = source._given_rows()
         return Compiled(
-            how=(getattr(kernel, self._code), getattr(kernel, source._code)),
+            codes=(getattr(kernel, self._code), getattr(kernel, source._code)),
             q=q,
             rows=np.empty((0, self.dim + 1)) if rows is None else rows,
         )

@@ -31,7 +31,7 @@ class Header:
         return cls(plan.study.name, __version__, plan.digest, plan.mode)
 
 
-class Store:
+class RowsFile:
     """The rows of one plan in a file that is only ever appended to.
 
     ``outcomes`` holds what the file had when it was opened and what was added since. A last line
@@ -68,7 +68,7 @@ class Store:
 
 
 @contextmanager
-def open_store(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[Store]:
+def open_rows(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[RowsFile]:
     """Open the file of a plan, or begin one; ``fresh`` forgets what is in it.
 
     Rows of another plan or version are refused, as is a file that another process writes to.
@@ -84,7 +84,7 @@ def open_store(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[Store
             file.truncate(0)
             _write(file, vars(header))
             outcomes = {}
-        yield Store(file, outcomes)
+        yield RowsFile(file, outcomes)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

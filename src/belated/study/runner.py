@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from belated._version import __version__
 from belated.engine import Engine, run_jobs
 from belated.study.plan import Cell, Plan, Row
-from belated.study.rows import Store, open_store
+from belated.study.rows import RowsFile, open_rows
 
 if TYPE_CHECKING:
     from belated.report import Page, Section
@@ -26,9 +26,9 @@ class Results:
     failures: tuple[tuple[Cell, str], ...]
 
     @classmethod
-    def of(cls, plan: Plan, store: Store) -> Results:
-        """Sort the outcomes of a store by the order of the plan."""
-        known = [(cell, store.outcomes[cell.key]) for cell in plan.cells]
+    def of(cls, plan: Plan, rows: RowsFile) -> Results:
+        """Sort the outcomes in a file by the order of the plan."""
+        known = [(cell, rows.outcomes[cell.key]) for cell in plan.cells]
         return cls(
             plan,
             tuple({**cell.to_dict(), **row} for cell, (row, *_) in known if row is not None),
@@ -78,13 +78,13 @@ def finish_rows(
 
     Every row is on disk before the next one is waited for. When interrupted, it says how to go on.
     """
-    with open_store(path, plan, fresh=fresh) as store:
-        todo = store.missing(plan, retry=retry)
+    with open_rows(path, plan, fresh=fresh) as rows:
+        todo = rows.missing(plan, retry=retry)
         try:
             run_jobs(
                 plan.study.plain_results,
                 todo,
-                store.add,
+                rows.add,
                 title=plan.study.name,
                 group=lambda cell: cell.group,
                 engine=engine,
@@ -94,12 +94,12 @@ def finish_rows(
             )
         except KeyboardInterrupt:
             print(
-                f"study: {store.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
+                f"study: {rows.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
                 "command goes on from there",
                 file=sys.stderr,
             )
             raise
-        return Results.of(plan, store)
+        return Results.of(plan, rows)
 
 
 def page_of(results: Results) -> Page:
