@@ -9,7 +9,7 @@ import numpy as np
 
 import belated as bl
 from belated.kernels.learners import entries
-from belated.learner.program import aligned, compile_spec, resized
+from belated.learner.program import compile_spec
 from benchmarks import floors
 from benchmarks.timing import Result, compared
 
@@ -74,10 +74,12 @@ def ours_of(spec: Spec, events: np.ndarray, answers: np.ndarray, plays: np.ndarr
     """Return work that runs the compiled loop on a fresh state."""
     program = compile_spec(spec)
     run = entries.run(program.code)
-    f, n = resized(*program.fresh(0, False), 1024)
+    start = program.fresh(0, False)
+    start.resize(1024)
 
     def work() -> None:
-        assert run(aligned(f), n.copy(), events, answers, plays, 0, 0) == events.size
+        memory = start.copy()
+        assert run(memory.f, memory.n, events, answers, plays, 0, 0) == events.size
 
     return work
 

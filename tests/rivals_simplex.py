@@ -9,14 +9,13 @@ import belated as bl
 from belated import rates
 from belated.domains import Domain
 from belated.rivals.ada_hedge_d import AdaHedgeD
-from belated.rivals.delayed_exp3 import DelayedExp3
 from belated.rivals.doomd import DOOMD
-from belated.rivals.dorm import DORM
-from belated.rivals.dorm_plus import DORMPlus
+from belated.rivals.dorm import DORM, DORMPlus
 from belated.rivals.dub import DUB
-from belated.rivals.experts import Hint, Mirror
+from belated.rivals.exp3 import DelayedExp3, SkippingExp3
+from belated.rivals.experts import Hint
 from belated.rivals.odftrl import ODFTRL
-from belated.rivals.skipping_exp3 import SkippingExp3
+from belated.rivals.shared import Mirror
 from belated.rivals.zimmert_seldin import ZimmertSeldin
 from naive import ChartSet
 from naive_simplex_rivals import (

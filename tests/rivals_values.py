@@ -23,11 +23,11 @@ from belated.rivals.bistritz import Bistritz, BistritzDoubling
 from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
 from belated.rivals.delayed_ogd import DelayedOGD
 from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
+from belated.rivals.dmd import SDMD
 from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
 from belated.rivals.flaxman import Flaxman
 from belated.rivals.gold import GOLD
 from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
-from belated.rivals.sdmd import SDMD
 from belated.rivals.shamir import Shamir
 from belated.rivals.zinkevich import Zinkevich
 from naive import ChartSet

@@ -18,14 +18,15 @@ from belated import audits, bounds, cli
 from belated.audits import Audit, audit, counting
 from belated.audits import page as page_module
 from belated.audits.backlog import MOST, Backlogs
-from belated.audits.durations import humane
 from belated.audits.promises import from_counts
 from belated.audits.spread import Spread
 from belated.audits.words import show
 from belated.datasets import flights, flights_file
-from belated.errors import MissingExtra
-from belated.logs import Log, LogError, scan
-from belated.timeline import Timeline
+from belated.errors import LogError, MissingExtra
+from belated.logs import Log, scan
+from belated.report.durations import humane
+from belated.timeline import Timeline, sweep
+from belated.timeline import timeline as timeline_module
 from conftest import Python
 
 
@@ -87,7 +88,7 @@ def test_blocks_and_order_do_not_matter(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audits, "ROWS", rows)
         found = audit(log, ties=ties)
-    timeline = Timeline.from_intervals(*log.times, ties=ties)
+    timeline = Timeline.of(log.times, ties)
     tally = found.tally
     counts = tally.total_delay, tally.max_delay, tally.max_backlog, tally.max_dual_delay
     assert counts == (
@@ -114,6 +115,19 @@ def test_files_are_counted_as_they_are_read(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "log.parquet")
     assert agrees(audit(tmp_path / "log.parquet"), log)
     assert agrees(audit(table.to_pandas()), log)
+
+
+def test_times_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = random_log(200)
+
+    def again(*_: Any) -> None:
+        raise AssertionError("times are read again")
+
+    for module in (sweep, timeline_module):
+        monkeypatch.setattr(module, "read_times", again)
+    found = audit(csv_file(tmp_path, log), unit="s")
+    assert found.tally.timeline == log.timeline
+    assert found.more_promises
 
 
 def test_a_file_out_of_order_is_sorted_first(tmp_path: Path) -> None:
@@ -308,7 +322,8 @@ def test_a_log_has_its_columns_already() -> None:
 
 def figures_of(text: str) -> dict[str, Any]:
     """Return the figures of a page."""
-    start = text.index(page_module._FIGURES) + len(page_module._FIGURES)
+    mark = '<script type="application/json" id="figures">'
+    start = text.index(mark) + len(mark)
     found: dict[str, Any] = json.loads(text[start : text.index("</script>", start)])
     return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import logging
 import re
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 import belated
 from belated import cli
+from belated.cli import warm
 from belated.errors import BelatedError
 
 
@@ -123,11 +126,55 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert writer.wait(timeout=60) == 0
 
 
+class Terminal(io.StringIO):
+    """A screen that somebody looks at."""
+
+    def isatty(self) -> bool:
+        """Say yes."""
+        return True
+
+
+def announcing() -> argparse.ArgumentParser:
+    """Build a parser whose only command compiles something twice, and says so."""
+
+    def compile_twice(_: argparse.Namespace) -> None:
+        logger = logging.getLogger("belated")
+        logger.debug("a detail")
+        for name in ("play", "play"):
+            logger.info("compiling %s (the first time takes seconds)", name)
+        print("done")
+
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(run=compile_twice)
+    return parser
+
+
+def test_a_terminal_is_told_what_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logger, screen = logging.getLogger("belated"), Terminal()
+    before = logger.level, logger.handlers[:]
+    monkeypatch.setattr(cli, "_parser", announcing)
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert cli.main([]) == 0
+    assert screen.getvalue() == "\rbelated: compiling play (the first time takes seconds)\n"
+    assert capsys.readouterr().out == "done\n"
+    assert (logger.level, logger.handlers) == before
+
+
+def test_without_a_terminal_nothing_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "_parser", announcing)
+    assert cli.main([]) == 0
+    assert capsys.readouterr() == ("done\n", "")
+
+
 def test_warm_compiles_and_says_where(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = list(cli._common_specs())[:2]
-    monkeypatch.setattr(cli, "_common_specs", lambda: iter(few))
+    few = list(warm._common_specs())[:2]
+    monkeypatch.setattr(warm, "_common_specs", lambda: iter(few))
     assert cli.main(["warm"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
     assert first.startswith("[ 1/2] Ball, gradient ")
@@ -140,5 +187,5 @@ def test_warm_compiles_and_says_where(
 
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
-    names = [name for name, _ in cli._common_specs()]
+    names = [name for name, _ in warm._common_specs()]
     assert len(names) == len(set(names)) == 12

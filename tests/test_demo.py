@@ -15,11 +15,12 @@ from belated.audits import audit
 from belated.datasets import flights
 from belated.demo import story
 from belated.demo.live_rounds import play_live
-from belated.demo.screen import WIDTH, Screen
+from belated.demo.screen import Screen
 from belated.errors import BelatedError
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.methods import MEAN, OURS, WAITING
+from belated.replays.contenders import MEAN, OURS, WAITING
+from belated.report.terminal import WIDTH
 
 
 class Terminal(io.StringIO):

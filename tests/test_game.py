@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +32,8 @@ from belated.kernels.games import entries as game_entries
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
-from belated.learner.program import Playable, Program, entries_of, records_of
+from belated.learner.program import Playable, Program
+from belated.learner.state import Memory
 from belated.losses import Loss
 from belated.rivals.ada_hedge_d import AdaHedgeD
 from belated.rivals.bold import BOLD
@@ -207,12 +207,13 @@ COUNTS = [
 ]
 
 
-def state_of(program: Program, f: Array, n: npt.NDArray[np.int64]) -> bytes:
+def state_of(program: Program, memory: Memory) -> bytes:
     """What a learner knows, wherever it is kept in its table."""
+    f, n = memory.f, memory.n
     work = F.HEADER + 2 * F.padded(program.dim)
     numbers = np.delete(f[: n[N.KEPT_AT]], slice(work, work + F.padded(program.dim)))
-    known = entries_of(n)[:, 1] != T.DEAD
-    table = entries_of(n)[known], records_of(f, n)[known, : program.keep]
+    known = memory.entries[:, 1] != T.DEAD
+    table = memory.entries[known], memory.records[known, : program.keep]
     return b"".join(np.asarray(part).tobytes() for part in (numbers, n[COUNTS], *table))
 
 
@@ -229,8 +230,8 @@ def assert_played_by_hand(run: Run, spec: Playable, told: Any, tables: list[Any]
     assert bits(run.losses) == bits(np.array(hand.met))
     assert run.report == hand.learner.report()
     for table in tables:
-        theirs = state_of(table.program, hand.learner._f, hand.learner._n)
-        assert state_of(table.program, table.f, table.n) == theirs
+        theirs = state_of(table.program, hand.learner._memory)
+        assert state_of(table.program, table.memory) == theirs
 
 
 def close(terms: Iterable[Any]) -> Any:
@@ -663,13 +664,13 @@ def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.Mon
 
     def cramped(*arguments: Any) -> Any:
         table = lay_out(*arguments)
-        table.f, table.n = table.program.fresh(SEED, False, 6)
+        table.memory = table.program.fresh(SEED, False, 6)
         return table
 
     monkeypatch.setattr(one, "_lay_out", cramped)
     grown = SETTINGS["linear"].play(timeline, record="plays")
     assert digest(grown) == digest(plain)
-    assert [int(table.n[N.CAPACITY]) for table in tables] == [1404, 2048]
+    assert [table.memory.capacity for table in tables] == [1404, 2048]
 
 
 # --- Python parts --------------------------------------------------------------------------------
@@ -889,7 +890,7 @@ def test_a_rule_can_do_what_by_play_does() -> None:
 def test_many_tickets_open_by_play(tables: list[Any]) -> None:
     run = wandering(1000, 900, record="plays")
     assert run.report.max_backlog > 64
-    assert int(tables[0].n[N.CAPACITY]) > 64
+    assert tables[0].memory.capacity > 64
     again = bl.play(run.spec, bl.Game(run.game.losses, run.timeline), record="plays")
     assert digest(again) == digest(run)
 

@@ -28,11 +28,9 @@ from belated.kernels.learners import entries
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import view
 from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
-from belated.kernels.tickets import max_backlog, total_delay
-from belated.learner.program import capacity_of, compile_spec, entries_of, resized, schedule_of
+from belated.learner.program import compile_spec, schedule_of
+from belated.learner.state import Memory
 from compositions import ALL, COMPOSITIONS, Array, Composition, Drive, codes, events
 from naive import ChartSet
 
@@ -145,11 +143,10 @@ def all_directions(f: Array, n: Ints, first: int, out: Array) -> None:
 
 
 def directions(seed: int, dim: int, count: int, first: int = 0) -> Array:
-    f, n = compile_spec(bl.FirstOrder(bl.PFTRL(bl.Ball(dim), bl.rates.Tight(1.0)))).fresh(
-        seed, False
-    )
+    spec = bl.FirstOrder(bl.PFTRL(bl.Ball(dim), bl.rates.Tight(1.0)))
+    memory = compile_spec(spec).fresh(seed, False)
     out = np.empty((count, dim))
-    all_directions(f, n, first, out)
+    all_directions(memory.f, memory.n, first, out)
     return out
 
 
@@ -219,23 +216,21 @@ class Table:
     CODE = C.pack({C.LAGS: 1})
 
     def __init__(self, capacity: int = 1) -> None:
-        self.f = np.zeros(F.HEADER)
-        self.n = np.zeros(N.HEADER, dtype=np.int64)
-        self.n[N.OWN_AT] = self.n[N.KEPT_AT] = F.HEADER
-        self.f, self.n = resized(self.f, self.n, capacity)
+        self.memory = Memory.counting()
+        self.memory.resize(capacity)
         self._predict, self._observe = entries.counting()
 
     def predict(self) -> int:
-        ticket = self._predict(self.f, self.n)
+        ticket = self._predict(self.memory.f, self.memory.n)
         if ticket == S.FULL:
-            self.f, self.n = resized(self.f, self.n, 2 * capacity_of(self.n))
-            ticket = self._predict(self.f, self.n)
+            self.memory.grow()
+            ticket = self._predict(self.memory.f, self.memory.n)
         return ticket
 
     def observe(self, ticket: int) -> tuple[int, int, int]:
         """Return the status (0 for found), the lag and the open lags."""
-        status = self._observe(self.f, self.n, ticket)
-        return min(0, status), int(self.n[N.LAG]), int(self.n[N.OPEN_LAGS])
+        status = self._observe(self.memory.f, self.memory.n, ticket)
+        return min(0, status), *self.memory.lags
 
 
 class Model:
@@ -279,13 +274,13 @@ def test_the_table_against_a_dictionary(moves: list[int], capacity: int) -> None
         expected = model.observe(ticket)
         got = table.observe(ticket)
         assert got == expected or got[0] == expected
-        n = table.n
-        assert (n[N.ROUNDS], n[N.ARRIVED]) == (model.rounds, model.arrived)
-        kept = entries_of(n)
+        memory = table.memory
+        assert (memory.rounds, memory.open) == (model.rounds, model.rounds - model.arrived)
+        kept = memory.entries
         assert dict(kept[kept[:, 1] >= 0].tolist()) == model.open
-        assert len(kept) <= capacity_of(n)
-    assert total_delay(table.n) == sum(model.backlogs)
-    assert max_backlog(table.n) == max(model.backlogs, default=0)
+        assert len(kept) <= memory.capacity
+    assert table.memory.total_delay == sum(model.backlogs)
+    assert table.memory.max_backlog == max(model.backlogs, default=0)
 
 
 def test_the_table_stays_small_when_answers_come() -> None:
@@ -294,7 +289,7 @@ def test_the_table_stays_small_when_answers_come() -> None:
         table.predict()
         if t >= 10:
             assert table.observe(t - 10)[0] == 0
-    assert capacity_of(table.n) <= 64
+    assert table.memory.capacity <= 64
 
 
 # --- Sets ----------------------------------------------------------------------------------------

@@ -143,8 +143,8 @@ def test_agrees_with_the_slow_reference(composition: Composition) -> None:
         assert report.rate is None
         return
     assert report.rate == pytest.approx(slow.rate, rel=1e-9)
-    assert fast._f[F.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
-    assert fast._f[F.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
+    assert fast._memory.f[F.LEARNED] == pytest.approx(slow.learning, rel=1e-9)
+    assert fast._memory.f[F.DRIFTED] == pytest.approx(slow.drift, rel=1e-9)
 
 
 @every
@@ -537,11 +537,11 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
     waiting = 20_000
     learner = bl.Learner(composition.spec(dim=1000))
-    empty = learner._f.nbytes + learner._n.nbytes
+    empty = learner._memory.f.nbytes + learner._memory.n.nbytes
     if composition.row.skip:
         learner = bl.Learner(composition.spec(dim=1000).learner)  # type: ignore[union-attr]
     for _ in range(waiting):
         learner.predict()
     assert learner.open == waiting
-    assert learner._f.nbytes + learner._n.nbytes - empty <= 100 * waiting
+    assert learner._memory.f.nbytes + learner._memory.n.nbytes - empty <= 100 * waiting
     assert len(learner.snapshot()) <= empty + 100 * waiting

@@ -145,10 +145,10 @@ def test_memory_does_not_depend_on_open_tickets() -> None:
         spec = bl.FirstOrder(bl.Leader(bl.Ball(dim), RATE))
         assert compile_spec(spec).keep == 0
         learner = bl.Learner(spec)
-        before = learner._f.nbytes + learner._n.nbytes
+        before = learner._memory.f.nbytes + learner._memory.n.nbytes
         for _ in range(2000):
             learner.predict()
-        grown.append(learner._f.nbytes + learner._n.nbytes - before)
+        grown.append(learner._memory.f.nbytes + learner._memory.n.nbytes - before)
     assert grown[0] == grown[1]
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import math
 import pickle
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +18,12 @@ import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels import jit
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear import losses as leaves
 from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
 from belated.linear import BadFeatures, LinearModel, Rows
-from belated.linear.settings import LOSSES
-from belated.linear.store import rows_of
+from belated.linear.losses import LOSSES
 from conftest import Python
+from sealing import header_of, rewritten
 
 pytestmark = pytest.mark.kernels
 
@@ -223,7 +222,7 @@ STEP = 1e-6
 
 def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
     """Return losses, slopes and implicit steps at many points, from the kernels."""
-    code = (LOSSES[kind],)
+    code = (leaves.LOSSES.code(kind),)
 
     def evaluate(f: Array, p: Array, y: Array, q: Array, out: Array) -> None:
         for i in range(p.size):
@@ -294,7 +293,7 @@ def test_a_first_label_by_hand() -> None:
     model.observe(0, 3.0)
     assert model.predict([2.0]).value == 3.0  # base; every expert has learned nothing
     model.observe(1, 5.0)  # N = 2, mean 4, S = 1, x = 1 as it never varied
-    rows = rows_of(model._store.c)
+    rows = model._memory.rows
     for k, a in enumerate((1 / 64, 1 / 16, 1 / 4, 1.0)):
         # p = 4, g = -1, A = 1, eta = a S, r = g / (1 + eta), w = eta |r|.
         assert rows[0, lm.ENERGY + k] == 1.0
@@ -309,7 +308,7 @@ def test_open_tickets_add_to_the_energy() -> None:
         model.predict([2.0])
     model.observe(0, 3.0)
     model.observe(1, 5.0)  # three more are open, with |x| = 1 each
-    rows = rows_of(model._store.c)
+    rows = model._memory.rows
     for k, caution in enumerate((0.08, 0.04, 0.02, 0.01)):
         assert rows[0, lm.ENERGY + k] == pytest.approx(1.0 + caution * 3.0, rel=1e-15)
 
@@ -320,9 +319,9 @@ def test_features_are_standardised() -> None:
     model = LinearModel(bits=2, wait=None)
     for value in x:
         model.predict([value])
-    seen, centre, scatter = rows_of(model._store.c)[0, :3]
+    seen, centre, scatter = model._memory.rows[0, :3]
     assert (seen, centre, scatter / seen) == pytest.approx((200, x.mean(), x.var()), rel=1e-12)
-    units = model._store.pool.reshape(-1, 2)[:400]
+    units = model._memory.pool.reshape(-1, 2)[:400]
     assert units[398, 1] == pytest.approx((x[-1] - x.mean()) / x.std(), rel=1e-12)
     assert units[399].tolist() == [4.0, 1.0]  # the bias
 
@@ -364,11 +363,11 @@ def test_a_repeated_coordinate_counts_twice() -> None:
     for ticket in range(30):
         model.predict(([2, 2], [1.0, 1.0]))
         model.observe(ticket, float(ticket % 2))
-    rows = rows_of(model._store.c)
+    rows = model._memory.rows
     assert rows[2, lm.SEEN] == 60
     assert np.isfinite(rows[2]).all()
     weight = rows[2, lm.WEIGHT : lm.WEIGHT + 4]
-    assert model._store.pool[0] == 2.0
+    assert model._memory.pool[0] == 2.0
     assert model.peek(([2, 2], [1.0, 1.0])) == pytest.approx(0.5, abs=0.3)
     assert np.isfinite(weight).all()
 
@@ -380,7 +379,7 @@ def test_penalties_shrink_weights() -> None:
         for name in ("l1", "l2"):
             model = LinearModel(bits=BITS, **{name: penalty})  # type: ignore[arg-type]
             model.replay(log.sparse, log.labels, log.timeline)
-            rows = rows_of(model._store.c)
+            rows = model._memory.rows
             sizes.append(np.abs(rows[:, lm.WEIGHT : lm.COIN + 1]).sum())
     assert sizes[0] == sizes[1] > max(sizes[2:4]) > max(sizes[4:]) >= 0.0
 
@@ -392,7 +391,7 @@ def test_a_weight_counts_a_label_so_often() -> None:
     model.observe(0, 1.0, weight=3.0)
     model.observe(1, 5.0)
     assert model.peek([1.0]) == pytest.approx(2.0, abs=1.5)
-    f = model._store.f
+    f = model._memory.f
     assert (f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD]) == (4.0, 2.0, 12.0)
     assert model.report().mean_loss == pytest.approx((3 * 0.5 * 1.0 + 0.5 * 25.0) / 4.0)
 
@@ -469,7 +468,7 @@ def test_closing_without_a_label_leaves_no_trace_but_the_count() -> None:
         model.predict(rng.normal(size=4))
     for ticket in rng.permutation(50).tolist():
         model.cancel(ticket)
-    rows = rows_of(model._store.c)
+    rows = model._memory.rows
     np.testing.assert_allclose(rows[:, lm.OPEN], 0.0, atol=1e-13)
     assert (rows[:, lm.OPEN] >= 0.0).all()
     assert not rows[:, lm.WEIGHT :].any()
@@ -494,7 +493,7 @@ def test_memory_follows_the_open_tickets() -> None:
         model.predict([1.0, 2.0, 3.0])
         if ticket >= 20:
             model.observe(ticket - 20, 1.0)
-        sizes.add((model._store.f.size, model._store.n.size, model._store.pool.size))
+        sizes.add((model._memory.f.size, model._memory.n.size, model._memory.pool.size))
     assert len(sizes) == 1
 
 
@@ -647,7 +646,7 @@ def test_extreme_numbers_stay_finite(kind: Any) -> None:
         assert math.isfinite(value)
         label = 10.0 ** float(rng.integers(-300, 51))
         model.observe(ticket, label, 10.0 ** float(rng.integers(-15, 16)))
-    for array in (model._store.c, model._store.f[lm.SHARE : lm.HEADER]):
+    for array in (model._memory.c, model._memory.f[lm.SHARE : lm.HEADER]):
         assert np.isfinite(array).all()
 
 
@@ -657,7 +656,7 @@ def test_tiny_labels_do_no_harm() -> None:
     for ticket in range(100):
         assert math.isfinite(model.predict(rng.normal(size=3) * 1e-200).value)
         model.observe(ticket, float(rng.normal()) * 1e-180)
-    assert np.isfinite(model._store.c).all()
+    assert np.isfinite(model._memory.c).all()
 
 
 # --- Replay --------------------------------------------------------------------------------------
@@ -732,22 +731,6 @@ def test_pickle_and_copy() -> None:
         assert twin.rounds == model.rounds + 1
 
 
-PREFIX = struct.Struct("<8sHI")
-
-
-def sealed(body: bytes) -> bytes:
-    """Return a body with the right checksum, so that only its content is wrong."""
-    return body + hashlib.blake2b(body, digest_size=16).digest()
-
-
-def rewritten(blob: bytes, **changes: Any) -> bytes:
-    """Return a snapshot with another header, correctly sealed."""
-    magic, version, length = PREFIX.unpack_from(blob)
-    header = json.loads(blob[PREFIX.size : PREFIX.size + length]) | changes
-    text = json.dumps(header).encode()
-    return sealed(PREFIX.pack(magic, version, len(text)) + text + blob[PREFIX.size + length : -16])
-
-
 def test_damaged_snapshots_are_refused() -> None:
     blob = started().snapshot()
     for length in [*range(0, len(blob), 31), len(blob) - 1]:
@@ -758,18 +741,16 @@ def test_damaged_snapshots_are_refused() -> None:
         broken[place] ^= 1
         with pytest.raises(SnapshotError, match="restore: "):
             LinearModel.restore(bytes(broken))
-    settings = json.loads(blob[PREFIX.size : PREFIX.size + PREFIX.unpack_from(blob)[2]])["settings"]
+    header = header_of(blob)
+    settings, forms = header["about"]["settings"], header["arrays"]
     for wrong in (
-        rewritten(blob, lengths=[1] * 7),
-        rewritten(blob, lengths=[1]),
-        rewritten(blob, lengths="abcdefg"),
-        rewritten(blob, settings=3),
-        rewritten(blob, settings=settings | {"bits": 99}),
-        rewritten(blob, settings=settings | {"bits": 3}),
-        rewritten(blob, settings={"bits": 3}),
-        sealed(PREFIX.pack(b"belatlin", 1, 3) + b"abc"),
-        sealed(PREFIX.pack(b"belatlin", 99, 0)),
-        bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0)))).snapshot(),
+        rewritten(blob, {"settings": 3}),
+        rewritten(blob, {"settings": ...}),
+        rewritten(blob, {"settings": settings | {"bits": 99}}),
+        rewritten(blob, {"settings": settings | {"bits": 3}}),
+        rewritten(blob, {"settings": {"bits": 3}}),
+        *(rewritten(blob, arrays=forms | {name: [forms[name][0], [1]]}) for name in forms),
+        *(rewritten(blob, arrays=forms | {name: ["<f4", forms[name][1]]}) for name in forms),
     ):
         with pytest.raises(SnapshotError, match="restore: "):
             LinearModel.restore(wrong)

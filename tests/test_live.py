@@ -731,7 +731,7 @@ def test_a_straggler_is_still_known_after_a_hundred_thousand_rounds(composition:
     learner = composition.learner()
     learner.run(timeline, answers, keep=False)
     assert learner.open == 1
-    assert learner._n.nbytes < 100_000
+    assert learner._memory.n.nbytes < 100_000
     report = learner.report()
     assert (report.max_delay, report.total_delay) == (rounds, rounds)
     copy = bl.Learner.restore(learner.snapshot())

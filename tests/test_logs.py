@@ -21,7 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.logs import BadRows, Log, LogError, read, scan
+from belated.errors import LogError, TimelineError
+from belated.logs import BadRows, Log, read, scan
 from belated.logs import sources as sources_module
 from belated.logs.columns import choose
 from belated.logs.zones import to_utc
@@ -528,6 +529,34 @@ def test_nothing_but_bad_rows() -> None:
 
 
 # ---- logs --------------------------------------------------------------------------------------
+
+
+def test_times_of_a_log_are_its_columns_by_one_clock() -> None:
+    asked = np.array(["2024-05-01", "2024-05-02"], dtype="datetime64[D]")
+    log = Log(asked, np.array(["2024-05-01T12", "NaT"], dtype="datetime64[h]"))
+    assert log.timeline == Timeline.from_intervals([0, 24], [12, None])
+    log = Log(np.array([1, 2]), np.array([3.0, np.inf]))
+    assert log.answered.tolist() == [True, False]
+    assert log.timeline == Timeline.from_intervals([1, 2], [3, None])
+
+
+def test_an_answer_without_a_time_never_came() -> None:
+    log = Log(np.array([1.0, 2.0]), np.array([np.nan, 3.0]), np.array([True, False]))
+    assert log.timeline.observed.tolist() == [False, False]
+    assert log.answered.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "message"),
+    [
+        (ns("2024-05-01"), ns("2024-04-01"), r"observed_at\[0\] is before .*2024-04-01T00"),
+        (ns(None), ns("2024-04-01"), r"predicted_at\[0\] is missing or infinite"),
+        (np.array([-np.inf]), np.array([1.0]), r"predicted_at\[0\] is missing or infinite"),
+    ],
+)
+def test_logs_without_intervals_have_no_timeline(asked: Any, answered: Any, message: str) -> None:
+    with pytest.raises(TimelineError, match=message):
+        _ = Log(asked, answered).timeline
 
 
 def test_logs_check_their_columns() -> None:

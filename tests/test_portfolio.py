@@ -307,7 +307,7 @@ class Inside:
 
 def inside(learner: bl.Learner) -> Inside:
     """Read the weights and the members."""
-    f, n = learner._f, learner._n
+    f, n = learner._memory.f, learner._memory.n
     own = f[n[N.OWN_AT] : n[N.KEPT_AT]].copy()
     count, dim = int(own[OWN.MEMBERS]), int(n[N.DIM])
     starts = [OWN.member_at(count, dim, i) for i in range(count)]
@@ -644,7 +644,7 @@ def test_a_snapshot_brings_back_every_bit() -> None:
         if cut % 37 == 0:
             again = bl.Learner.restore(learner.snapshot())
             assert again.spec == learner.spec
-            assert again._f.tobytes() == learner._f.tobytes()
+            assert again._memory.f.tobytes() == learner._memory.f.tobytes()
             assert again.report() == learner.report()
 
 
@@ -654,10 +654,10 @@ def test_an_open_ticket_costs_the_same_in_every_dimension() -> None:
         spec = bl.FirstOrder(default(bl.Ball(dim)))
         assert compile_spec(spec).keep == 0
         learner = bl.Learner(spec)
-        before = learner._f.nbytes + learner._n.nbytes
+        before = learner._memory.f.nbytes + learner._memory.n.nbytes
         for _ in range(5000):
             learner.predict()
-        grown.append(learner._f.nbytes + learner._n.nbytes - before)
+        grown.append(learner._memory.f.nbytes + learner._memory.n.nbytes - before)
     assert grown[0] == grown[1] <= 100 * 5000
 
 

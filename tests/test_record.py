@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from belated.errors import StudyError
 from belated.study.catalogue import STUDIES, study_named
-from belated.study.plan import Plan, Row, StudyError
+from belated.study.plan import Plan, Row
 from belated.study.record import as_markdown, load_rows, record, save_rows
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"

@@ -17,13 +17,13 @@ import pytest
 
 from belated import cli
 from belated.datasets import flights_file
-from belated.errors import BelatedError, MissingExtra, SpecError
+from belated.errors import BelatedError, LogError, MissingExtra, SpecError
 from belated.linear import LinearModel
-from belated.logs import Log, LogError
-from belated.replays import Replay, blind, measures, methods, others, replay
+from belated.logs import Log
+from belated.replays import Replay, blind, contenders, measures, others, replay
 from belated.replays import page as page_module
 from belated.replays.command import replay_flights
-from belated.replays.methods import AT_ONCE, BLIND, HINDSIGHT, MEAN, OURS, SCALES, WAITING
+from belated.replays.contenders import AT_ONCE, BLIND, HINDSIGHT, MEAN, OURS, SCALES, WAITING
 from belated.replays.task import Labels
 from belated.replays.words import command, standing, summary
 
@@ -539,7 +539,7 @@ def test_an_interrupt_leaves_the_old_page(
 
     monkeypatch.chdir(tmp_path)
     Path("belated-replay.html").write_text("old")
-    monkeypatch.setattr(methods, "ada_grad", stop)
+    monkeypatch.setattr(contenders, "ada_grad", stop)
     assert cli.main(["replay", "flights", "--quick"]) == 130
     assert capsys.readouterr().err == "belated: interrupted\n"
     assert [path.name for path in tmp_path.iterdir()] == ["belated-replay.html"]
@@ -578,9 +578,9 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     bar = Bar()
     task = replay(small()).task
-    player = methods.Replayer(task, 5, (), bar)
+    player = contenders.Replayer(task, 5, (), bar)
     assert len(list(player.run())) == 6
-    assert bar.steps == methods.Replayer.steps(())
+    assert bar.steps == contenders.Replayer.steps(())
 
 
 def test_help_is_light() -> None:

@@ -165,7 +165,7 @@ def test_equal_learners_have_equal_bytes_whatever_their_past(case: RivalCase) ->
     """One table grew in a long run, the other was restored after every few events."""
     events, given = life(case, seed=1), answers(case)
     one, other = learner(case), learner(case)
-    one._reserve(1024)
+    one._memory.reserve(1024)
     for start in range(0, len(events), 5):
         follow(one, events[start : start + 5], given.fast)
         follow(other, events[start : start + 5], given.fast)

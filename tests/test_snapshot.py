@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import struct
 from typing import Any
 
 import pytest
@@ -12,9 +10,10 @@ import pytest
 import belated as bl
 from belated.errors import SnapshotError
 from compositions import COMPOSITIONS, Composition, Drive, events
+from golden import CASES, DIGESTS, FOLDER, Case
+from sealing import PREFIX, header_of, rewritten, sealed
 
 NAMES = ["first-pftrl-l1-gradient-3", "mean-omd-box-table-root-2", "first-adagrad-3"]
-PREFIX = struct.Struct("<8sHI")
 
 
 def blob_of(composition: Composition) -> bytes:
@@ -32,20 +31,6 @@ def refused(composition: Composition, blob: bytes) -> str:
     assert message.startswith("restore: ")
     assert len(message) > 25
     return message
-
-
-def sealed(body: bytes) -> bytes:
-    """Return a body with the right checksum, so that only its content is wrong."""
-    return body + hashlib.blake2b(body, digest_size=16).digest()
-
-
-def rewritten(blob: bytes, **changes: Any) -> bytes:
-    """Return a snapshot with another header, correctly sealed; None removes a key."""
-    magic, version, length = PREFIX.unpack_from(blob)
-    header = json.loads(blob[PREFIX.size : PREFIX.size + length]) | changes
-    text = json.dumps({key: value for key, value in header.items() if value is not ...}).encode()
-    rest = blob[PREFIX.size + length : -16]
-    return sealed(PREFIX.pack(magic, version, len(text)) + text + rest)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,7 +92,7 @@ def test_another_composition() -> None:
 
 def test_a_base_that_cannot_load_what_it_saved() -> None:
     user = COMPOSITIONS["first-adagrad-3"]
-    blob = rewritten(blob_of(user), base="00")
+    blob = rewritten(blob_of(user), {"base": "00"})
     with pytest.raises(ValueError, match="size"):
         bl.Learner.restore(blob, user.spec())
 
@@ -115,12 +100,31 @@ def test_a_base_that_cannot_load_what_it_saved() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"lengths": [1, 2, 3]},
-        {"lengths": [-1, 2, 3]},
-        {"lengths": None},
-        {"lengths": ...},
+        {"kind": ...},
+        {"kind": "LinearModel"},
+        {"about": ...},
+        {"about": 3},
+        {"arrays": ...},
+        {"arrays": {}},
+        {"arrays": None},
+        {"arrays": {"f": 3}},
+    ],
+    ids=str,
+)
+def test_a_sealed_snapshot_with_a_wrong_header(changes: dict[str, Any]) -> None:
+    """Nobody writes such bytes by accident; still the error is ours."""
+    composition = COMPOSITIONS[NAMES[0]]
+    refused(composition, rewritten(blob_of(composition), **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
         {"code": [9, 9, 9]},
+        {"code": ["a"]},
         {"code": ...},
+        {"spec": None},
+        {"spec": bl.Ball(3).to_json()},
         {"spec": "{}"},
         {"spec": "nonsense"},
         {"spec": 3},
@@ -129,10 +133,34 @@ def test_a_base_that_cannot_load_what_it_saved() -> None:
     ],
     ids=str,
 )
-def test_a_sealed_snapshot_with_a_wrong_header(changes: dict[str, Any]) -> None:
-    """Nobody writes such bytes by accident; still the error is ours."""
+def test_a_sealed_snapshot_that_is_not_of_a_learner(changes: dict[str, Any]) -> None:
     composition = COMPOSITIONS[NAMES[0]]
-    refused(composition, rewritten(blob_of(composition), **changes))
+    refused(composition, rewritten(blob_of(composition), changes))
+
+
+@pytest.mark.parametrize("name", ["f", "n", "tickets", "records", "copy_f", "copy_n"])
+@pytest.mark.parametrize("form", [["<f4", [1]], ["<f8", [-1]], ["<f8", [1 << 60]], ["<i8", [1.5]]])
+def test_a_sealed_snapshot_with_wrong_arrays(name: str, form: list[Any]) -> None:
+    composition = COMPOSITIONS[NAMES[0]]
+    blob = blob_of(composition)
+    forms = header_of(blob)["arrays"]
+    refused(composition, rewritten(blob, arrays=forms | {name: form}))
+    refused(composition, rewritten(blob, arrays=forms | {name: [forms[name][0], form[1]]}))
+    others = {other: forms[other] for other in forms if other != name}
+    refused(composition, rewritten(blob, arrays=others))
+
+
+def test_arrays_that_do_not_fit_together() -> None:
+    """The sizes add up, but the counters say something else."""
+    composition = COMPOSITIONS[NAMES[0]]
+    blob = blob_of(composition)
+    forms = header_of(blob)["arrays"]
+    count = forms["tickets"][1][0]
+    moved = {"tickets": ["<i8", [count - 1, 2]], "n": ["<i8", [forms["n"][1][0] + 2]]}
+    assert "fit together" in refused(composition, rewritten(blob, arrays=forms | moved))
+    assert "fit together" in refused(
+        composition, rewritten(blob, arrays=forms | {"tickets": ["<i8", [2 * count]]})
+    )
 
 
 def test_a_sealed_snapshot_with_no_header() -> None:
@@ -168,3 +196,47 @@ def test_equal_learners_have_equal_bytes_whatever_their_past() -> None:
         assert one.predict().x.tobytes() == other.predict().x.tobytes()
     assert one.snapshot() == other.snapshot()
     assert len(one.snapshot()) < 5000
+
+
+# --- What was written once -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_golden_snapshots_go_on_as_they_did(case: Case) -> None:
+    blob = case.file.read_bytes()
+    thing = case.restore(blob)
+    assert thing.snapshot() == blob
+    assert case.rest(thing) == json.loads(DIGESTS.read_text(encoding="utf-8"))[case.name]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_equal_learners_still_write_the_golden_bytes(case: Case) -> None:
+    assert case.at_half_time().snapshot() == case.file.read_bytes()
+
+
+def test_golden_snapshots_are_small_and_none_is_left_over() -> None:
+    files = sorted(FOLDER.glob("*.blob"))
+    assert files == sorted(case.file for case in CASES)
+    assert max(file.stat().st_size for file in files) < 15_000
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_golden_snapshots_cut_off_or_damaged(case: Case) -> None:
+    blob = case.file.read_bytes()
+    for length in range(0, len(blob), 211):
+        with pytest.raises(SnapshotError, match="restore: "):
+            case.restore(blob[:length])
+    for place in range(0, len(blob), 173):
+        damaged = bytearray(blob)
+        damaged[place] ^= 0x10
+        with pytest.raises(SnapshotError, match="restore: "):
+            case.restore(bytes(damaged))
+
+
+def test_a_snapshot_of_another_kind() -> None:
+    learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0)))).snapshot()
+    with pytest.raises(SnapshotError, match="of a Learner, not of a LinearModel"):
+        bl.LinearModel.restore(learner)
+    model = bl.LinearModel(bits=2).snapshot()
+    with pytest.raises(SnapshotError, match="of a LinearModel, not of a Learner"):
+        bl.Learner.restore(model)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import rivals
 from belated.engine import Engine
-from belated.logs import LogError
+from belated.errors import LogError, StudyError
 from belated.report import Section, Table
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
@@ -44,7 +44,7 @@ from belated.study.default import contests, default_sections, standings
 from belated.study.fits import exponent, geometric_mean
 from belated.study.games import LOSSES, game_of
 from belated.study.log_file import read_timeline, shortened
-from belated.study.plan import Cell, Plan, Row, Study, StudyError
+from belated.study.plan import Cell, Plan, Row, Study
 from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import TESTS, Python

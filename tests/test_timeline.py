@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from belated.errors import BelatedError, MissingExtra, TimelineError
 from belated.timeline.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
+from belated.timeline.times import read_times
 from naive_timeline import (
     Naive,
     all_events,
@@ -615,6 +616,18 @@ def test_chunks_of_datetimes_in_several_units() -> None:
     ]
     chunks = list(Timeline.chunks(blocks))
     assert_chunks_match(Timeline.from_intervals(seconds, seconds + latency), chunks)
+
+
+def test_chunks_of_times_that_were_read_already() -> None:
+    blocks = split(FIGURE_1, [2, 3])
+    read = [read_times(*block, "") for block in blocks]
+    whole = Timeline.from_intervals(*FIGURE_1)
+    assert_chunks_match(whole, list(Timeline.chunks(read)))
+    # Blocks by another clock than that of the first are brought to it.
+    by_first = [read[0], read_times([3.0], [4.0], ""), read[2]]
+    assert_chunks_match(whole, list(Timeline.chunks(by_first)))
+    with pytest.raises(TimelineError, match=r"block 1: predicted_at\[0\] = 3.5 cannot be kept"):
+        list(Timeline.chunks([read[0], read_times([3.5], [4.0], "")]))
 
 
 def test_chunks_yield_as_soon_as_final() -> None:

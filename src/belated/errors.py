@@ -23,6 +23,14 @@ class TimelineError(BelatedError, ValueError):
     """Times or delays from which no timeline can be built."""
 
 
+class OutOfOrder(TimelineError):
+    """A log that is not in order of prediction, and so cannot be counted as it is read."""
+
+
+class LogError(BelatedError, ValueError):
+    """A log that cannot be read, or rows of it that cannot be used."""
+
+
 class UnknownTicket(BelatedError, KeyError):
     """A ticket that this learner never handed out."""
 
@@ -35,8 +43,16 @@ class BadFeedback(BelatedError, ValueError):
     """An answer of the wrong shape or kind, not finite, or too large to compute with."""
 
 
+class BadFeatures(BelatedError, ValueError):
+    """Features of the wrong kind or shape, not finite, or too large to compute with."""
+
+
 class SnapshotError(BelatedError, ValueError):
     """Bytes that are not a whole snapshot of this version."""
+
+
+class StudyError(BelatedError, ValueError):
+    """A study that cannot be run as asked, or rows on disk that do not belong to it."""
 
 
 class MissingExtra(BelatedError, ImportError):

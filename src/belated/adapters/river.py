@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
 from belated.linear import LinearModel
+from belated.linear.losses import BINARY
 
 try:
     from river import base
@@ -121,7 +122,7 @@ class LinearRegressor(_Late, base.Regressor):
         interactions: Iterable[Sequence[str]] | None = None,
         wait: Wait = "skip",
     ) -> None:
-        if loss in ("logistic", "hinge"):
+        if loss in BINARY:
             raise SpecError(f"LinearRegressor: {loss!r} is a loss for classes")
         self.loss = loss
         self.bits = bits

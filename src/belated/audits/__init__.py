@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from belated.audits.counting import OutOfOrder, Tally
+from belated.audits.counting import Tally
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
-from belated.logs import Log, LogError, OnBad, Scan, Unit, scan
-from belated.logs.log import joined
-from belated.timeline.clock import first_descent
+from belated.errors import LogError, OutOfOrder
+from belated.logs import Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
+from belated.timeline.times import Times, joined_times
 
 __all__ = ["Audit", "Patience", "Promise", "Quantiles", "audit"]
 
@@ -51,34 +49,32 @@ def audit(
         data = scan(data, predicted, observed, tz=tz, unit=unit, on_bad=on_bad)
     elif predicted or observed or tz or unit:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
-    columns, is_calendar = None, False
+    columns = None
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
-        is_calendar = data.clock == "calendar"
-    else:
-        is_calendar = data.is_calendar
-    tally = Tally(ties)
-    try:
-        tally.count(data if isinstance(data, Scan) else _slices(data))
-    except OutOfOrder:
-        tally = Tally(ties)
-        tally.count(_slices(_whole(data)))
+    tally = _tally(data, ties)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
-    return Audit(
-        data.name, "ns" if is_calendar else data.unit, is_calendar, tally, data.bad, columns
-    )
+    unit = "ns" if data.is_calendar else data.unit
+    return Audit(data.name, unit, data.is_calendar, tally, data.bad, columns)
 
 
-def _slices(log: Log) -> Iterator[Log]:
+def _tally(data: Log | Scan, ties: Ties) -> Tally:
+    """Count a log, as it is read where that is possible."""
+    tally = Tally(ties)
+    if isinstance(data, Log):
+        tally.count(_slices(data.times.checked("audit:")))
+        return tally
+    try:
+        tally.count(data.times())
+    except OutOfOrder:
+        tally = Tally(ties)
+        tally.count(_slices(joined_times(list(data.times()))))
+    return tally
+
+
+def _slices(times: Times) -> Iterator[Times]:
     """Yield the times of a log in memory block by block, in order of prediction."""
-    times = Log(log.predicted_at, log.observed_at, log.answered, unit=log.unit)
-    if first_descent(log.predicted_at) is not None:
-        times = times.take(np.argsort(log.predicted_at, kind="stable"))
-    for at in range(0, len(log), ROWS):
+    times, _ = times.by_prediction_time()
+    for at in range(0, len(times), ROWS):
         yield times.take(slice(at, at + ROWS))
-
-
-def _whole(data: Log | Scan) -> Log:
-    """Return a log in memory."""
-    return data if isinstance(data, Log) else joined(list(data), data.bad)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from belated.arrays import Ints
-from belated.timeline.clock import Array
+from belated.arrays import Array, Ints
 
 MOST = 1024
 """Stretches of time."""

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
 from belated.audits.backlog import Backlogs
 from belated.audits.spread import Spread
-from belated.errors import BelatedError
-from belated.logs.bad import NONE_BAD
-from belated.logs.log import Log, joined
 from belated.timeline import Timeline
-from belated.timeline.clock import Array, first_descent
 from belated.timeline.sweep import Arrivals, Ties
+from belated.timeline.times import Times, joined_times
 
 DRAWN = 3_000
 """Most intervals in the picture of the whole log."""
@@ -27,12 +24,8 @@ EXACT = 1_000_000
 """Rounds up to which the whole timeline is kept, for results that need all of it."""
 
 
-class OutOfOrder(BelatedError):
-    """A log that is not in order of prediction, and so cannot be counted as it is read."""
-
-
 @dataclass
-class Open:
+class OpenTickets:
     """Open tickets by number: when they were predicted, and how long their answer takes."""
 
     tickets: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -71,6 +64,7 @@ class Tally:
     busiest: float = 0.0
     """When the backlog was largest."""
     origin: Array | None = None
+    """The first prediction, as the log has it."""
     last: Array | None = None
     all_delays: Spread = field(default_factory=Spread)
     """Delays of all rounds, with themselves beside them."""
@@ -85,12 +79,12 @@ class Tally:
     stride: int = 1
     shown: list[tuple[int, float, float]] = field(default_factory=list)
     """The same of the first tickets."""
-    kept: list[tuple[Array, Array, Bools]] | None = field(default_factory=list)
+    kept: list[Times] | None = field(default_factory=list)
     """All times, as long as there are few."""
-    _open: Open = field(default_factory=Open)
+    _open: OpenTickets = field(default_factory=OpenTickets)
 
-    def count(self, blocks: Iterable[Log]) -> None:
-        """Read all blocks."""
+    def count(self, blocks: Iterable[Times]) -> None:
+        """Count all blocks, which must be in order of prediction."""
         for arrivals in Timeline.chunks(self._fed(blocks), self.ties):
             self._settle(arrivals)
 
@@ -99,54 +93,41 @@ class Tally:
         """The whole timeline, if the log is short enough to keep it."""
         if not self.kept:
             return None
-        predicted, observed, answered = (
-            np.concatenate(parts) for parts in zip(*self.kept, strict=True)
-        )
-        return Timeline.from_intervals(
-            predicted, np.ma.MaskedArray(observed, mask=~answered), self.ties
-        )
+        return Timeline.of(joined_times(self.kept), self.ties)
 
-    def _fed(self, blocks: Iterable[Log]) -> Iterator[tuple[Array, Array]]:
+    def _fed(self, blocks: Iterable[Times]) -> Iterator[Times]:
         """Take note of every block on its way to being counted."""
         for block in self._gathered(blocks):
-            self._check_order(block.predicted_at)
             starts, waits = self._relative(block)
             self._draw(starts, waits)
             self._open.enter(starts, waits, self.rounds)
             self.rounds += len(block)
             self.answered += int(np.count_nonzero(block.answered))
             self._keep(block)
-            yield block.times
+            yield block
 
-    def _gathered(self, blocks: Iterable[Log]) -> Iterator[Log]:
+    def _gathered(self, blocks: Iterable[Times]) -> Iterator[Times]:
         """Put small blocks together, so that work on the open tickets is done less often."""
-        found: list[Log] = []
+        found: list[Times] = []
         rows = 0
         for block in blocks:
             found.append(block)
             rows += len(block)
             if rows >= max(FEWEST, len(self._open.tickets) // 2):
-                yield joined(found, NONE_BAD)
+                yield joined_times(found)
                 found, rows = [], 0
         if rows:
-            yield joined(found, NONE_BAD)
+            yield joined_times(found)
 
-    def _check_order(self, predicted_at: Array) -> None:
-        before = predicted_at[:1] if self.last is None else self.last
-        if predicted_at[0] < before[0] or first_descent(predicted_at) is not None:
-            raise OutOfOrder("the log is not in order of prediction")
-        if self.origin is None:
-            self.origin = predicted_at[:1]
-        self.last = predicted_at[-1:]
-
-    def _relative(self, block: Log) -> tuple[Floats, Floats]:
+    def _relative(self, block: Times) -> tuple[Floats, Floats]:
         """Return starts after the origin, and waits, NaN where no answer came."""
-        assert self.origin is not None  # set by the first block
-        starts, waits = block.predicted_at - self.origin, block.observed_at - block.predicted_at
-        if block.is_calendar:
-            starts, waits = starts.view(np.int64), waits.view(np.int64)
-        waits = np.where(block.answered, waits.astype(np.float64), np.nan)
-        return starts.astype(np.float64), waits
+        predictions = block.clock.shown(block.predicted_at)
+        if self.origin is None:
+            self.origin = predictions[:1]
+        self.last = predictions[-1:]
+        starts = block.predicted_at - block.clock.plain(self.origin)
+        waits = block.observed_at - block.predicted_at
+        return starts.astype(np.float64), np.where(block.answered, waits.astype(np.float64), np.nan)
 
     def _draw(self, starts: Floats, waits: Floats) -> None:
         """Choose tickets for the pictures: the first ones, and every n-th of all."""
@@ -158,11 +139,11 @@ class Tally:
             self.stride *= 2
             self.drawn = [row for row in self.drawn if row[0] % self.stride == 0]
 
-    def _keep(self, block: Log) -> None:
+    def _keep(self, block: Times) -> None:
         if self.rounds > EXACT:
             self.kept = None
         if self.kept is not None:
-            self.kept.append((block.predicted_at, block.observed_at, block.answered))
+            self.kept.append(block)
 
     def _settle(self, arrivals: Arrivals) -> None:
         """Count tickets whose interval has ended."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from belated.errors import MissingExtra
 from belated.report import Drawing, Lines, Series
 from belated.report.colours import FAINT, INK, PAPER
+from belated.report.images import image_file
 from belated.report.interactive import to_plotly
 
 WIDTH, ROW = 9.0, 0.16
@@ -19,7 +19,7 @@ WIDTH, ROW = 9.0, 0.16
 
 
 @dataclass(frozen=True)
-class Intervals(Drawing):
+class IntervalLines(Drawing):
     """Some tickets as horizontal lines from prediction to answer, the first on top.
 
     A filled dot is a prediction, an open one an answer; a dotted line is a ticket whose answer
@@ -101,8 +101,7 @@ class Intervals(Drawing):
     def to_image(self, ending: str) -> bytes:
         """Return the picture for pages on paper and without scripts."""
         try:
-            from matplotlib import rc_context
-            from matplotlib.collections import LineCollection
+            from matplotlib import collections
             from matplotlib.figure import Figure
         except ImportError:
             raise MissingExtra("matplotlib", extra="report", where="Audit.page") from None
@@ -116,7 +115,8 @@ class Intervals(Drawing):
                 if (end is not None) == came
             ]
             colour, dash = (INK, "-") if came else (FAINT, ":")
-            ax.add_collection(LineCollection(rows, linewidths=0.8, colors=colour, linestyles=dash))
+            style: dict[str, Any] = {"linewidths": 0.8, "colors": colour, "linestyles": dash}
+            ax.add_collection(collections.LineCollection(rows, **style))
         size = 4.0 if self.is_close else 1.2
         ax.plot(self.starts, self.tickets, "o", color=INK, ms=size)
         pairs = zip(self.ends, self.tickets, strict=True)
@@ -126,11 +126,7 @@ class Intervals(Drawing):
         ax.set_xlabel(self.x_label)
         ax.set_ylabel("ticket")
         ax.spines[["top", "right"]].set_visible(False)
-        file = io.BytesIO()
-        metadata = {"Date": None} if ending == "svg" else {"Software": None}
-        with rc_context({"svg.hashsalt": "belated", "svg.fonttype": "none"}):
-            canvas.savefig(file, format=ending, metadata=metadata)
-        return file.getvalue()
+        return image_file(canvas, ending)
 
 
 def _dots(rows: Sequence[tuple[int, Any, str]], marker: dict[str, Any]) -> dict[str, Any]:

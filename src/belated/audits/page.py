@@ -11,18 +11,15 @@ import numpy as np
 
 from belated._version import __version__
 from belated.audits.counting import EXACT
-from belated.audits.durations import best_unit
-from belated.audits.intervals import Intervals
+from belated.audits.intervals import IntervalLines
 from belated.audits.result import SHARES, Audit
 from belated.audits.words import CONSTANTS, title
-from belated.logs.log import SECONDS
-from belated.report import Bars, Lines, Page, Section, Series, Table
-from belated.report.page import write_page
-from belated.report.plain import plain
+from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
+from belated.report.durations import axis, wait_axis
+from belated.report.plain import first_up, plain
 
 POINTS = 300
 """Most points of a curve on the page."""
-_FIGURES = '<script type="application/json" id="figures">'
 
 
 @dataclass(frozen=True)
@@ -37,18 +34,7 @@ class _Axis:
     @classmethod
     def of(cls, audit: Audit, span: float) -> _Axis:
         """Return the axis for a stretch of the log."""
-        if audit.unit is None:
-            start = f"time after {audit.at(0.0)}, in the unit of the log"
-            return cls(1.0, start, 1.0, "wait, in the unit of the log")
-        unit = SECONDS[audit.unit]
-        name, size = best_unit(max(span, 1e-9) * unit)
-        wait, wait_size = best_unit(max(audit.wait.p90, 1e-9) * unit)
-        label = f"{_long(name)} after {audit.at(0.0)}"
-        return cls(unit / size, label, unit / wait_size, f"wait in {_long(wait)}")
-
-
-def _long(unit: str) -> str:
-    return {"h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds"}.get(unit, unit)
+        return cls(*axis(span, audit.unit, audit.at(0.0)), *wait_axis(audit.wait.p90, audit.unit))
 
 
 def write(path: str | PathLike[str], audit: Audit) -> None:
@@ -61,7 +47,7 @@ def write(path: str | PathLike[str], audit: Audit) -> None:
 # ---- contents ----------------------------------------------------------------------------------
 
 
-def _page(audit: Audit, axis: _Axis, whole: Intervals, beginning: Intervals) -> Page:
+def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLines) -> Page:
     sections = [
         Section("What does the log look like?", whole, _says_whole(audit)),
         Section("How does it begin?", beginning, _says_beginning()),
@@ -90,13 +76,13 @@ def _command(audit: Audit) -> str:
     return f"belated audit {audit.name} --predicted {predicted} --observed {observed}"
 
 
-def _whole(audit: Audit, axis: _Axis) -> Intervals:
+def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
     every = audit.tally.stride
     what = "Every prediction" if every == 1 else f"One prediction in {every:,}"
     return _intervals(audit, axis, audit.tally.drawn, f"{what}, from asking to knowing")
 
 
-def _beginning(audit: Audit) -> Intervals:
+def _beginning(audit: Audit) -> IntervalLines:
     rows = audit.tally.shown
     end = max(start + (0.0 if wait != wait else wait) for _, start, wait in rows)
     return _intervals(audit, _Axis.of(audit, end), rows, f"The first {len(rows)} predictions")
@@ -104,7 +90,7 @@ def _beginning(audit: Audit) -> Intervals:
 
 def _intervals(
     audit: Audit, axis: _Axis, rows: Sequence[tuple[int, float, float]], name: str
-) -> Intervals:
+) -> IntervalLines:
     ends = [None if wait != wait else (start + wait) * axis.scale for _, start, wait in rows]
     texts = [
         f"predicted {audit.at(start)}<br>"
@@ -112,7 +98,7 @@ def _intervals(
         for _, start, wait in rows
     ]
     starts = [start * axis.scale for _, start, _ in rows]
-    return Intervals(name, axis.label, [row[0] for row in rows], starts, ends, texts)
+    return IntervalLines(name, axis.label, [row[0] for row in rows], starts, ends, texts)
 
 
 def _says_whole(audit: Audit) -> str:
@@ -136,7 +122,7 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
         return Section("How long do answers take?", None, "No answer ever came.", table)
     chosen = _chosen(len(edges))
     shares = np.cumsum(counts) / audit.rounds
-    line = _series("answered", edges[chosen] * axis.wait_scale, 100.0 * shares[chosen])
+    line = Series.of("answered", edges[chosen] * axis.wait_scale, 100.0 * shares[chosen])
     figure = Lines(
         "Share of all predictions that are answered",
         axis.wait_label,
@@ -175,7 +161,7 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
         "Open tickets over time",
         axis.label,
         "open tickets",
-        (_series("largest", places, largest), _series("mean", places, mean)),
+        (Series.of("largest", places, largest), Series.of("mean", places, mean)),
     )
     says = (
         f"When a prediction is made, {plain(tally.total_delay / audit.rounds, 3)} others are open "
@@ -196,12 +182,12 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
 def _patience(audit: Audit, axis: _Axis) -> Section:
     """Show what every limit on waiting costs, and the best one."""
     question, patience = "How long should one wait?", audit.patience
-    says = f"{_first_up(audit.verdict.partition('; ')[2])} {_explained(audit)}"
+    says = f"{first_up(audit.verdict.partition('; ')[2])} {_explained(audit)}"
     if not len(patience.limits):
         return Section(question, None, says)
     chosen = _chosen(len(patience.limits))
     limits = patience.limits[chosen] * axis.wait_scale
-    series = [_series("giving up after this wait", limits, patience.costs[chosen])]
+    series = [Series.of("giving up after this wait", limits, patience.costs[chosen])]
     ends = (float(limits[0]), float(limits[-1]))
     series.append(Series("never giving up", ends, (patience.forever,) * 2, dashed=True))
     if patience.pays:
@@ -266,11 +252,3 @@ def _guarantees(audit: Audit) -> Section:
 def _chosen(count: int) -> Any:
     """Return which points of a long curve are drawn, both ends included."""
     return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(np.int64))
-
-
-def _series(name: str, x: Any, y: Any) -> Series:
-    return Series(name, tuple(map(float, x)), tuple(map(float, y)))
-
-
-def _first_up(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -12,12 +12,12 @@ import numpy as np
 
 from belated.audits import promises
 from belated.audits.counting import Tally
-from belated.audits.durations import humane
 from belated.audits.promises import Promise
 from belated.audits.spread import Spread
 from belated.audits.tradeoff import Patience, by_clock, by_rounds
 from belated.logs.bad import BadRows
 from belated.logs.log import SECONDS, Unit
+from belated.report.durations import humane, moment
 from belated.report.plain import plain
 
 SHARES = (0.5, 0.9, 0.99)
@@ -152,9 +152,8 @@ class Audit:
         origin = self.tally.origin
         assert origin is not None  # there is no audit of an empty log
         if self.is_calendar:
-            moment = origin[0] + np.timedelta64(round(start), "ns")
-            return f"{str(moment.astype('datetime64[m]')).replace('T', ' ')} UTC"
-        return f"{float(origin[0]) + start:,.10g}"
+            return moment(origin[0] + np.timedelta64(round(start), "ns"))
+        return moment(float(origin[0]) + start)
 
     @property
     def span(self) -> float:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from belated.arrays import Floats, Ints
-from belated.timeline.clock import Array
+from belated.arrays import Array, Floats, Ints
 
 _SHIFT = 52 - 10
 """Bits of a float64 below the first eleven significant ones, of which the first is not stored."""

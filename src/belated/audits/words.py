@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 from belated.report.plain import plain
+from belated.report.terminal import WIDTH, takes_tables
 
 if TYPE_CHECKING:
     from belated.audits.result import Audit, Quantiles
 
-WIDTH = 96
-"""Columns of the text."""
 CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
 
 
@@ -34,7 +32,7 @@ def _paragraph(text: str) -> list[str]:
 
 def show(audit: Audit, out: TextIO) -> None:
     """Write the summary; with colours and tables where a person looks on."""
-    if not out.isatty() or importlib.util.find_spec("rich") is None:
+    if not takes_tables(out):
         out.write(summary(audit) + "\n")
         return
     from rich.console import Console

@@ -24,11 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from belated.arrays import Ints
+from belated.arrays import Array, Ints
 from belated.errors import MissingExtra
 from belated.logs.log import Log
 from belated.logs.zones import SECOND, to_utc
-from belated.timeline.clock import Array
 
 NEW_YORK = "America/New_York"
 ATLANTIC = {"SJU", "BQN", "PSE", "STT"}

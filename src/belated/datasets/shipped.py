@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from belated.arrays import Array
 from belated.datasets.nycflights import ABOUT, build_year
 from belated.logs.log import Log
-from belated.timeline.clock import Array
 
 FILE = "flights.csv.gz"
 FIRST, END = np.datetime64("2013-02-04T05:00"), np.datetime64("2013-02-18T05:00")

@@ -7,8 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TextIO
 
-WIDTH = 96
-"""Columns of the text."""
+from belated.report.terminal import WIDTH
 
 _BOLD, _DIM, _CODE, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
 

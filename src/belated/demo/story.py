@@ -13,12 +13,13 @@ from belated.audits.words import facts
 from belated.datasets import flights
 from belated.demo.live_rounds import play_live
 from belated.demo.screen import Screen
-from belated.errors import BelatedError, MissingExtra
+from belated.errors import MissingExtra
 from belated.logs import Log
 from belated.replays import Replay
 from belated.replays.command import replay_flights
-from belated.replays.methods import AT_ONCE, MEAN, OURS, WAITING
+from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
 from belated.replays.words import columns, standing, table
+from belated.report.command import check_folder
 
 FEW = 3_000
 """Flights with ``--fast``."""
@@ -30,7 +31,7 @@ SHOWN = ("answered", "wait", "delay", "giving up")
 
 def tell(out: TextIO, page: Path, *, fast: bool = False) -> None:
     """Write the whole story to ``out``, and its page to a file."""
-    _check_folder(page)
+    check_folder(page, "--out")
     screen = Screen(out)
     log = flights()
     if fast:
@@ -42,15 +43,6 @@ def tell(out: TextIO, page: Path, *, fast: bool = False) -> None:
     play_live(screen, log)
     found = _replay(screen, fast=fast)
     _write(screen, page, found)
-
-
-def _check_folder(page: Path) -> None:
-    """Fail before the work, not after it."""
-    if not page.parent.is_dir():
-        raise BelatedError(
-            f"cannot write {page}: there is no folder {page.parent}; "
-            "create it, or give another path with --out"
-        )
 
 
 def _introduce(screen: Screen, log: Log) -> None:

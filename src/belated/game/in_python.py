@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -14,8 +14,8 @@ from belated.errors import SpecError, TimelineError
 from belated.game.game import Game
 from belated.game.run import LinearSums, Run
 from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
+from belated.learner.given import events_of
 from belated.learner.learner import Learner
 from belated.learner.program import Playable, checked_point
 from belated.losses import Linear, Loss
@@ -33,19 +33,11 @@ def play_in_python(spec: Playable, game: Game, seed: int, record: str, marks: In
     began = perf_counter()
     if isinstance(game.timeline, Timeline):
         timeline = game.timeline
-        for event in _answered(timeline):
+        for event in events_of(timeline, "play").tolist():
             table.play_round(event) if event >= 0 else table.give_answer(~event)
     else:
         timeline = table.follow_rule(game.timeline)
     return table.run(timeline, perf_counter() - began)
-
-
-def _answered(timeline: Timeline) -> Iterator[int]:
-    """Yield the events, without the observations that never came."""
-    observed = timeline.observed
-    for event in timeline.events.tolist():
-        if event >= 0 or observed[~event]:
-            yield event
 
 
 class _PythonTable:
@@ -142,20 +134,14 @@ class _PythonTable:
 
     def _base_point(self) -> Floats:
         """Return a copy of z, the base's point in the chart."""
-        return self._vector_of_state(0)
+        return self._learner._memory.point.copy()
 
     def _cost(self, answer: Any) -> Floats:
         """Return c_n in the chart: a gradient itself, or what the reduction has left as work."""
         code = self._learner._program.code
         if code[C.REDUCTION] == K.FIRST_ORDER and code[C.CHART] != K.SCALED:
             return np.asarray(answer)
-        return self._vector_of_state(2)
-
-    def _vector_of_state(self, place: int) -> Floats:
-        """Return a copy of one of the vectors z, p and work, which follow the header."""
-        k = self._game.losses.dim
-        start = F.HEADER + place * F.padded(k)
-        return self._learner._f[start : start + k].copy()
+        return self._learner._memory.work.copy()
 
     def follow_rule(self, rule: ByRule) -> Timeline:
         """Play with the delays of a rule and return the timeline that came about."""

@@ -25,8 +25,9 @@ from belated.kernels.games import rounds as games
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
-from belated.learner.program import Playable, Program, capacity_of, compile_spec, resized
+from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
+from belated.learner.state import Memory
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
@@ -154,8 +155,7 @@ class _Table:
 
     program: Program
     variant: Code
-    f: Floats
-    n: Ints
+    memory: Memory
     q: Floats
     rows: Floats
     totals: Floats
@@ -168,8 +168,8 @@ class _Table:
     def arguments(self) -> tuple[Floats | Ints, ...]:
         """What every entry takes first."""
         return (
-            self.f,
-            self.n,
+            self.memory.f,
+            self.memory.n,
             self.q,
             self.rows,
             self.totals,
@@ -179,10 +179,6 @@ class _Table:
             self.plays,
         )
 
-    def grow(self) -> None:
-        """Make room for twice as many tickets."""
-        self.f, self.n = resized(self.f, self.n, 2 * capacity_of(self.n))
-
 
 def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Ints) -> _Table:
     k, rounds = program.dim, game.rounds
@@ -191,17 +187,16 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     losses = game.losses.compiled()
     variant = _variant(losses, program, record)
     more = (0 if reveals else program.answer[0]) + (k if detail else 0)
-    f, n = program.fresh(seed, False, more)
+    memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        f, n = resized(f, n, max(_ROOMY, 2 * open_at_most + 2, program.fewest))
+        memory.resize(max(_ROOMY, 2 * open_at_most + 2, program.fewest))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(
         program,
         variant,
-        f,
-        n,
+        memory,
         losses.q,
         losses.rows,
         np.zeros(games.size(k)),
@@ -244,7 +239,7 @@ def _recover(table: _Table, ticket: int) -> None:
     """Make room if that was the trouble, else raise what a learner would have raised."""
     status = int(table.totals[games.REFUSAL])
     if status == S.FULL:
-        table.grow()
+        table.memory.grow()
         return
     raise _refusal(table.program.spec, status, ticket)
 
@@ -303,7 +298,7 @@ def _run_of(table: _Table, game: Game, seed: int, timeline: Timeline, seconds: f
         seed=seed,
         timeline=timeline,
         loss=float(totals[games.LOSS]),
-        report=report_of(program, table.f, table.n),
+        report=report_of(program, table.memory),
         checkpoints=table.marks,
         loss_curve=table.curve[:, 0].copy(),
         seconds=seconds,

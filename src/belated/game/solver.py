@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from belated.arrays import Floats
+from belated.arrays import Floats, Ints
 from belated.domains import Domain, Simplex
 from belated.errors import MissingExtra, SpecError
 from belated.geometry import Unit, shape_of
@@ -190,7 +190,7 @@ class _Bundle:
         self.points: Floats = np.empty((0, dim))
         self.slopes: Floats = np.empty((0, dim))
         self.values: Floats = np.empty(0)
-        self.used: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.used: Ints = np.empty(0, dtype=np.int64)
         """Number of the call after which a cut had a weight for the last time."""
 
     def add(self, cut: _Cut, now: int) -> None:

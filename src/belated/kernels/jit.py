@@ -20,7 +20,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numba.extending
+from numba import types
 
+from belated.arrays import Code
 from belated.errors import CacheWarning
 from belated.kernels import lean
 
@@ -52,7 +54,7 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     to the mapping until then.
     """
 
-    def chosen(code: tuple[int, ...], *arguments: Any) -> Any:
+    def chosen(code: Code, *arguments: Any) -> Any:
         return choices[code[slot]](code, *arguments)
 
     chosen.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
@@ -66,6 +68,30 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     # numba asks for the constants first; asked for plain ints, there is nothing to choose.
     numba.extending.overload(chosen, prefer_literal=True, strict=False, jit_options=_LEAF)(choose)
     return cast(_Function, chosen)
+
+
+def only(*slots: int) -> Callable[[Code], Code]:
+    """Return a function that clears all slots of a code but these.
+
+    Leaves are compiled for every code that they are called with. One that is called with the slots
+    that it looks at, and no others, is compiled once for all compositions that share them.
+    """
+
+    def typed(typing_context: Any, code: Any) -> Any:
+        if not all(isinstance(code[slot], types.Literal) for slot in slots):
+            return None  # numba also asks for plain ints; there is nothing to choose then
+        parts = [code[i] if i in slots else types.literal(0) for i in range(len(code))]
+        kept = types.Tuple(parts)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            values = [context.get_constant(types.intp, part.literal_value) for part in parts]
+            return context.make_tuple(builder, kept, values)
+
+        return kept(code), generate
+
+    if numba.config.DISABLE_JIT:
+        return lambda code: code
+    return cast(Callable[[Code], Code], numba.extending.intrinsic(prefer_literal=True)(typed))
 
 
 def select(

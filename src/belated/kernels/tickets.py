@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Code, Ints
+from belated.arrays import Code
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
@@ -170,20 +170,3 @@ def overdue(s: State) -> int:
         return head
     n[N.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
     return -1
-
-
-def total_delay(n: Ints) -> int:
-    """Return the sum of the backlogs at all predictions: the total delay so far.
-
-    With R predictions and N arrivals it is sum s* + N(N-1)/2 - R(R-1)/2 + (R-N)(R-1): sum the
-    identity s*_n = d + t - n of Theorem 3.4 (c) over the arrivals, and let the delay of an open
-    ticket t be R - 1 - t.
-    """
-    rounds, arrived = int(n[N.ROUNDS]), int(n[N.ARRIVED])
-    closed = int(n[N.SUM_DUAL]) + arrived * (arrived - 1) // 2
-    return closed - rounds * (rounds - 1) // 2 + (rounds - arrived) * (rounds - 1)
-
-
-def max_backlog(n: Ints) -> int:
-    """Return sigma_max so far: an arrival right after a prediction has s* equal to its backlog."""
-    return max(int(n[N.MAX_DUAL]), int(n[N.ROUNDS] - n[N.ARRIVED]) - 1)

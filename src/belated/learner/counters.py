@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from belated.errors import AlreadyObserved, UnknownTicket
 from belated.kernels.learners import entries
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
-from belated.kernels.tickets import max_backlog, total_delay
-from belated.learner.program import FEWEST, capacity_of, resized
-
-
-def checked_ticket(ticket: Any) -> int:
-    """Return a ticket as an int that the kernels can take, or say that it is none."""
-    try:
-        value = operator.index(ticket)
-    except TypeError as error:
-        raise UnknownTicket(f"a ticket is an int, got {ticket!r}") from error
-    if isinstance(ticket, bool) or not -(1 << 63) <= value < 1 << 63:
-        raise UnknownTicket(f"ticket {ticket!r} was never handed out")
-    return value
+from belated.learner import refusals
+from belated.learner.given import checked_ticket
+from belated.learner.state import Memory
 
 
 class Arrival(NamedTuple):
@@ -52,50 +35,43 @@ class Counters:
     """
 
     def __init__(self) -> None:
-        self._f = np.zeros(F.HEADER)
-        self._n = np.zeros(N.HEADER, dtype=np.int64)
-        self._n[N.OWN_AT] = self._n[N.KEPT_AT] = F.HEADER
-        self._grow(FEWEST)
+        self._memory = Memory.counting()
         self._count_prediction, self._count_arrival = entries.counting()
 
     @property
     def rounds(self) -> int:
         """Predictions so far."""
-        return int(self._n[N.ROUNDS])
+        return self._memory.rounds
 
     @property
     def open(self) -> int:
         """Tickets that wait for their observation."""
-        return int(self._n[N.ROUNDS] - self._n[N.ARRIVED])
+        return self._memory.open
 
     @property
     def total_delay(self) -> int:
         """Sum of the backlogs at all predictions: the total delay so far."""
-        return total_delay(self._n)
+        return self._memory.total_delay
 
     @property
     def max_backlog(self) -> int:
         """sigma_max: most tickets open at a prediction."""
-        return max_backlog(self._n)
+        return self._memory.max_backlog
 
     def predict(self) -> int:
         """Count a prediction and return its ticket."""
-        ticket = self._count_prediction(self._f, self._n)
+        memory = self._memory
+        ticket = self._count_prediction(memory.f, memory.n)
         if ticket < 0:
-            self._grow(2 * capacity_of(self._n))
-            ticket = self._count_prediction(self._f, self._n)
+            memory.grow()
+            ticket = self._count_prediction(memory.f, memory.n)
         return ticket
 
     def observe(self, ticket: int) -> Arrival:
         """Count the observation of a ticket and return its numbers."""
         ticket = checked_ticket(ticket)
-        status = self._count_arrival(self._f, self._n, ticket)
-        if status == S.UNKNOWN:
-            raise UnknownTicket(f"Counters: ticket {ticket} was never handed out")
-        if status == S.CLOSED:
-            raise AlreadyObserved(f"Counters: ticket {ticket} was observed before")
-        delay = self.rounds - ticket - 1
-        return Arrival(delay, int(self._n[N.LAG]), int(self._n[N.OPEN_LAGS]))
-
-    def _grow(self, capacity: int) -> None:
-        self._f, self._n = resized(self._f, self._n, capacity)
+        status = self._count_arrival(self._memory.f, self._memory.n, ticket)
+        refusal = refusals.of_ticket(status, ticket, self.rounds, "Counters: ")
+        if refusal is not None:
+            raise refusal
+        return Arrival(self.rounds - ticket - 1, *self._memory.lags)

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecError, UnknownTicket
+from belated.errors import BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.kernels.learners import entries
 from belated.kernels.slots import code as C
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
+from belated.learner import refusals
 from belated.learner.blob import Content, pack, unpack
-from belated.learner.counters import checked_ticket
-from belated.learner.program import Method, Playable, capacity_of, compile_spec, resized
+from belated.learner.given import checked_ticket, events_of, numbers
+from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.user_parts import Outside, restore_base, saved_base
 from belated.reductions import Reduction, Skip
-from belated.spec import Spec, from_json
+from belated.spec import from_json
 from belated.timeline import Timeline
 
 __all__ = ["Certificate", "Decision", "Learner", "Report"]
@@ -63,7 +63,7 @@ class Learner:
 
     def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
         self._program = compile_spec(spec)
-        self._f, self._n = self._program.fresh(_checked_seed(seed), bool(strict))
+        self._memory = self._program.fresh(_checked_seed(seed), bool(strict))
         self._connect()
 
     def _connect(self) -> None:
@@ -90,32 +90,33 @@ class Learner:
     @property
     def seed(self) -> int:
         """The seed of the exploration directions."""
-        return int(self._n[N.SEED_LOW]) | int(self._n[N.SEED_HIGH]) << 32
+        return self._memory.seed
 
     @property
     def strict(self) -> bool:
         """Whether answers larger than assumed are refused."""
-        return bool(self._n[N.STRICT])
+        return self._memory.strict
 
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return int(self._n[N.ROUNDS])
+        return self._memory.rounds
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
-        return int(self._n[N.ROUNDS] - self._n[N.ARRIVED])
+        return self._memory.open
 
     def predict(self) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy."""
         x = np.empty(self._width)
-        ticket = self._predict(self._f, self._n, x)
+        memory = self._memory
+        ticket = self._predict(memory.f, memory.n, x)
         if ticket == S.FULL:
-            self._reserve(2 * capacity_of(self._n))
-            ticket = self._predict(self._f, self._n, x)
+            memory.grow()
+            ticket = self._predict(memory.f, memory.n, x)
         if ticket < 0:
-            raise self._busy()
+            raise refusals.too_early(self.spec.kind, "predict: ")
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
@@ -133,13 +134,14 @@ class Learner:
             feedback = self._gradient_now(ticket, feedback)
         if feedback.__class__ is not np.ndarray or feedback.dtype is not _FLOAT or self._is_outside:
             feedback = self._converted(feedback)
+        memory = self._memory
         try:
-            status = self._observe(self._f, self._n, ticket, feedback)
+            status = self._observe(memory.f, memory.n, ticket, feedback)
         except TypeError:  # a view with gaps, read-only, or of another rank
             if self._is_outside:
                 raise
             feedback = self._converted(feedback)
-            status = self._observe(self._f, self._n, ticket, feedback)
+            status = self._observe(memory.f, memory.n, ticket, feedback)
         if status < 0:
             raise self._refusal(status, ticket, feedback)
         return status == S.USED
@@ -152,13 +154,13 @@ class Learner:
         if self._cancel is None:
             self._cancel = entries.cancel(self._program.code)
         ticket = checked_ticket(ticket)
-        status = self._cancel(self._f, self._n, ticket)
+        status = self._cancel(self._memory.f, self._memory.n, ticket)
         if status < 0:
             raise self._refusal(status, ticket, None, "cancel: ")
 
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
-        return report_of(self._program, self._f, self._n)
+        return report_of(self._program, self._memory)
 
     def run(
         self,
@@ -176,18 +178,18 @@ class Learner:
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
-        events = _events_of(timeline)
+        events = events_of(timeline, "run")
         first = checked_ticket(first)
         answers = self._answers(feedback)
         begin = self.rounds
         predictions = int(np.count_nonzero(events >= 0))
         plays = np.empty((predictions if keep else 1, self._width))
-        before = self._f.copy(), self._n.copy()
+        before = self._memory.copy()
         saved = saved_base(self._program)
         try:
             self._run_events(events, answers, plays, first, begin)
         except BaseException:
-            self._f, self._n = before
+            self._memory = before
             restore_base(self._program, saved)
             raise
         return plays.reshape(-1, *self._program.shape)
@@ -200,12 +202,12 @@ class Learner:
             return
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
-        known = self.open + int(self._n[N.GHOSTS]) + int(balance.max(initial=0))
-        self._reserve(max(_ROOMY, 2 * known + 2))
+        memory = self._memory
+        memory.reserve(max(_ROOMY, 2 * (memory.known + int(balance.max(initial=0))) + 2))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]
-            count = run(self._f, self._n, part, answers, plays, first, begin)
+            count = run(memory.f, memory.n, part, answers, plays, first, begin)
             done += count
             if count < part.size:
                 self._make_room_or_raise(int(events[done]), done, answers, first)
@@ -214,16 +216,9 @@ class Learner:
         """Let the table grow if it was full, as for methods that hold answers back; else raise."""
         if event != self.rounds:
             raise self._refused_event(event, position, answers, first)
-        if self._predict(self._f, self._n, np.empty(self._width)) != S.FULL:
-            raise self._busy(f"run: event {position}: ")
-        self._reserve(2 * capacity_of(self._n))
-
-    def _busy(self, where: str = "predict: ") -> BadFeedback:
-        """Return the error of a method that cannot predict before an answer is in."""
-        return BadFeedback(
-            f"{where}{self.spec.kind} was told that answers take no longer, and cannot predict "
-            "before the oldest one is in; observe or cancel it, or tell a longer delay"
-        )
+        if self._predict(self._memory.f, self._memory.n, np.empty(self._width)) != S.FULL:
+            raise refusals.too_early(self.spec.kind, f"run: event {position}: ")
+        self._memory.grow()
 
     def _run_outside(
         self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
@@ -235,23 +230,21 @@ class Learner:
             if event >= 0:
                 plays[min(event - begin, len(plays) - 1)] = self.predict().x.ravel()
             else:
-                status = self._observe(self._f, self._n, ~event, answers[row])
+                status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
                 if status < 0:
                     raise self._refused_event(event, position, answers, first)
 
     def _refused_event(
         self, event: int, position: int, answers: Floats, first: int
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         where = f"run: event {position}: "
         if event >= 0:
-            return UnknownTicket(
-                f"{where}the next prediction is ticket {self.rounds}, the timeline says {event}"
-            )
+            return refusals.out_of_turn(self.rounds, event, where)
         ticket = ~event
         if not 0 <= ticket - first < len(answers):
             return UnknownTicket(f"{where}ticket {ticket} has no row in feedback")
         answer = answers[ticket - first]
-        status = self._observe(self._f, self._n, ticket, answer)
+        status = self._observe(self._memory.f, self._memory.n, ticket, answer)
         return self._refusal(status, ticket, answer, where)
 
     def _answers(self, feedback: ArrayLike) -> Floats:
@@ -261,7 +254,7 @@ class Learner:
                 f"run: {self.spec.kind} takes a gradient function per answer; call observe in a "
                 "loop"
             )
-        answers = _numbers(feedback, "run: feedback must be numbers")
+        answers = np.atleast_1d(numbers(feedback, "run: feedback must be numbers", BadFeedback))
         if answers.size == 0:
             return np.empty((0, *self._program.answer))
         if answers.ndim == 1 and self._program.answer == (1,):
@@ -279,8 +272,9 @@ class Learner:
         if self._program.code[C.BASE] == K.OUTSIDE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        text = None if self._is_outside else self.spec.to_json()
-        return pack(Content(text, self._program.code, self._f, self._n, saved))
+        if self._is_outside:
+            return pack(Content(None, self._program.code, self._memory, saved))
+        return pack(Content(self.spec.to_json(), None, self._memory, saved))
 
     @classmethod
     def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
@@ -289,19 +283,19 @@ class Learner:
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
         """
         content = unpack(blob)
-        if content.spec is None and spec is None:
+        stored = spec if content.spec is None else _stored_spec(content.spec)
+        if stored is None:
             raise SnapshotError(
                 "restore: this learner has Python objects inside; pass its spec as well"
             )
         learner = cls.__new__(cls)
-        stored = spec if content.spec is None else _stored_spec(content.spec)
         if spec is not None and spec != stored:
             raise SnapshotError("restore: the snapshot is of another spec")
-        assert isinstance(stored, Reduction | Skip | Method)
-        learner._program = compile_spec(stored)
-        if learner._program.code != content.code or learner._program.dim != content.n[N.DIM]:
+        learner._program = program = compile_spec(stored)
+        learner._memory = memory = content.memory
+        is_same = content.code in (None, program.code)
+        if not is_same or not memory.is_like(program.fresh(0, False)):
             raise SnapshotError("restore: the snapshot is of another composition than spec")
-        learner._f, learner._n = content.f, content.n
         learner._connect()
         restore_base(learner._program, content.base)
         return learner
@@ -315,12 +309,6 @@ class Learner:
         """Return what runs and where it stands."""
         return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
 
-    def _reserve(self, capacity: int) -> None:
-        """Make the table of tickets at least this large."""
-        if capacity > capacity_of(self._n):
-            rounded = 1 << (capacity - 1).bit_length()
-            self._f, self._n = resized(self._f, self._n, rounded)
-
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
         """Return the gradient of a late loss at the current point; a skipped one is not asked."""
         if not callable(gradient):
@@ -328,82 +316,45 @@ class Learner:
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
-        status = entries.find(self._program.code)(self._f, self._n, ticket)
+        status = entries.find(self._program.code)(self._memory.f, self._memory.n, ticket)
         if status < 0:
             raise self._refusal(status, ticket, None)
         point = np.empty(self._width)
-        entries.peek(self._program.code)(self._f, self._n, point)
+        entries.peek(self._program.code)(self._memory.f, self._memory.n, point)
         return gradient(point) if status == S.USED else point
 
     def _converted(self, feedback: Any) -> Floats:
         """Return an answer as the vector that the kernels take."""
-        answer = _numbers(feedback, f"observe: an answer must be {self._program.answer[0]} numbers")
-        if answer.shape != self._program.answer:
-            raise BadFeedback(
-                f"observe: an answer has shape {self._program.answer}, got {answer.shape}"
-            )
+        wanted = self._program.answer
+        answer = numbers(feedback, f"observe: an answer must be {wanted[0]} numbers", BadFeedback)
+        if answer.ndim == 0:
+            answer = answer.reshape(1)
+        if answer.shape != wanted:
+            raise refusals.of_shape(wanted, answer.shape, "observe: ")
         return answer
 
     def _refusal(
         self, status: int, ticket: int, answer: Floats | None, where: str = "observe: "
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
-        if status == S.UNKNOWN:
-            return UnknownTicket(
-                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
-                f"{self.rounds - 1}"
-                if self.rounds
-                else f"{where}no ticket was handed out yet"
-            )
-        if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
-            )
-        if status == S.TOO_LARGE:
-            return BadFeedback(
-                f"{where}the answer to ticket {ticket} exceeds the assumed bound; raise lipschitz "
-                "or magnitude, or use strict=False to count such answers instead"
-            )
-        if status == S.OUT_OF_ORDER:
-            return BadFeedback(
-                f"{where}{self.spec.kind} takes answers only in the order, and with the delay, "
-                f"that it was told; ticket {ticket} is not the one that it waits for; nothing has "
-                "changed"
-            )
-        if status == S.NO_LOSS:
-            return BadFeedback(
-                f"{where}{self.spec.kind} cannot go on without the answer to ticket {ticket}; "
-                "nothing has changed"
-            )
-        if answer is not None and answer.shape != self._program.answer:
-            return BadFeedback(
-                f"{where}an answer has shape {self._program.answer}, got {answer.shape}"
-            )
-        return BadFeedback(
-            f"{where}the answer to ticket {ticket} is not finite, or too large to compute with "
-            "(1e100); nothing has changed: send a finite one, or cancel the ticket"
-        )
+        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
+        if of_ticket is not None:
+            return of_ticket
+        if status == S.BAD and answer is not None and answer.shape != self._program.answer:
+            return refusals.of_shape(self._program.answer, answer.shape, where)
+        return refusals.of_answer(status, ticket, self.spec.kind, where)
 
 
-def _numbers(given: Any, who: str) -> Floats:
-    """Return real numbers as an array that the kernels take; masked ones become NaN."""
+def _stored_spec(text: str) -> Playable:
     try:
-        plain = np.ma.filled(given, np.nan) if isinstance(given, np.ma.MaskedArray) else given
-        numbers = np.array(plain, ndmin=1, copy=None)
-    except (TypeError, ValueError) as error:
-        raise BadFeedback(f"{who}, got {given!r}") from error
-    if numbers.dtype.kind not in "fiub":
-        raise BadFeedback(f"{who}, got {given!r}")
-    return np.require(numbers, np.float64, ["C", "W"])
-
-
-def _stored_spec(text: str) -> Spec:
-    try:
-        return from_json(text)
+        spec = from_json(text)
     except SpecError as error:
         raise SnapshotError(
             f"restore: the spec in the snapshot cannot be read ({error})"
         ) from error
+    if not isinstance(spec, Reduction | Skip | Method):
+        raise SnapshotError(f"restore: the snapshot is of a {spec.kind}, which is no learner")
+    return spec
 
 
 def _checked_seed(seed: Any) -> int:
@@ -414,17 +365,3 @@ def _checked_seed(seed: Any) -> int:
     if not 0 <= value < 1 << 64:
         raise SpecError(f"Learner: seed must be from 0 to 2^64 - 1, got {seed!r}")
     return value
-
-
-def _events_of(timeline: Timeline | ArrayLike) -> Ints:
-    """Return the events of a timeline; observations that never came are left out."""
-    if not isinstance(timeline, Timeline):
-        events = np.ascontiguousarray(timeline)
-        if events.size == 0:
-            return np.empty(0, dtype=np.int64)
-        if events.ndim != 1 or events.dtype.kind not in "iu":
-            raise UnknownTicket("run: events must be whole numbers, t or ~t, in one dimension")
-        return events.astype(np.int64)
-    events = timeline.events
-    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
-    return np.ascontiguousarray(events[answered])

@@ -1,4 +1,4 @@
-"""From specs to what the kernels run: a tuple of codes, and the two arrays of a fresh learner."""
+"""From specs to what the kernels run: a tuple of codes, and the memory of a fresh learner."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
+from belated.learner.state import FEWEST, Memory
 from belated.reductions import (
     FirstOrder,
     FullInformation,
@@ -35,9 +36,6 @@ from belated.reductions import (
     rate_of,
 )
 from belated.spec import Spec
-
-FEWEST = 64
-"""Smallest table of tickets."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Program:
     base: Base | UserBase | None = None
     horizon: int = 0
     keep: int = 0
-    copy: tuple[Floats, Ints] | None = None
+    copy: Memory | None = None
     fewest: int = FEWEST
     wants_function: bool = False
 
@@ -71,95 +69,23 @@ class Program:
         """Whether a user's Python object takes part in every step."""
         return self.code[C.BASE] == K.OUTSIDE or self.code[C.DOMAIN] == K.USER_SET
 
-    def fresh(self, seed: int, strict: bool, more: int = 0) -> tuple[Floats, Ints]:
-        """Return the arrays of a learner that has seen nothing; ``more`` is kept per ticket too."""
+    def fresh(self, seed: int, strict: bool, more: int = 0) -> Memory:
+        """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""
         k = self.dim
         blank = np.zeros(3 * F.padded(k) - k)
         f = np.concatenate([np.zeros(F.HEADER), self.first, blank, self.chart, self.own])
         _write(f, self.numbers)
-        n = np.zeros(N.HEADER, dtype=np.int64)
-        n[N.DIM] = k
-        n[N.SEED_LOW], n[N.SEED_HIGH] = seed & 0xFFFFFFFF, seed >> 32
-        n[N.STRICT] = strict
-        n[N.HORIZON] = self.horizon
-        n[N.OWN] = self.own.size
-        n[N.OWN_AT] = f.size - self.own.size
-        n[N.KEPT_AT] = f.size
-        n[N.KEEP] = self.keep + more
-        if self.copy is not None:
-            f, n = _with_template(f, n, *self.copy)
-        return resized(f, n, self.fewest)
-
-
-def _with_template(f: Floats, n: Ints, copy_f: Floats, copy_n: Ints) -> tuple[Floats, Ints]:
-    """Put a fresh copy where all others will be made from."""
-    n[N.COPY_F], n[N.COPY_N] = copy_f.size, copy_n.size
-    copy_n = copy_n.copy()
-    copy_n[N.SEED_LOW], copy_n[N.SEED_HIGH] = n[N.SEED_LOW], n[N.SEED_HIGH]
-    copy_n[N.STRICT] = n[N.STRICT]
-    return np.concatenate([f, copy_f]), np.concatenate([n, copy_n])
-
-
-def aligned(values: Floats) -> Floats:
-    """Return a copy that starts on a cache line."""
-    copy = _aligned_zeros(values.size)
-    copy[:] = values
-    return copy
-
-
-def _aligned_zeros(size: int) -> Floats:
-    """Return zeros that start on a cache line: vectors across lines cost up to a tenth."""
-    room = np.zeros(size + 8)
-    start = (-room.ctypes.data % 64) // 8
-    return room[start : start + size]
-
-
-def capacity_of(n: Ints) -> int:
-    """Return how many tickets the table has room for."""
-    return int(n[N.CAPACITY])
-
-
-def entries_of(n: Ints) -> Ints:
-    """Return a view of the table of tickets: one row (id, seen) per entry in use."""
-    tail = int(n[N.ROUNDS] + n[N.OFFSET])
-    return n[N.HEADER : N.HEADER + 2 * tail].reshape(-1, 2)
-
-
-def records_of(f: Floats, n: Ints) -> Floats:
-    """Return a view of what is kept per ticket: one row per entry in use."""
-    tail, keep, start = int(n[N.ROUNDS] + n[N.OFFSET]), int(n[N.KEEP]), int(n[N.KEPT_AT])
-    return f[start : start + tail * keep].reshape(tail, keep)
-
-
-def copies_of(f: Floats, n: Ints) -> tuple[Floats, Ints]:
-    """Return views of the copies, one row each; row 0 is the one that others are made from."""
-    capacity, made = capacity_of(n), int(n[N.MADE])
-    floats, ints = int(n[N.COPY_F]), int(n[N.COPY_N])
-    f_at = int(n[N.KEPT_AT] + capacity * n[N.KEEP])
-    n_at = N.HEADER + 2 * capacity
-    rows = made + 1 if floats else 0
-    return (
-        f[f_at : f_at + rows * floats].reshape(rows, floats),
-        n[n_at : n_at + rows * ints].reshape(rows, ints),
-    )
-
-
-def resized(f: Floats, n: Ints, capacity: int) -> tuple[Floats, Ints]:
-    """Return the arrays with room for ``capacity`` tickets and copies; what is in use is kept."""
-    table, records = entries_of(n), records_of(f, n)
-    copies = copies_of(f, n)
-    rows = capacity + 1 if n[N.COPY_F] else 0
-    keep, kept_at = int(n[N.KEEP]), int(n[N.KEPT_AT])
-    wide = _aligned_zeros(kept_at + capacity * keep + rows * int(n[N.COPY_F]))
-    long = np.zeros(N.HEADER + 2 * capacity + rows * int(n[N.COPY_N]), dtype=np.int64)
-    wide[:kept_at] = f[:kept_at]
-    long[: N.HEADER] = n[: N.HEADER]
-    long[N.CAPACITY] = capacity
-    entries_of(long)[:] = table
-    records_of(wide, long)[:] = records
-    for new, old in zip(copies_of(wide, long), copies, strict=True):
-        new[:] = old
-    return wide, long
+        numbers = {
+            N.DIM: k,
+            N.SEED_LOW: seed & 0xFFFFFFFF,
+            N.SEED_HIGH: seed >> 32,
+            N.STRICT: int(strict),
+            N.HORIZON: self.horizon,
+            N.OWN: self.own.size,
+            N.OWN_AT: f.size - self.own.size,
+            N.KEEP: self.keep + more,
+        }
+        return Memory.fresh(f, numbers, self.fewest, self.copy)
 
 
 class Method(Spec):
@@ -413,11 +339,10 @@ def schedule_of(spec: Reduction | Skip, events: Ints) -> Schedule:
     from belated.kernels.learners import entries
 
     program = compile_spec(spec)
-    f, n = program.fresh(0, False)
+    memory = program.fresh(0, False)
     rounds = events.size // 2
     balance = np.cumsum(np.where(events >= 0, 1, -1))
-    capacity = 1 << (2 * int(balance.max(initial=0)) + 2).bit_length()
-    f, n = resized(f, n, max(FEWEST, capacity))
+    memory.reserve(2 * int(balance.max(initial=0)) + 2)
     schedule = Schedule(np.empty(rounds), np.empty(rounds), np.empty(rounds))
-    entries.schedule(_schedule_code(program.code))(f, n, np.array(events), *schedule)
+    entries.schedule(_schedule_code(program.code))(memory.f, memory.n, np.array(events), *schedule)
     return schedule

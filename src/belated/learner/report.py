@@ -7,17 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from belated.arrays import Floats, Ints
 from belated.bases import Base, Portfolio
 from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
-from belated.kernels.slots import own as OWN
-from belated.kernels.tickets import max_backlog, total_delay
-from belated.learner.program import Program, entries_of
+from belated.learner.program import Program
+from belated.learner.state import Memory, Sums
 
 
 @dataclass(frozen=True)
@@ -105,42 +99,19 @@ class Report:
         return "\n".join(lines)
 
 
-def report_of(program: Program, f: Floats, n: Ints) -> Report:
-    """Read the report off the arrays of a learner."""
-    count = {name: int(n[slot]) for name, slot in _COUNTS.items()}
-    is_open = int(n[N.ROUNDS] - n[N.ARRIVED])
-    certificate, note = _certificate(program, f, n)
+def report_of(program: Program, memory: Memory) -> Report:
+    """Read the report off the memory of a learner."""
+    certificate, note = _certificate(program, memory)
     return Report(
-        **count,
-        observed=int(n[N.ARRIVED] - n[N.SKIPPED] - n[N.CANCELLED]),
-        open=is_open,
-        total_delay=total_delay(n),
-        max_backlog=max_backlog(n),
-        max_delay=max(int(n[N.MAX_DELAY]), _oldest_age(n) if is_open else 0),
-        rate=float(f[F.ETA]) or None,
+        **memory.counts(),
+        excess=memory.excess,
+        rate=memory.sums.rate or None,
         certificate=certificate,
         certificate_note=note,
     )
 
 
-_COUNTS = {
-    "rounds": N.ROUNDS,
-    "skipped": N.SKIPPED,
-    "cancelled": N.CANCELLED,
-    "late": N.LATE,
-    "excess": N.EXCESS,
-    "max_dual_delay": N.MAX_DUAL_DELAY,
-}
-
-
-def _oldest_age(n: Ints) -> int:
-    """Return how many predictions came after the oldest open ticket."""
-    entries = entries_of(n)
-    oldest = entries[np.argmax(entries[:, 1] >= 0), 0]
-    return int(n[N.ROUNDS] - oldest) - 1
-
-
-def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | None, str]:
+def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, str]:
     """Return the certificate, or None and the reason."""
     code = program.code
     if code[C.METHOD] != K.OURS:
@@ -160,7 +131,8 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
         return None, "no certificate: the base is a user's own"
     if base.uncertified:
         return None, f"no certificate: {base.uncertified}"
-    lipschitz, note = _lipschitz(f, n)
+    sums = memory.sums
+    lipschitz, note = _lipschitz(sums, memory.excess)
     if lipschitz == 0.0:
         return (
             None,
@@ -168,10 +140,13 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
         )
     if isinstance(base, Portfolio) and program.wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
-    certificate = _theorem(f, n, base.rate.is_curved, lipschitz)
-    if isinstance(base, Portfolio):
-        certificate = _portfolio(base, f, n, lipschitz)
-    trivial = lipschitz * float(f[F.WIDTH]) * int(n[N.ROUNDS])
+    unanswered = lipschitz * sums.width * memory.unanswered
+    certificate = (
+        _portfolio(base, memory, lipschitz, unanswered)
+        if isinstance(base, Portfolio)
+        else _theorem(sums, lipschitz, unanswered, curved=base.rate.is_curved)
+    )
+    trivial = lipschitz * sums.width * memory.rounds
     if certificate is None or certificate.total >= trivial:
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
@@ -179,64 +154,46 @@ def _certificate(program: Program, f: Floats, n: Ints) -> tuple[Certificate | No
     return certificate, note
 
 
-def _lipschitz(f: Floats, n: Ints) -> tuple[float, str]:
+def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
     """Return the gradient bound to certify with, and what to say about it."""
-    told, largest = float(f[F.LIPSCHITZ]), float(f[F.LARGEST])
+    told, largest = sums.lipschitz, sums.largest
     if told == 0.0:
         return largest, "lipschitz was not given: the largest gradient seen stands in for it"
-    if n[N.EXCESS]:
+    if excess:
         return max(told, largest), (
-            f"{int(n[N.EXCESS])} gradients exceeded lipschitz: the largest one stands in for it"
+            f"{excess} gradients exceeded lipschitz: the largest one stands in for it"
         )
     return told, ""
 
 
-def _theorem(f: Floats, n: Ints, curved: bool, lipschitz: float) -> Certificate | None:
-    """Theorem 4.1 with the observed numbers, inside Theorem 5.2."""
-    game = _game(f, curved)
-    if game is None:
+def _theorem(
+    sums: Sums, lipschitz: float, unanswered: float = 0.0, *, curved: bool = False
+) -> Certificate | None:
+    """Theorem 4.1 with the observed numbers, inside Theorem 5.2; None before the first step."""
+    if sums.rate == 0.0:
         return None
-    learning, drift = game
-    return Certificate(learning, lipschitz * drift, _unanswered(f, n, lipschitz))
+    start = 0.0 if curved else sums.diameter**2 / (2.0 * sums.rate)
+    drift = (3.0 if curved else 1.0) * sums.drifted
+    return Certificate(start + sums.learned, lipschitz * drift, unanswered)
 
 
-def _game(f: Floats, curved: bool = False) -> tuple[float, float] | None:
-    """Return what Theorem 4.1 allows as regret and as drift, from the sums in a header."""
-    diameter, rate = float(f[F.DIAMETER]), float(f[F.ETA])
-    if rate == 0.0:
-        return None
-    start = 0.0 if curved else diameter**2 / (2.0 * rate)
-    return start + float(f[F.LEARNED]), (3.0 if curved else 1.0) * float(f[F.DRIFTED])
-
-
-def _unanswered(f: Floats, n: Ints, lipschitz: float) -> float:
-    count = int(n[N.ROUNDS] - n[N.ARRIVED] + n[N.SKIPPED] + n[N.CANCELLED])
-    return lipschitz * float(f[F.WIDTH]) * count
-
-
-def _portfolio(base: Portfolio, f: Floats, n: Ints, lipschitz: float) -> Certificate | None:
+def _portfolio(
+    base: Portfolio, memory: Memory, lipschitz: float, unanswered: float
+) -> Certificate | None:
     """The guarantee of ``Portfolio`` with the observed numbers.
 
     Dual averaging, and members with a strongly convex rate, have no part in Theorem 4.1.
     """
-    own = f[n[N.OWN_AT] : n[N.KEPT_AT]]
-    count = len(base.members)
-    best: Certificate | None = None
-    for number, spec in enumerate(base.members):
-        member = own[OWN.member_at(count, int(n[N.DIM]), number) :]
-        game = _game(member)
-        if game is None or spec.uncertified or spec.rate.is_curved:
-            continue
-        delay = lipschitz * game[1] + 2.0 * float(member[OWN.MISREAD])
-        found = Certificate(game[0], delay, _unanswered(f, n, lipschitz))
-        if best is None or found.total < best.total:
-            best = found
-    weights = own[OWN.HEADER :]
-    mixing = _game(weights) or (0.0, 0.0)  # no step: all members were charged the same
-    if best is None:
+    found = []
+    for spec, member in zip(base.members, memory.members, strict=True):
+        game = _theorem(member.sums, lipschitz)
+        if game is not None and not spec.uncertified and not spec.rate.is_curved:
+            delay = game.delay + 2.0 * member.misread
+            found.append(Certificate(game.learning, delay, unanswered))
+    if not found:
         return None
-    return Certificate(
-        best.learning + mixing[0],
-        best.delay + float(weights[F.LARGEST]) * mixing[1],
-        best.unanswered,
-    )
+    best = min(found, key=lambda certificate: certificate.total)
+    weights = memory.weights
+    # Without a step all members were charged the same.
+    mixing = _theorem(weights, weights.largest) or Certificate(0.0, 0.0, 0.0)
+    return Certificate(best.learning + mixing.learning, best.delay + mixing.delay, unanswered)

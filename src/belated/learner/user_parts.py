@@ -17,11 +17,10 @@ from belated.bases import Base, UserBase
 from belated.domains import ConvexSet
 from belated.kernels.learners import entries
 from belated.kernels.slots import code as C
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
-from belated.learner.program import Program, checked_point, entries_of
+from belated.learner.program import Program, checked_point
+from belated.learner.state import Memory
 from belated.reductions import domain_of
 
 
@@ -54,30 +53,33 @@ class Outside:
         if not self._steps.make_room(f, n):
             return S.FULL
         if self._program.code[C.SKIP]:
-            with self._undone_on_failure(f, n) as closed:
+            memory = Memory(f, n)
+            with self._undone_on_failure(memory) as closed:
                 self._steps.start_round(f, n)
                 while self._steps.skip_one(f, n):
-                    closed.append((int(n[N.HEAD]), int(n[N.ARRIVED] - 1 - n[N.LAG])))
-                    self._finish(f, n)
+                    closed.append(memory.newest_skipped)
+                    self._finish(memory)
         return self._steps.issue(f, n, x)
 
     def observe(self, f: Floats, n: Ints, ticket: int, answer: Floats) -> int:
         """Use an answer and let the user's part finish the step."""
-        with self._undone_on_failure(f, n, ticket):
+        memory = Memory(f, n)
+        with self._undone_on_failure(memory, ticket):
             status = self._observe(f, n, ticket, answer)
-            self._finish(f, n)
+            self._finish(memory)
         return status
 
     def cancel(self, f: Floats, n: Ints, ticket: int) -> int:
         """Close a ticket and let the user's part finish the step."""
-        with self._undone_on_failure(f, n, ticket):
+        memory = Memory(f, n)
+        with self._undone_on_failure(memory, ticket):
             status = self._cancel(f, n, ticket)
-            self._finish(f, n)
+            self._finish(memory)
         return status
 
     @contextmanager
     def _undone_on_failure(
-        self, f: Floats, n: Ints, ticket: int | None = None
+        self, memory: Memory, ticket: int | None = None
     ) -> Iterator[list[tuple[int, int]]]:
         """Put everything back if user code fails: scalars, vectors, entries, and the base.
 
@@ -85,34 +87,30 @@ class Outside:
         it. A base is put back when it has ``save`` and ``load``.
         """
         saved = saved_base(self._program)
-        floats = f[: F.HEADER + 3 * F.padded(self._program.dim)].copy()
-        header = n[: N.HEADER].copy()
-        table = entries_of(n)
-        closed: list[tuple[int, int]] = []
-        if ticket is not None:
-            entry = int(np.searchsorted(table[:, 0], ticket))
-            closed += [(entry, int(seen)) for seen in table[entry : entry + 1, 1]]
+        before = [part.copy() for part in memory.moving]
+        closed = [] if ticket is None else memory.seen_by(ticket)
         try:
             yield closed
         except BaseException:
-            f[: floats.size] = floats
-            n[: N.HEADER] = header
+            for part, old in zip(memory.moving, before, strict=True):
+                part[:] = old
             for entry, seen in closed:
-                table[entry, 1] = seen
+                memory.entries[entry, 1] = seen
             restore_base(self._program, saved)
             raise
 
-    def _finish(self, f: Floats, n: Ints) -> None:
+    def _finish(self, memory: Memory) -> None:
         """Ask the user's part, if the step waits for it, and put its point in place."""
-        if not n[N.WAITING]:
+        if not memory.is_waiting:
             return
-        self._steps.to_user(f, n, self._out)
+        self._steps.to_user(memory.f, memory.n, self._out)
         if self._program.code[C.BASE] == K.OUTSIDE:
             base = cast(UserBase, self._program.base)
-            given: Any = base.update(self._out.copy(), int(n[N.LAG]), int(n[N.OPEN_LAGS]))
+            given: Any = base.update(self._out.copy(), *memory.lags)
             who = f"{type(base).__name__}.update"
         else:
             domain = cast(ConvexSet, domain_of(cast(Base, self._program.base)))
             given = domain.project(self._out.copy())
             who = "ConvexSet: project"
-        self._steps.from_user(f, n, checked_point(given, self._program.dim, who))
+        point = checked_point(given, self._program.dim, who)
+        self._steps.from_user(memory.f, memory.n, point)

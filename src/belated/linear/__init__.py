@@ -1,5 +1,7 @@
 """Linear models with late labels: predict from features now, learn when the label comes.
 
+Names are loaded when first used, so that ``belated.linear.losses`` costs nothing.
+
 >>> from belated.linear import LinearModel
 >>> model = LinearModel("logistic", bits=4)
 >>> ticket, probability = model.predict([0.5, 2.0])
@@ -11,9 +13,32 @@ True
 
 from __future__ import annotations
 
-from belated.linear.features import BadFeatures, Hasher
-from belated.linear.model import Forecast, LinearModel
-from belated.linear.report import LinearReport
-from belated.linear.rows import Rows
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from belated.errors import BadFeatures
+
+if TYPE_CHECKING:
+    from belated.linear.features import Hasher
+    from belated.linear.model import Forecast, LinearModel
+    from belated.linear.report import LinearReport
+    from belated.linear.rows import Rows
 
 __all__ = ["BadFeatures", "Forecast", "Hasher", "LinearModel", "LinearReport", "Rows"]
+
+_HOMES = {
+    "Forecast": "model",
+    "Hasher": "features",
+    "LinearModel": "model",
+    "LinearReport": "report",
+    "Rows": "rows",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is named."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'belated.linear' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"belated.linear.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -9,20 +9,8 @@ from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
-from belated.linear.rows import numbers, whole
-from belated.timeline import Timeline
-
-
-def events_of(timeline: Timeline | ArrayLike) -> Ints:
-    """Return the events of a timeline; observations that never came are left out."""
-    if not isinstance(timeline, Timeline):
-        events = whole(timeline, "replay: events, t and ~t,", UnknownTicket)
-        if events.ndim != 1:
-            raise UnknownTicket(f"replay: events must have one dimension, got {events.shape}")
-        return events
-    events = timeline.events
-    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
-    return np.ascontiguousarray(events[answered])
+from belated.learner.given import numbers
+from belated.learner.refusals import out_of_turn
 
 
 def check_predictions(events: Ints, rounds: int, rows: int) -> int:
@@ -32,10 +20,7 @@ def check_predictions(events: Ints, rounds: int, rows: int) -> int:
     wrong = np.flatnonzero(tickets != np.arange(rounds, rounds + tickets.size))
     if wrong.size:
         where = int(wrong[0])
-        raise UnknownTicket(
-            f"replay: event {positions[where]}: the next prediction is ticket {rounds + where}, "
-            f"the timeline says {tickets[where]}"
-        )
+        raise out_of_turn(rounds + where, tickets[where], f"replay: event {positions[where]}: ")
     if tickets.size > rows:
         raise UnknownTicket(f"replay: {tickets.size} predictions, but only {rows} rows of features")
     return int(tickets.size)
@@ -73,7 +58,7 @@ def _refuse(
 
 def vector(given: ArrayLike, who: str, length: int | None = None) -> Floats:
     """Return numbers in one dimension, of a given length."""
-    array = numbers(given, who, BadFeedback)
+    array = numbers(given, f"{who} must be numbers", BadFeedback)
     if array.ndim != 1 or (length is not None and array.size != length):
         expected = "one dimension" if length is None else f"shape ({length},)"
         raise BadFeedback(f"{who} must have {expected}, got shape {array.shape}")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import MissingExtra, SpecError
-from belated.linear.rows import BadFeatures, Rows
+from belated.errors import BadFeatures, MissingExtra, SpecError
+from belated.linear.rows import Rows
 
-__all__ = ["BadFeatures", "Hasher"]
+__all__ = ["Hasher"]
 
 BETWEEN = "\x1f"
 """Stands between a name and its string (the ASCII unit separator)."""

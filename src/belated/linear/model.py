@@ -10,21 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
-from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
-from belated.learner.counters import checked_ticket
+from belated.learner import refusals
+from belated.learner.given import checked_ticket, events_of
+from belated.learner.given import numbers as numbers_of
+from belated.learner.given import whole as whole_of
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
+from belated.linear.losses import Loss
+from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import BadFeatures, Rows, from_arrays, from_dense
-from belated.linear.rows import numbers as numbers_of
-from belated.linear.rows import whole as whole_of
-from belated.linear.settings import Loss, Settings, Wait, checked
-from belated.linear.store import Store
+from belated.linear.rows import Rows, from_arrays, from_dense
+from belated.linear.settings import Settings, Wait, checked
+from belated.linear.values import VALUES
 from belated.timeline import Timeline
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
@@ -102,13 +104,13 @@ class LinearModel:
             wait=wait,
             patience=patience,
         )
-        self._connect(Store.fresh(self._settings))
+        self._connect(ModelMemory(self._settings, self._settings.fresh()))
 
-    def _connect(self, store: Store) -> None:
+    def _connect(self, memory: ModelMemory) -> None:
         """Take hold of the arrays, and of the entries for this loss."""
         settings = self._settings
-        self._store = store
-        self._arrays = store.arrays
+        self._memory = memory
+        self._arrays = memory.arrays
         self._predict = entries.predict(settings.kind)
         self._observe = entries.observe(settings.kind)
         self._hasher = Hasher(settings.bits, settings.interactions)
@@ -127,17 +129,17 @@ class LinearModel:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return int(self._store.n[N.ROUNDS])
+        return self._memory.rounds
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
-        return sum(array.nbytes for array in self._store.arrays)
+        return sum(array.nbytes for array in self._memory.arrays)
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return int(self._store.n[N.ROUNDS] - self._store.n[N.ARRIVED])
+        return self._memory.open
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -217,7 +219,7 @@ class LinearModel:
         All are checked before the first is used. The result is the same, bit for bit, as one by
         one.
         """
-        wanted = whole_of(tickets, "observe_many: tickets", UnknownTicket)
+        wanted = whole_of(tickets, "observe_many: tickets must be whole numbers", UnknownTicket)
         if wanted.ndim != 1:
             raise UnknownTicket(
                 f"observe_many: tickets must have one dimension, got {wanted.shape}"
@@ -258,7 +260,7 @@ class LinearModel:
         """
         sparse = self._rows(rows, "replay")
         labels, weights = self._labels(labels, weights, None, "replay")
-        events = of_log.events_of(timeline)
+        events = events_of(timeline, "replay")
         first = operator.index(first)
         begin = self.rounds
         count = of_log.check_predictions(events, begin, sparse.height)
@@ -286,7 +288,7 @@ class LinearModel:
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return report_of(self._settings.loss, self._store.f, self._store.n)
+        return report_of(self._settings.loss, self._memory)
 
     def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
         """Return the losses of predictions, as ``predict`` gave them.
@@ -296,21 +298,21 @@ class LinearModel:
         """
         v = of_log.vector(values, "losses: values")
         y = of_log.vector(labels, "losses: labels", v.size)
-        return loss_of(self._settings, v, y)
+        return VALUES[self._settings.loss](self._settings, v, y)
 
     def snapshot(self) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
 
         Equal models give equal blobs.
         """
-        return snapshot.pack(self._settings, self._store)
+        return snapshot.pack(self._settings, self._memory)
 
     @classmethod
     def restore(cls, blob: bytes) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened."""
         model = cls.__new__(cls)
-        model._settings, store = snapshot.unpack(blob)
-        model._connect(store)
+        model._settings, memory = snapshot.unpack(blob)
+        model._connect(memory)
         return model
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -344,7 +346,7 @@ class LinearModel:
             return self._hasher.entries(features)
         if isinstance(features, tuple):
             return _pair(features)
-        values = numbers_of(features, "features: a vector")
+        values = numbers_of(features, "features: a vector must be numbers", BadFeatures)
         if values.ndim != 1:
             raise BadFeatures(
                 "features: a row is a dict, a pair (indices, values) or a vector; got shape "
@@ -407,8 +409,8 @@ class LinearModel:
 
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
-        self._store.make_room(entries_of_row + int(self._settings.intercept))
-        self._arrays = self._store.arrays
+        self._memory.make_room(entries_of_row + int(self._settings.intercept))
+        self._arrays = self._memory.arrays
 
     def _retried(
         self,
@@ -440,7 +442,7 @@ class LinearModel:
     def _check_known(self, tickets: Ints, who: str) -> None:
         """Refuse tickets that were never handed out, or that are closed."""
         status = np.empty(tickets.size, dtype=np.int64)
-        entries.find()(self._store.f, self._store.n, tickets, status)
+        entries.find()(self._memory.f, self._memory.n, tickets, status)
         wrong = np.flatnonzero(status < 0)
         if wrong.size:
             ticket = int(tickets[wrong[0]])
@@ -458,19 +460,11 @@ class LinearModel:
 
     def _refusal(
         self, status: int, ticket: int, label: float, weight: float, where: str
-    ) -> UnknownTicket | AlreadyObserved | BadFeedback:
+    ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
-        if status == S.UNKNOWN:
-            return UnknownTicket(
-                f"{where}ticket {ticket} was never handed out; tickets so far: 0 to "
-                f"{self.rounds - 1}"
-                if self.rounds
-                else f"{where}no ticket was handed out yet"
-            )
-        if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
-            )
+        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
+        if of_ticket is not None:
+            return of_ticket
         if not 0.0 < weight <= lm.HUGE_WEIGHT:
             return BadFeedback(
                 f"{where}the weight of ticket {ticket} must be positive and at most "
@@ -482,28 +476,6 @@ class LinearModel:
             f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
             "ticket"
         )
-
-
-def loss_of(settings: Settings, v: Floats, y: Floats) -> Floats:
-    """Return losses of predictions behind the link."""
-    away = v - y
-    match settings.loss:
-        case "squared":
-            return 0.5 * away * away
-        case "absolute":
-            return np.abs(away)
-        case "quantile":
-            return np.maximum((1.0 - settings.quantile) * away, -settings.quantile * away)
-        case "huber":
-            size, delta = np.abs(away), settings.delta
-            return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
-        case "hinge":
-            return np.maximum(0.0, 1.0 - y * v)
-        case "logistic":
-            tiny = np.finfo(np.float64).tiny
-            return -np.log(np.maximum(np.where(y == 1.0, v, 1.0 - v), tiny))
-        case "poisson":
-            return v - y * np.log(np.maximum(v, np.finfo(np.float64).tiny))
 
 
 def _named(features: Row, value: float) -> str | None:
@@ -521,8 +493,8 @@ def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:
             f"features: a tuple is a pair (indices, values), got {len(features)} parts; a vector "
             "is a list or an array"
         )
-    indices = whole_of(features[0], "features: indices")
-    values = numbers_of(features[1], "features: values")
+    indices = whole_of(features[0], "features: indices must be whole numbers", BadFeatures)
+    values = numbers_of(features[1], "features: values must be numbers", BadFeatures)
     if indices.ndim != 1 or indices.shape != values.shape:
         raise BadFeatures(
             "features: indices and values must have one dimension and one length, got shapes "

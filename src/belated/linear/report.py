@@ -7,13 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from belated.arrays import Floats, Ints
-from belated.kernels.linear import layout as lm
-from belated.kernels.slots import ints as N
-from belated.kernels.tickets import max_backlog, total_delay
-from belated.learner.program import entries_of
+from belated.linear.memory import ModelMemory
 
 NAMES = ("1/64", "1/16", "1/4", "1", "coin")
 """The experts: four scales, and the coin."""
@@ -68,30 +62,11 @@ class LinearReport:
         )
 
 
-def report_of(loss: str, f: Floats, n: Ints) -> LinearReport:
-    """Read the report off the arrays of a model."""
-    is_open = int(n[N.ROUNDS] - n[N.ARRIVED])
-    counted = float(f[lm.COUNT])
-    shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS].tolist()
+def report_of(loss: str, memory: ModelMemory) -> LinearReport:
+    """Read the report off the memory of a model."""
     return LinearReport(
-        rounds=int(n[N.ROUNDS]),
-        observed=int(n[N.ARRIVED] - n[N.SKIPPED] - n[N.CANCELLED]),
-        open=is_open,
-        skipped=int(n[N.SKIPPED]),
-        cancelled=int(n[N.CANCELLED]),
-        late=int(n[N.LATE]),
-        total_delay=total_delay(n),
-        max_delay=max(int(n[N.MAX_DELAY]), _oldest_age(n) if is_open else 0),
-        max_backlog=max_backlog(n),
-        max_dual_delay=int(n[N.MAX_DUAL_DELAY]),
+        **memory.counts(),
         loss=loss,
-        mean_loss=float(f[lm.LOST]) / counted if counted else None,
-        experts=dict(zip(NAMES, shares, strict=True)),
+        mean_loss=memory.mean_loss,
+        experts=dict(zip(NAMES, memory.shares, strict=True)),
     )
-
-
-def _oldest_age(n: Ints) -> int:
-    """Return how many predictions came after the oldest open ticket."""
-    entries = entries_of(n)
-    oldest = entries[np.argmax(entries[:, 1] >= 0), 0]
-    return int(n[N.ROUNDS] - oldest) - 1

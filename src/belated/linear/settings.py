@@ -9,34 +9,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Floats
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear import losses as leaves
 from belated.kernels.slots import ints as N
-from belated.learner.program import FEWEST, resized
+from belated.learner.state import Memory
 from belated.linear.features import Interactions, checked_interactions
+from belated.linear.losses import LOSSES, Loss, named
 
-Loss = Literal["squared", "absolute", "quantile", "huber", "hinge", "logistic", "poisson"]
 Wait = Literal["skip"] | int | None
 
-LOSSES: dict[str, int] = {
-    "squared": lm.SQUARED,
-    "absolute": lm.ABSOLUTE,
-    "quantile": lm.QUANTILE,
-    "huber": lm.HUBER,
-    "hinge": lm.HINGE,
-    "logistic": lm.LOGISTIC,
-    "poisson": lm.POISSON,
-}
-LABELS: dict[str, str] = {
-    "hinge": "-1 or 1",
-    "logistic": "0 or 1",
-    "poisson": f"a number from 0 to {lm.HUGE_LABEL:g}",
-}
-"""What labels must be, for losses that do not take any number."""
 MOST_BITS = 30
 LONGEST_WAIT = 1 << 31
-_WORK = 64  # entries of a row for which there is room at the start
+WORK = 64
+"""Entries of a row for which there is room at the start."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +44,32 @@ class Settings:
     @property
     def kind(self) -> int:
         """The loss as the kernels know it."""
-        return LOSSES[self.loss]
+        return leaves.LOSSES.code(self.loss)
 
     @property
     def labels(self) -> str:
         """What labels must be, in words."""
-        return LABELS.get(self.loss, f"a finite number of at most {lm.HUGE_LABEL:g}")
+        return LOSSES[self.loss].labels.words
 
-    def fresh(self) -> tuple[Floats, Ints]:
-        """Return parameters, sums and counters of a model that has seen nothing."""
-        f = np.zeros(lm.HEADER + lm.SCALES * _WORK)
+    def header(self) -> Floats:
+        """Return parameters and sums of a model that has seen nothing."""
+        f = np.zeros(lm.HEADER)
         f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
         f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
-        n = np.zeros(N.HEADER, dtype=np.int64)
-        n[N.COORDINATES] = 1 << self.bits
-        n[N.INTERCEPT] = self.intercept
-        n[N.KEPT_AT], n[N.KEEP] = f.size, lm.KEEP
+        return f
+
+    def fresh(self) -> Memory:
+        """Return the memory of a model that has seen nothing, but for its coordinates."""
+        numbers = {
+            N.COORDINATES: 1 << self.bits,
+            N.INTERCEPT: int(self.intercept),
+            N.KEEP: lm.KEEP,
+        }
         if self.wait == "skip":
-            n[N.GIVES_UP], n[N.PATIENCE] = lm.BY_SKIP, self.patience**2
+            numbers |= {N.GIVES_UP: lm.BY_SKIP, N.PATIENCE: self.patience**2}
         elif self.wait is not None:
-            n[N.GIVES_UP], n[N.PATIENCE] = lm.AFTER, self.wait**2
-        return resized(f, n, FEWEST)
+            numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
+        return Memory.fresh(np.append(self.header(), np.zeros(lm.SCALES * WORK)), numbers)
 
 
 def checked(
@@ -94,8 +86,7 @@ def checked(
     patience: Any,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise _wrong(f"loss must be one of {', '.join(LOSSES)}", loss)
+    named(loss, "LinearModel")
     level = _number("quantile", quantile)
     if not 0.0 < level < 1.0:
         raise _wrong("quantile must be between 0 and 1", quantile)
@@ -109,7 +100,7 @@ def checked(
     if not isinstance(intercept, bool | np.bool_):
         raise _wrong("intercept must be True or False", intercept)
     return Settings(
-        loss=loss,  # type: ignore[arg-type]  # one of them, as was just checked
+        loss=loss,
         bits=_whole("bits", bits, 1, MOST_BITS),
         quantile=level,
         delta=bend,

@@ -11,7 +11,8 @@ pandas and polars, and dicts of columns.
 
 from __future__ import annotations
 
-from belated.logs.bad import BadRow, BadRows, LogError
+from belated.errors import LogError
+from belated.logs.bad import BadRow, BadRows
 from belated.logs.log import Log, Unit
 from belated.logs.reading import OnBad, Scan, read, scan
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from belated.errors import BelatedError
-
 SHOWN = 5
 """How many bad rows a message shows."""
 LONGEST = 60
 """Characters of a value that a message shows."""
-
-
-class LogError(BelatedError, ValueError):
-    """A log that cannot be read, or rows of it that cannot be used."""
 
 
 @dataclass(frozen=True)

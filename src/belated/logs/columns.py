@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from belated.logs.bad import LogError
+from belated.errors import LogError
 from belated.logs.values import Kind, is_blank, kind_of
 
 PREDICTED = (
@@ -26,7 +26,8 @@ _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
     "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
 }
-_WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
+WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
+"""What each kind of times is called."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def _by_order(
     batch: Any, name: str, dates: list[str], candidates: dict[str, Kind]
 ) -> tuple[str, str]:
     """Return two columns of dates by which one is never later than the other."""
-    from belated.logs.values import read_times
+    from belated.logs.values import read_moments
 
-    left, right = (read_times(batch.column(column), "calendar", None) for column in dates)
+    left, right = (read_moments(batch.column(column), "calendar", None) for column in dates)
     known = ~(left.missing | right.missing | left.bad | right.bad)
     early, late = left.values[known], right.values[known]
     if known.any() and (early <= late).all() and not left.missing.any():
@@ -151,7 +152,7 @@ def _question(
         )
         if found is None
     )
-    listed = ", ".join(f"{column!r} ({_WORDS[kind]})" for column, kind in candidates.items())
+    listed = ", ".join(f"{column!r} ({WORDS[kind]})" for column, kind in candidates.items())
     return LogError(
         f"logs: which columns of {name} hold the times? Give {missing}, on the command line with "
         f"--predicted and --observed. It could be: {listed or 'none, no column holds times'}"

@@ -10,11 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from belated.arrays import Bools, Floats
+from belated.arrays import Array, Bools, Floats
 from belated.errors import SpecError
 from belated.logs.bad import NONE_BAD, BadRows
 from belated.timeline import Timeline
-from belated.timeline.clock import Array
+from belated.timeline.clock import Clock, gaps
+from belated.timeline.times import Times, read_times
 
 Unit = Literal["ns", "us", "ms", "s", "min", "h", "d"]
 """What one unit of numeric times stands for."""
@@ -60,8 +61,7 @@ class Log:
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""
         if self.answered is None:
-            missing = np.isnat if self.is_calendar else np.isnan
-            object.__setattr__(self, "answered", ~missing(self.observed_at))
+            object.__setattr__(self, "answered", ~gaps(self.observed_at))
         if self.unit is None and self.is_calendar:
             object.__setattr__(self, "unit", "ns")
         if self.unit is not None and self.unit not in get_args(Unit):
@@ -90,16 +90,19 @@ class Log:
         return self.predicted_at.dtype.kind == "M"
 
     @property
-    def times(self) -> tuple[Array, Array]:
-        """Both columns of times as :class:`Timeline` takes them."""
-        if self.observed_at.dtype.kind == "i":
-            return self.predicted_at, np.ma.MaskedArray(self.observed_at, mask=~self.answered)
-        return self.predicted_at, self.observed_at
+    def times(self) -> Times:
+        """Both columns of times by one clock, as :meth:`Timeline.of` takes them."""
+        clock = Clock(self.predicted_at.dtype)
+        if self.observed_at.dtype != clock.dtype:
+            masked = np.ma.MaskedArray(self.observed_at, mask=~self.answered)
+            return read_times(self.predicted_at, masked, "Timeline:")
+        starts, ends = clock.plain(self.predicted_at), clock.plain(self.observed_at)
+        return Times(starts, ends, self.answered, clock)
 
     @cached_property
     def timeline(self) -> Timeline:
         """The latency intervals of all rows; ``timeline.rows`` leads back to the rows."""
-        return Timeline.from_intervals(*self.times)
+        return Timeline.of(self.times.checked("Timeline:"))
 
     def row(self, i: int) -> dict[str, float | str]:
         """Return the features of one row that are known, as a learner takes them.

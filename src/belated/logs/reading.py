@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Bools, Floats
-from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows, LogError
-from belated.logs.columns import Columns, choose
+from belated.arrays import Array, Bools, Floats
+from belated.errors import LogError
+from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
+from belated.logs.columns import WORDS, Columns, choose
 from belated.logs.log import Log, Unit, joined
 from belated.logs.sources import Source, source_of
-from belated.logs.values import Cells, Kind, kind_of, read_numbers, read_text, read_times
+from belated.logs.values import Cells, Kind, kind_of, read_moments, read_numbers, read_text
 from belated.logs.zones import zone_named
-from belated.timeline.clock import Array
+from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
 
@@ -103,11 +104,11 @@ def scan(
     columns = choose(sample, source.name, predicted, observed, target, weight, features)
     kinds = {name: kind_of(sample.column(name)) for name in columns.features}
     numeric = frozenset(name for name, kind in kinds.items() if kind in ("whole", "number"))
-    clock = _clock(sample, source.name, columns)
-    return Scan(source, columns, clock, numeric, tz, unit, on_bad)
+    kind = _kind_of_times(sample, source.name, columns)
+    return Scan(source, columns, kind, numeric, tz, unit, on_bad)
 
 
-def _clock(sample: Any, name: str, columns: Columns) -> Kind:
+def _kind_of_times(sample: Any, name: str, columns: Columns) -> Kind:
     """Return the kind of times that holds both columns."""
     first, second = (kind_of(sample.column(at)) for at in (columns.predicted, columns.observed))
     if first is None:
@@ -118,10 +119,9 @@ def _clock(sample: Any, name: str, columns: Columns) -> Kind:
         )
     known = {first, second or first}
     if "calendar" in known and len(known) == 2:
-        words = {kind: "dates" if kind == "calendar" else "numbers" for kind in known}
         raise LogError(
-            f"logs: {columns.predicted!r} holds {words[first]} and {columns.observed!r} holds "
-            f"{words[second or first]}; both must be the same"
+            f"logs: {columns.predicted!r} holds {WORDS[first]} and {columns.observed!r} holds "
+            f"{WORDS[second or first]}; both must be the same"
         )
     return "whole" if "whole" in known else first
 
@@ -132,7 +132,8 @@ class Scan:
 
     source: Source
     columns: Columns
-    clock: Kind
+    kind: Kind
+    """What the times are."""
     numeric: frozenset[str]
     tz: str | None = None
     unit: Unit | None = None
@@ -145,8 +146,13 @@ class Scan:
         """What messages call it."""
         return self.source.name
 
-    def times(self) -> Iterator[tuple[Array, Array]]:
-        """Yield both columns of times, as :meth:`Timeline.chunks` takes them."""
+    @property
+    def is_calendar(self) -> bool:
+        """Whether times are dates and not numbers."""
+        return self.kind == "calendar"
+
+    def times(self) -> Iterator[Times]:
+        """Yield the times of each block, as :meth:`Timeline.chunks` takes them."""
         return (block.times for block in self)
 
     def __iter__(self) -> Iterator[Log]:
@@ -171,10 +177,10 @@ class Scan:
         predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
         observed = self._later_reading(batch, predicted, observed)
         cells[self.columns.observed] = observed
-        early = _early(predicted, observed)
+        before = _before(predicted, observed)
         faults = {name: column.bad for name, column in cells.items()}
         faults[self.columns.predicted] = predicted.bad | predicted.missing
-        faults[self.columns.observed] = observed.bad | early
+        faults[self.columns.observed] = observed.bad | before
         if self.columns.weight is not None:
             weight = cells[self.columns.weight]
             faults[self.columns.weight] = weight.bad | weight.missing | (weight.values < 0.0)
@@ -183,27 +189,26 @@ class Scan:
         if not wrong.any():
             return log, NONE_BAD
         first = np.flatnonzero(wrong)[:SHOWN]
-        shown = tuple(self._bad_row(cells, faults, int(row), start, early) for row in first)
+        shown = tuple(self._bad_row(cells, faults, int(row), start, before) for row in first)
         return log.take(~wrong), BadRows(int(np.count_nonzero(wrong)), shown)
 
     def _cells(self, batch: Any, name: str) -> Cells:
         column = batch.column(name)
         if name in (self.columns.predicted, self.columns.observed):
-            return read_times(column, self.clock, self.tz)
+            return read_moments(column, self.kind, self.tz)
         if name in (self.columns.target, self.columns.weight) or name in self.numeric:
             return read_numbers(column)
         return read_text(column)
 
     def _later_reading(self, batch: Any, predicted: Cells, observed: Cells) -> Cells:
         """Take an answer at a wall time that occurs twice as the second, if it must be."""
-        if self.clock != "calendar" or self.tz is None:
+        if not self.is_calendar or self.tz is None:
             return observed
-        early = _early(predicted, observed)
-        if not early.any():
+        before = _before(predicted, observed)
+        if not before.any():
             return observed
-        later = read_times(batch.column(self.columns.observed), self.clock, self.tz, late=True)
-        values = np.where(early, later.values, observed.values)
-        return Cells(values, observed.missing, observed.bad, observed.source, observed.reason)
+        later = read_moments(batch.column(self.columns.observed), self.kind, self.tz, late=True)
+        return replace(observed, values=np.where(before, later.values, observed.values))
 
     def _log(self, cells: dict[str, Cells]) -> Log:
         predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
@@ -213,24 +218,24 @@ class Scan:
             features[name] = _gapped(column) if name in self.numeric else column.values
         target, weight = self.columns.target, self.columns.weight
         return Log(
-            predicted_at=self._by_clock(predicted),
-            observed_at=self._by_clock(observed),
+            predicted_at=self._as_given(predicted),
+            observed_at=self._as_given(observed),
             answered=~observed.missing,
             target=None if target is None else _gapped(cells[target]),
             weight=None if weight is None else _gapped(cells[weight]),
             features=features,
             name=self.name,
-            unit=None if self.clock == "calendar" else self.unit,
+            unit=None if self.is_calendar else self.unit,
         )
 
-    def _by_clock(self, cells: Cells) -> Array:
+    def _as_given(self, cells: Cells) -> Array:
         """Return times as their owner would write them."""
-        if self.clock == "calendar":
+        if self.is_calendar:
             times = cells.values.view("datetime64[ns]")
             if not cells.missing.any():
                 return times
             return np.where(cells.missing, np.datetime64("NaT", "ns"), times)
-        return _gapped(cells) if self.clock == "number" else cells.values
+        return _gapped(cells) if self.kind == "number" else cells.values
 
     def _bad_row(
         self,
@@ -238,15 +243,15 @@ class Scan:
         faults: dict[str, Bools],
         row: int,
         start: int,
-        early: Bools,
+        before: Bools,
     ) -> BadRow:
         """Say what is wrong with a row, by the first column that is."""
         name = next(name for name, wrong in faults.items() if wrong[row])
         column = cells[name]
         text = column.text(row)
-        if name == self.columns.observed and early[row] and not column.bad[row]:
-            before = cells[self.columns.predicted].text(row)
-            reason = f"is before {self.columns.predicted} = {before!r}"
+        if name == self.columns.observed and before[row] and not column.bad[row]:
+            asked = cells[self.columns.predicted].text(row)
+            reason = f"is before {self.columns.predicted} = {asked!r}"
         elif column.missing[row]:
             reason = "must not be missing"
         elif name == self.columns.weight and not column.bad[row]:
@@ -283,10 +288,10 @@ class Scan:
         return text
 
 
-def _early(predicted: Cells, observed: Cells) -> Bools:
+def _before(predicted: Cells, observed: Cells) -> Bools:
     """Return which answers precede their question."""
     known = ~(predicted.missing | predicted.bad | observed.missing | observed.bad)
-    return np.asarray(known & (observed.values < predicted.values))
+    return early(predicted.values, observed.values, known)
 
 
 def _gapped(cells: Cells) -> Floats:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
-from belated.errors import MissingExtra
-from belated.logs.bad import LogError
+from belated.errors import LogError, MissingExtra
+from belated.timeline.columns import is_nothing
 
 PEEKED = 10_000
 """Rows that are looked at before columns are chosen."""
@@ -40,19 +41,22 @@ def arrow(where: str) -> Any:
     return pyarrow
 
 
-class Source(Protocol):
+@dataclass
+class Source(ABC):
     """Rows of named columns."""
 
     name: str
     """What messages call it."""
-    lost: list[tuple[int, str]]
+    lost: list[tuple[int, str]] = field(default_factory=list, init=False)
     """Rows without the right number of cells, which no batch holds: number and reason."""
-    first_line: int | None
+    first_line: ClassVar[int | None] = None
     """The line of row 0 in a text file; None elsewhere."""
 
+    @abstractmethod
     def peek(self) -> Any:
         """Return the first rows as a RecordBatch with all columns."""
 
+    @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield RecordBatches with these columns, of all rows."""
 
@@ -128,12 +132,10 @@ def _check_names(name: str, names: Sequence[str]) -> None:
 
 
 @dataclass
-class Csv:
+class Csv(Source):
     """Text with one row per line, as it is or compressed; every cell is read as text."""
 
-    name: str
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = 2
+    first_line = 2
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -197,12 +199,8 @@ class Csv:
 
 
 @dataclass
-class Parquet:
+class Parquet(Source):
     """A Parquet file."""
-
-    name: str
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -223,13 +221,10 @@ class Parquet:
 
 
 @dataclass
-class Ipc:
+class Ipc(Source):
     """A file of Arrow batches, with or without a table of contents at its end."""
 
-    name: str
     is_stream: bool
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -260,13 +255,10 @@ def _first(name: str, batches: Iterator[Any]) -> Any:
 
 
 @dataclass
-class InMemory:
+class InMemory(Source):
     """An Arrow table."""
 
-    name: str
     table: Any
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
 
     def peek(self) -> Any:
         """Return the first rows."""
@@ -279,14 +271,11 @@ class InMemory:
 
 
 @dataclass
-class Stream:
+class Stream(Source):
     """Batches that can be read only once."""
 
-    name: str
     reader: Any
-    lost: list[tuple[int, str]] = field(default_factory=list)
-    first_line: int | None = None
-    _seen: list[Any] = field(default_factory=list)
+    _seen: list[Any] = field(default_factory=list, init=False)
 
     def peek(self) -> Any:
         """Return the first rows, which are kept for later."""
@@ -344,19 +333,12 @@ def _array(column: Any, name: str) -> Any:
 def _listed(items: list[Any]) -> Any:
     """Return Python objects as an array; dates as text, which may have any time zone."""
     pa = arrow("reading a log")
-    items = [None if _is_missing(item) else item for item in items]
+    items = [None if is_nothing(item) else item for item in items]
     if any(isinstance(item, date | np.datetime64 | str) for item in items):
         return pa.array([None if item is None else _text(item) for item in items], pa.string())
     if any(isinstance(item, float) for item in items):
         return pa.array([None if item is None else float(item) for item in items], pa.float64())
     return pa.array(items)
-
-
-def _is_missing(item: Any) -> bool:
-    """Whether an object says that there is nothing: None, NaN, NaT, or the NA of pandas."""
-    if item is None or type(item).__name__ == "NAType":
-        return True
-    return isinstance(item, float | np.datetime64 | date) and bool(item != item)
 
 
 def _text(item: Any) -> str:

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from belated.arrays import Bools
+from belated.arrays import Array, Bools
 from belated.logs.sources import arrow
 from belated.logs.zones import to_utc
-from belated.timeline.clock import Array
+from belated.timeline.clock import EXACT_IN_FLOAT, fits, gaps
 
 Kind = Literal["calendar", "whole", "number"]
 """Dates, whole numbers that only int64 holds exactly, and other numbers."""
@@ -26,8 +26,6 @@ Objects: TypeAlias = npt.NDArray[np.object_]
 
 NEVER = ("nan", "nat", "none", "null", "na", "n/a", "<na>", "inf", "+inf", "infinity", "never")
 """How text says that there is no value, in small letters."""
-LIMIT = 1 << 53
-"""Whole numbers up to this size are exact in float64."""
 FEW = 32
 """Up to this many cells are read one by one when they cannot be read at once."""
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -90,7 +88,7 @@ def _kind_of_text(column: Any) -> Kind | None:
     if dates > numbers:
         return "calendar"
     whole = known.filter(pc.match_substring_regex(known, _WHOLE)).to_pylist()
-    return "whole" if any(abs(int(cell)) > LIMIT for cell in whole) else "number"
+    return "whole" if any(abs(int(cell)) > EXACT_IN_FLOAT for cell in whole) else "number"
 
 
 def _exceeds(column: Any) -> bool:
@@ -98,13 +96,13 @@ def _exceeds(column: Any) -> bool:
     import pyarrow.compute as pc
 
     ends = pc.min_max(column).as_py()
-    return bool(max(abs(ends["min"]), abs(ends["max"])) > LIMIT)
+    return bool(max(abs(ends["min"]), abs(ends["max"])) > EXACT_IN_FLOAT)
 
 
 # ---- times -------------------------------------------------------------------------------------
 
 
-def read_times(column: Any, kind: Kind, zone: str | None, *, late: bool = False) -> Cells:
+def read_moments(column: Any, kind: Kind, zone: str | None, *, late: bool = False) -> Cells:
     """Return times by a clock: nanoseconds in UTC, int64 or float64.
 
     ``zone`` is that of times that name none, by default UTC; ``late`` reads a wall time that
@@ -231,23 +229,10 @@ def _numbers(column: Any, dtype: type[np.int64] | type[np.float64]) -> Cells:
         return _nothing(column, missing, dtype, f"is of type {column.type}, and no number")
     given = _filled(column, 0, None)
     if given.dtype.kind == "f":
-        missing |= np.isnan(given) | (given == math.inf)
+        missing |= gaps(given)
         given = np.where(missing, 0.0, given)
-    bad = _inexact(given, dtype)
+    bad = ~fits(given, np.dtype(dtype)) | (given == -math.inf)
     return Cells(np.where(bad, 0, given).astype(dtype), missing, bad, column, _why_no_number)
-
-
-def _inexact(given: Array, dtype: type[np.int64] | type[np.float64]) -> Bools:
-    """Return which numbers another type cannot hold, or hold only rounded."""
-    if given.dtype.kind == "f" and dtype is np.int64:
-        return np.asarray((np.floor(given) != given) | (np.abs(given) >= 2.0**63))
-    if given.dtype.kind == "f":
-        return np.asarray(given == -math.inf)
-    if dtype is np.float64:
-        return np.asarray((given > LIMIT) | (given.astype(np.float64) < -LIMIT))
-    if given.dtype.kind == "u":
-        return np.asarray(given >= 2**63)
-    return np.zeros(len(given), dtype=np.bool_)
 
 
 def _numbers_in_text(column: Any, kind: Any, dtype: type[np.int64] | type[np.float64]) -> Cells:
@@ -265,7 +250,7 @@ def _numbers_in_text(column: Any, kind: Any, dtype: type[np.int64] | type[np.flo
     values, missing = _filled(found, 0, dtype), _nulls(column)
     if dtype is np.int64:
         return Cells(values, missing, np.zeros(len(column), np.bool_), column, _why_no_number)
-    missing |= np.isnan(values) | (values == math.inf)
+    missing |= gaps(values)
     bad = values == -math.inf
     return Cells(np.where(missing | bad, 0.0, values), missing, bad, column, _why_no_number)
 

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from belated.arrays import Ints
-from belated.logs.bad import LogError
+from belated.errors import LogError
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
@@ -29,7 +29,7 @@ def zone_named(name: str) -> ZoneInfo:
     >>> zone_named("Mars/Olympus_Mons")
     Traceback (most recent call last):
         ...
-    belated.logs.bad.LogError: tz: there is no time zone 'Mars/Olympus_Mons'; give a name like
+    belated.errors.LogError: tz: there is no time zone 'Mars/Olympus_Mons'; give a name like
     Europe/Berlin or America/New_York
     """
     try:

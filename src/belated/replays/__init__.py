@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from belated.engine import progress_bar
-from belated.linear.settings import Loss
+from belated.linear.losses import Loss
 from belated.logs import OnBad, Unit
 from belated.replays import measures, others
+from belated.replays.contenders import Contender, Replayer, Scale
 from belated.replays.measures import Bin, Curve, Slice
-from belated.replays.methods import Method, Replayer, Scale
 from belated.replays.result import Replay
 from belated.replays.task import Features, Labels, task_of
 
-__all__ = ["Bin", "Curve", "Method", "Replay", "Scale", "Slice", "replay"]
+__all__ = ["Bin", "Contender", "Curve", "Replay", "Scale", "Slice", "replay"]
 
 
 def replay(

@@ -18,7 +18,6 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import entry
-from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import link, slope
 from belated.kernels.stamps import stamp
 from belated.linear import LinearModel, Rows
@@ -85,8 +84,7 @@ def ada_grad(
     progress: Callable[[int], None],
 ) -> Floats:
     """Return what AdaGrad predicts, by ticket; loss and size are those of ``model``."""
-    f = np.zeros(lm.HEADER)
-    f[lm.TAU], f[lm.DELTA] = model.settings.quantile, model.settings.delta
+    f = model.settings.header()
     size = (1 << model.settings.bits) + 1
     weights, sums = np.zeros(size), np.zeros(size)
     margins, out = np.zeros(len(labels)), np.zeros(len(labels))

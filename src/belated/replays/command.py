@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
-from belated.audits.command import FLIGHTS, check_folder, write_page
 from belated.datasets import flights
-from belated.logs import LogError
+from belated.errors import LogError
+from belated.linear.losses import BINARY
 from belated.replays import replay
 from belated.replays.result import Replay
 from belated.replays.words import show
+from belated.report.command import is_flights, reading, report
 
 DELAYS = (-60.0, 180.0)
 """To what arrival delays are clipped, in minutes."""
@@ -24,14 +23,7 @@ QUICK = 5_000
 
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
-    check_folder(arguments)
-    found = _found(arguments)
-    if arguments.json:
-        print(found.to_json(indent=2))
-        return
-    show(found, sys.stdout)
-    if not arguments.no_page:
-        write_page(found, arguments.output)
+    report(arguments, _found, show)
 
 
 def _found(arguments: argparse.Namespace) -> Replay:
@@ -50,26 +42,17 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "first": QUICK if arguments.quick else None,
         "progress": None,
     }
-    if arguments.log == FLIGHTS and not Path(FLIGHTS).exists():
+    if is_flights(arguments.log):
         if arguments.target or arguments.predicted or arguments.observed or arguments.weight:
             raise LogError("replay: flights has its target and times; give no columns for them")
         return replay_flights(year=arguments.year, **options)
-    return replay(
-        arguments.log,
-        arguments.target,
-        arguments.predicted,
-        arguments.observed,
-        weight=arguments.weight,
-        tz=arguments.tz,
-        unit=arguments.unit,
-        on_bad="skip" if arguments.skip_bad_rows else "error",
-        **options,
-    )
+    options |= reading(arguments)
+    return replay(arguments.log, arguments.target, weight=arguments.weight, **options)
 
 
 def replay_flights(*, year: bool = False, **options: Any) -> Replay:
     """Replay the flights: arrival delays clipped, or whether a flight is more than 15 min late."""
-    is_binary = options.get("loss") in ("logistic", "hinge")
+    is_binary = options.get("loss") in BINARY
     if is_binary and options.get("threshold") is None:
         options["threshold"] = LATE
     elif options.get("threshold") is None and options.get("clip") is None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
 from belated.logs import Log
 from belated.report.plain import plain
-from belated.timeline.clock import Array
 
 WINDOWS = 48
 """Most windows of a curve."""
@@ -60,6 +60,11 @@ class Slice:
 def mean(losses: Floats, weights: Floats) -> float:
     """Return the weighted mean."""
     return float(np.sum(losses * weights) / np.sum(weights))
+
+
+def finite(number: float) -> float | None:
+    """Return a number, or None where it overflowed."""
+    return number if math.isfinite(number) else None
 
 
 def curve(losses: Floats, weights: Floats, known: Bools) -> Curve:

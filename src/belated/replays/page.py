@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from belated._version import __version__
-from belated.audits.durations import best_unit
-from belated.logs.log import SECONDS
-from belated.replays.measures import calibration_error
-from belated.replays.methods import AT_ONCE, BLIND, MEAN, OURS, WAITING
+from belated.linear.losses import LOSSES
+from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
+from belated.replays.measures import calibration_error, finite
 from belated.replays.result import Replay
 from belated.replays.words import advice, command, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
-from belated.report.plain import plain
+from belated.report.durations import axis, moment
+from belated.report.plain import first_up, plain
 
 SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
@@ -60,9 +60,9 @@ def _page(replay: Replay) -> Page:
 def _losses(replay: Replay) -> Section:
     """Show the mean loss of every method."""
     ranked = sorted(replay.methods.values(), key=lambda method: method.mean_loss)
-    losses = tuple(_finite(method.mean_loss) for method in ranked)
+    losses = tuple(finite(method.mean_loss) for method in ranked)
     figure = Bars(
-        _first_up(f"{replay.measure} of every method"),
+        first_up(f"{replay.measure} of every method"),
         tuple(method.name for method in ranked),
         (Series(replay.measure, (), losses),),
         replay.measure,
@@ -72,7 +72,7 @@ def _losses(replay: Replay) -> Section:
     for method in ranked:
         more = replay.against(method.name)
         change = None if more is None else round(100.0 * more, 1)
-        loss, seconds = _finite(method.mean_loss), round(method.seconds, 3)
+        loss, seconds = finite(method.mean_loss), round(method.seconds, 3)
         rows.append((method.name, loss, change, method.used, seconds, method.about))
     heads = ("method", replay.measure, "against belated, %", "labels used", "seconds", "what it is")
     says = (
@@ -90,21 +90,17 @@ def _over_time(replay: Replay) -> Section:
     """Show the mean loss window by window."""
     x, label = _times(replay)
     ends = next(iter(replay.curves.values())).ends
-    middles = (x[np.append(0, ends[:-1])] + x[ends - 1]) / 2.0
-    series = [_series(name, middles, replay.curves[name].windowed) for name in CLOSE]
-    figure = Lines(
-        _first_up(f"{replay.measure}, window by window"),
-        label,
-        replay.measure,
-        tuple(series),
-        log_y=_is_wide(y for line in series for y in line.y),
-    )
+    starts = np.append(0, ends[:-1])
+    middles = (x[starts] + x[ends - 1]) / 2.0
+    series = [Series.of(name, middles, replay.curves[name].windowed) for name in CLOSE]
+    figure = _lines(f"{replay.measure}, window by window", label, replay, series)
     ours = replay.curves[OURS].windowed
-    worst, first = int(np.argmax(ours)), np.append(0, ends[:-1])
+    worst = int(np.argmax(ours))
+    hardest = moment(replay.task.log.predicted_at[starts[worst]])
     says = (
         f"Each point is the mean over a window of about {replay.counted // len(ends):,} "
         f"predictions whose label came, at the time when they were made. The worst window of the "
-        f"default model is at {_at(replay, int(first[worst]))}, with {plain(float(ours[worst]))}."
+        f"default model is at {hardest}, with {plain(float(ours[worst]))}."
     )
     return Section("When was it hard?", figure, says)
 
@@ -114,37 +110,26 @@ def _so_far(replay: Replay) -> Section:
     x, label = _times(replay)
     shown, note = _shown(replay)
     ends = next(iter(replay.curves.values())).ends
-    series = [_series(name, x[ends - 1], replay.curves[name].cumulative) for name in shown]
-    figure = Lines(
-        _first_up(f"{replay.measure} so far"),
-        label,
-        replay.measure,
-        tuple(series),
-        log_y=_is_wide(y for line in series for y in line.y),
-        note=note,
-    )
+    series = [Series.of(name, x[ends - 1], replay.curves[name].cumulative) for name in shown]
+    figure = _lines(f"{replay.measure} so far", label, replay, series, note)
     says = "The mean over all predictions up to each moment; the right end is the total."
     return Section("Who leads when?", figure, says)
+
+
+def _lines(
+    title: str, x_label: str, replay: Replay, series: Sequence[Series], note: str = ""
+) -> Lines:
+    """Return curves of mean losses, on a logarithmic axis where they are far apart."""
+    log_y = _is_wide(y for line in series for y in line.y)
+    return Lines(first_up(title), x_label, replay.measure, tuple(series), log_y=log_y, note=note)
 
 
 def _times(replay: Replay) -> tuple[Any, str]:
     """Return the time of every prediction after the first, and what the axis says."""
     log = replay.task.log
     away = (log.predicted_at - log.predicted_at[0]).astype(np.float64)
-    if log.unit is None:
-        return away, f"time after {_at(replay, 0)}, in the unit of the log"
-    scale = SECONDS[log.unit]
-    name, size = best_unit(max(float(away[-1]) * scale, 1e-9))
-    long = {"h": "hours", "min": "minutes", "s": "seconds", "ms": "milliseconds"}.get(name, name)
-    return away * (scale / size), f"{long} after {_at(replay, 0)}"
-
-
-def _at(replay: Replay, ticket: int) -> str:
-    """Return the time of a prediction as the log has it."""
-    time = replay.task.log.predicted_at[ticket]
-    if not replay.task.log.is_calendar:
-        return f"{float(time):,.10g}"
-    return f"{str(time.astype('datetime64[m]')).replace('T', ' ')} UTC"
+    scale, label = axis(float(away[-1]), log.unit, moment(log.predicted_at[0]))
+    return away * scale, label
 
 
 def _shown(replay: Replay) -> tuple[list[str], str]:
@@ -171,12 +156,12 @@ def _calibration(replay: Replay) -> Section:
     for name in shown:
         bins = replay.calibration[name]
         series.append(
-            _series(name, [bin.predicted for bin in bins], [bin.observed for bin in bins])
+            Series.of(name, [bin.predicted for bin in bins], [bin.observed for bin in bins])
         )
     ends = [x for line in series for x in (line.x[0], line.x[-1])]
     ends = [min(ends), max(ends)]
     series.append(Series("perfect", tuple(ends), tuple(ends), dashed=True))
-    chance = replay.task.how.loss == "logistic"
+    chance = LOSSES[replay.task.how.loss].link == "probability"
     figure = Lines(
         "What was predicted, and what came",
         "mean predicted probability" if chance else "mean prediction",
@@ -206,17 +191,17 @@ def _slices(replay: Replay) -> Iterable[Section]:
     """Show the mean losses by the values of each column."""
     for column, parts in replay.slices.items():
         groups = tuple(
-            Series(name, (), tuple(_finite(part.losses[name]) for part in parts)) for name in CLOSE
+            Series(name, (), tuple(finite(part.losses[name]) for part in parts)) for name in CLOSE
         )
         figure = Bars(
-            _first_up(f"{replay.measure} by {column}"),
+            first_up(f"{replay.measure} by {column}"),
             tuple(part.value for part in parts),
             groups,
             replay.measure,
             log_y=_is_wide(y for group in groups for y in group.y),
         )
         rows = [
-            (part.value, part.count, *(_finite(part.losses[name]) for name in replay.methods))
+            (part.value, part.count, *(finite(part.losses[name]) for name in replay.methods))
             for part in parts
         ]
         heads = (column, "predictions", *replay.methods)
@@ -244,7 +229,7 @@ def _scales(replay: Replay) -> Section:
     early = [(one.scale, one.at_once) for one in replay.scales if math.isfinite(one.at_once)]
     ends = (replay.scales[0].scale, replay.scales[-1].scale)
     series = [
-        _series(name, [scale for scale, _ in points], [loss for _, loss in points])
+        Series.of(name, [scale for scale, _ in points], [loss for _, loss in points])
         for name, points in (("AdaGrad", late), ("AdaGrad (told at once)", early))
         if points
     ]
@@ -263,19 +248,11 @@ def _scales(replay: Replay) -> Section:
         f"({BLIND}). The dashed line is the default model, {plain(ours)}, which has no such number."
     )
     heads = ("scale", "with late labels", "told at once")
-    rows = tuple((one.scale, _finite(one.late), _finite(one.at_once)) for one in replay.scales)
+    rows = tuple((one.scale, finite(one.late), finite(one.at_once)) for one in replay.scales)
     return Section("What hangs on AdaGrad's scale?", figure, says, Table(heads, rows))
 
 
 # ---- shared parts ------------------------------------------------------------------------------
-
-
-def _series(name: str, x: Any, y: Any) -> Series:
-    return Series(name, tuple(map(float, x)), tuple(map(float, y)))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _value(value: float) -> str:
@@ -286,7 +263,3 @@ def _is_wide(values: Iterable[float | None]) -> bool:
     """Whether values are too far apart for one axis that is not logarithmic."""
     known = [value for value in values if value is not None]
     return bool(known) and min(known) > 0.0 and max(known) > SPREAD * min(known)
-
-
-def _first_up(text: str) -> str:
-    return text[:1].upper() + text[1:]

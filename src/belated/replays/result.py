@@ -10,9 +10,10 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from belated.linear.losses import LOSSES
 from belated.replays import measures
-from belated.replays.measures import Bin, Curve, Slice
-from belated.replays.methods import AT_ONCE, MEASURES, OURS, Method, Scale
+from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
+from belated.replays.measures import Bin, Curve, Slice, finite
 from belated.replays.task import Task
 from belated.report.plain import plain
 
@@ -26,7 +27,7 @@ class Replay:
     """
 
     task: Task
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Contender]
     """By name, in the order in which they ran."""
     scales: tuple[Scale, ...]
     """What AdaGrad loses by the scale of its steps."""
@@ -53,7 +54,7 @@ class Replay:
     @property
     def measure(self) -> str:
         """What mean losses are called."""
-        return MEASURES[self.task.how.loss]
+        return LOSSES[self.task.how.loss].measure
 
     @property
     def target(self) -> str:
@@ -143,17 +144,17 @@ class Replay:
             "scales": [_plain(asdict(scale)) for scale in self.scales],
         }
 
-    def _method(self, method: Method) -> dict[str, Any]:
+    def _method(self, method: Contender) -> dict[str, Any]:
         curve = self.curves[method.name]
         return {
             "name": method.name,
             "about": method.about,
-            "mean_loss": _finite(method.mean_loss),
+            "mean_loss": finite(method.mean_loss),
             "against_ours": self.against(method.name),
             "labels_used": method.used,
             "seconds": method.seconds,
-            "windowed": [_finite(loss) for loss in curve.windowed.tolist()],
-            "cumulative": [_finite(loss) for loss in curve.cumulative.tolist()],
+            "windowed": [finite(loss) for loss in curve.windowed.tolist()],
+            "cumulative": [finite(loss) for loss in curve.cumulative.tolist()],
             "calibration": [asdict(bin) for bin in self.calibration.get(method.name, ())],
         }
 
@@ -170,9 +171,5 @@ class Replay:
         return f"<Replay of {self.name!r}, {self.rounds:,} predictions: {self.verdict}>"
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
 def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _finite(number) for name, number in numbers.items()}
+    return {name: finite(number) for name, number in numbers.items()}

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
+from belated.errors import LogError
 from belated.linear import LinearModel, Rows
-from belated.linear.settings import Loss
-from belated.logs import Log, LogError, OnBad, Unit, read
-from belated.timeline.clock import Array
+from belated.linear.losses import BINARY, LOSSES, Loss, named
+from belated.logs import Log, OnBad, Unit, read
 
 Features = Sequence[str] | Literal["all"]
 
@@ -34,10 +34,11 @@ class Labels:
         """Check what the model does not."""
         if self.clip is not None and not self.clip[0] < self.clip[1]:
             raise LogError(f"replay: clip must be low and high, in this order, got {self.clip}")
-        if self.is_binary and self.loss not in ("logistic", "hinge"):
+        named(self.loss, "replay")
+        if self.is_binary and self.loss not in BINARY:
             raise LogError(
                 "replay: threshold and positive make a yes or no of the target, whose loss is "
-                f"logistic or hinge, got {self.loss!r}"
+                f"{' or '.join(BINARY)}, got {self.loss!r}"
             )
         if self.threshold is not None and self.positive is not None:
             raise LogError("replay: give threshold or positive, not both")
@@ -61,9 +62,10 @@ class Labels:
         if self.threshold is not None:
             return self._signed(np.where(np.isnan(labels), np.nan, labels > self.threshold))
         values = set(np.unique(labels[~np.isnan(labels)][:1_000_000]).tolist())
-        if self.loss == "hinge" and values <= {0.0, 1.0}:
+        classes = LOSSES[self.loss].labels.classes
+        if classes is not None and values <= {0.0, 1.0}:
             return self._signed(labels)
-        allowed = {"logistic": {0.0, 1.0}, "hinge": {-1.0, 1.0}}.get(self.loss, values)
+        allowed = values if classes is None else set(classes)
         if not values <= allowed:
             raise LogError(
                 f"replay: the {self.loss} loss needs a yes or no, and the target is "
@@ -74,7 +76,8 @@ class Labels:
 
     def _signed(self, labels: Floats) -> Floats:
         """Return 0 and 1 as the loss has them."""
-        return 2.0 * labels - 1.0 if self.loss == "hinge" else labels
+        no, yes = LOSSES[self.loss].labels.classes or (0.0, 1.0)
+        return no + (yes - no) * labels
 
     def words(self, target: str) -> str:
         """Say what is predicted."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import shlex
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from belated.linear.losses import LOSSES
 from belated.replays import others
-from belated.replays.methods import AT_ONCE, OURS
+from belated.replays.contenders import AT_ONCE, OURS
 from belated.report.plain import plain
+from belated.report.terminal import WIDTH, takes_tables
 
 if TYPE_CHECKING:
     from belated.replays.result import Replay
-
-WIDTH = 96
-"""Columns of the text."""
 
 
 def summary(replay: Replay) -> str:
@@ -36,7 +34,7 @@ def summary(replay: Replay) -> str:
 
 def show(replay: Replay, out: TextIO) -> None:
     """Write the summary; with colours and tables where a person looks on."""
-    if not out.isatty() or importlib.util.find_spec("rich") is None:
+    if not takes_tables(out):
         out.write(summary(replay) + "\n")
         return
     from rich.console import Console
@@ -121,10 +119,8 @@ def command(replay: Replay) -> str:
     if how.clip is not None:
         parts += ["--clip", *(f"{end:g}" for end in how.clip)]
     parts += ["--loss", how.loss]
-    if how.loss == "quantile":
-        parts += ["--quantile", f"{how.quantile:g}"]
-    if how.loss == "huber":
-        parts += ["--delta", f"{how.delta:g}"]
+    if parameter := LOSSES[how.loss].parameter:
+        parts += [f"--{parameter}", f"{getattr(how, parameter):g}"]
     if how.threshold is not None:
         parts += ["--threshold", f"{how.threshold:g}"]
     if how.positive is not None:

@@ -54,6 +54,11 @@ class Series:
             _check_length(who, "x", self.x, len(self.y), "like y")
         self._check_band(who)
 
+    @classmethod
+    def of(cls, name: str, x: Iterable[float], y: Iterable[float]) -> Series:
+        """Return the series of two columns of any kind."""
+        return cls(name, tuple(map(float, x)), tuple(map(float, y)))
+
     def _check_band(self, who: str) -> None:
         """Check that low and high come together, beside every y, and in order."""
         if (self.low is None) != (self.high is None):

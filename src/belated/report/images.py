@@ -10,7 +10,7 @@ import io
 import re
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from belated.errors import BelatedError, MissingExtra
 from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
@@ -77,12 +77,11 @@ def render(figure: Figure, ending: str, *, bare: bool = False, dpi: int = 150) -
     if isinstance(figure, Drawing):
         return figure.to_image(ending)
     try:
-        from matplotlib import rc_context
+        from matplotlib import layout_engine
         from matplotlib.figure import Figure as Canvas
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError:
         raise MissingExtra("matplotlib", extra="report", where="save_images") from None
-    padding = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)
+    padding = layout_engine.ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1)
     canvas = Canvas(figsize=(WIDTH, _height(figure)), layout=padding, facecolor=PAPER)
     ax = canvas.add_subplot()
     match figure:
@@ -94,6 +93,13 @@ def render(figure: Figure, ending: str, *, bare: bool = False, dpi: int = 150) -
             note = _draw_heat(ax, figure)
     if not bare:
         _write_around(canvas, figure.title, note)
+    return image_file(canvas, ending, dpi)
+
+
+def image_file(canvas: Canvas, ending: str, dpi: int | Literal["figure"] = "figure") -> bytes:
+    """Return the file of what is drawn; the same drawing gives the same bytes."""
+    from matplotlib import rc_context
+
     file = io.BytesIO()
     # Without a date and with this salt, files depend on nothing but the figure.
     metadata = {"Date": None} if ending == "svg" else {"Software": None}

@@ -1,4 +1,4 @@
-"""Numbers as people write them."""
+"""Numbers and sentences as people write them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def plain(value: float, digits: int = DIGITS) -> str:
     else:
         text = _trimmed(f"{size:,.{max(0, digits - 1 - exponent)}f}")
     return f"−{text}" if value < 0 else text
+
+
+def first_up(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def _with_power(size: float, digits: int) -> str:

@@ -11,16 +11,15 @@ from belated.rivals.base import Rival
 from belated.rivals.bistritz import Bistritz, BistritzDoubling
 from belated.rivals.bold import BOLD
 from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
-from belated.rivals.delayed_exp3 import DelayedExp3
 from belated.rivals.delayed_ogd import DelayedOGD
 from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
-from belated.rivals.dmd import DMD
+from belated.rivals.dmd import DMD, SDMD
 from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
 from belated.rivals.doomd import DOOMD
-from belated.rivals.dorm import DORM
-from belated.rivals.dorm_plus import DORMPlus
+from belated.rivals.dorm import DORM, DORMPlus
 from belated.rivals.dual_averaging import DelayedDualAveraging
 from belated.rivals.dub import DUB
+from belated.rivals.exp3 import DelayedExp3, SkippingExp3
 from belated.rivals.flaxman import Flaxman
 from belated.rivals.ftdrl import FTDRL
 from belated.rivals.gold import GOLD
@@ -30,9 +29,7 @@ from belated.rivals.mild_ogd import MildOGD
 from belated.rivals.odftrl import ODFTRL
 from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
-from belated.rivals.sdmd import SDMD
 from belated.rivals.shamir import Shamir
-from belated.rivals.skipping_exp3 import SkippingExp3
 from belated.rivals.solid import SOLID
 from belated.rivals.weinberger_ordentlich import WeinbergerOrdentlich
 from belated.rivals.zimmert_seldin import ZimmertSeldin

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
@@ -15,16 +14,17 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.shared import check_numbers, descend
+from belated.rivals.shared import descend
 
-_SMOOTHNESS = F.BREADTH
+_SMOOTHNESS = F.MINE
+_SCALE = F.MINE + 1
 
 
 @leaf
 def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Step with 1 / (L + c sqrt(n + tau))."""
     late = float(s.n[N.ARRIVED] + s.n[N.LAG])
-    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[F.GAIN] * math.sqrt(late)))
+    descend(code, s, cost, 1.0 / (s.f[_SMOOTHNESS] + s.f[_SCALE] * math.sqrt(late)))
 
 
 _METHOD = method("AdaDelay", learn=_learn)
@@ -47,18 +47,13 @@ class AdaDelay(Rival, module="rivals"):
     array([-0.5,  0. ])
     """
 
-    title: ClassVar[str] = "AdaDelay"
-    reference: ClassVar[str] = "Sra, Yu, Li and Smola 2016"
-    guarantee: ClassVar[str] = "convergence, for smooth stochastic convex losses"
+    reference = "Sra, Yu, Li and Smola 2016"
+    guarantee = "convergence, for smooth stochastic convex losses"
 
     domain: Domain
     smoothness: float
     scale: float
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "smoothness", "scale")
-
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={F.GAIN: self.scale, _SMOOTHNESS: self.smoothness})
+        return self.compiled(_METHOD, numbers={_SMOOTHNESS: self.smoothness, _SCALE: self.scale})

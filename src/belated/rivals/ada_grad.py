@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
@@ -15,7 +14,7 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.shared import check_numbers, descend
+from belated.rivals.shared import descend
 
 
 @leaf
@@ -51,16 +50,11 @@ class AdaGrad(Rival, module="rivals"):
     array([-0.8485, -1.1314])
     """
 
-    title: ClassVar[str] = "AdaGrad"
-    reference: ClassVar[str] = "Duchi, Hazan and Singer 2011"
-    guarantee: ClassVar[str] = "D sqrt(2 sum of squared gradients) without delay"
+    reference = "Duchi, Hazan and Singer 2011"
+    guarantee = "D sqrt(2 sum of squared gradients) without delay"
 
     domain: Domain
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "scale")
 
     def program(self) -> Program:
         """Return what the kernels run."""

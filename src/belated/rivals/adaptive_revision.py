@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,12 +16,11 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.dual_averaging import into_set
-from belated.rivals.shared import check_numbers
+from belated.rivals.shared import into_set
 
 # The own region is four vectors.
 _W, _SUM, _SQUARES, _LARGEST, _VECTORS = range(5)
-_OFFSET = F.BREADTH  # where beta is kept; alpha is GAIN
+_OFFSET = F.MINE  # where beta is kept; alpha is GAIN
 
 
 @leaf
@@ -91,19 +89,14 @@ class AdaptiveRevision(Rival, module="rivals"):
     rivals.AdaptiveRevision(domain=Box(low=0.0, high=1.0, dim=4), scale=2.0)
     """
 
-    title: ClassVar[str] = "AdaptiveRevision"
-    reference: ClassVar[str] = "McMahan and Streeter 2014"
-    memory: ClassVar[str] = "one vector per open ticket"
-    guarantee: ClassVar[str] = "of order R_i sqrt(max_t sum (g^2 + 2 g b)) per coordinate i"
-    order: ClassVar[str] = "any order, in theory in order; a lost answer counts as zero"
+    reference = "McMahan and Streeter 2014"
+    memory = "one vector per open ticket"
+    guarantee = "of order R_i sqrt(max_t sum (g^2 + 2 g b)) per coordinate i"
+    order = "any order, in theory in order; a lost answer counts as zero"
 
     domain: Domain
     scale: float = 1.0
     offset: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "scale", "offset")
 
     def program(self) -> Program:
         """Return what the kernels run; w starts where the learner does, all else at 0."""

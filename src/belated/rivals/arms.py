@@ -6,8 +6,7 @@ record holds the arm and its probability; ``own`` begins with Lhat, the sums of 
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, ClassVar, Self
+import numpy as np
 
 from belated.arrays import Code, Floats
 from belated.kernels.directions import philox
@@ -16,17 +15,8 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
-from belated.rivals.base import Feedback
+from belated.learner.program import Program
 from belated.rivals.experts import OnArms, least, normalise
-
-if TYPE_CHECKING:
-    from belated.timeline import Timeline
-
-KEEP = 2
-"""Numbers in a record."""
-
-UNIT = {F.MAGNITUDE: 1.0}
-"""Losses above 1 are larger than assumed."""
 
 _STREAM = 1  # of the generator; exploration directions have stream 0
 _MASK = 0xFFFFFFFF
@@ -80,16 +70,12 @@ EXPECTED = "losses in [0, 1], in expectation over the draws"
 class Bandit(OnArms):
     """A rival that draws one of ``arms`` arms and hears its loss."""
 
-    answers: ClassVar[Feedback] = "value"
-    memory: ClassVar[str] = "arm and probability of every open ticket"
-    order: ClassVar[str] = "any order; a lost answer is dropped"
+    answers = "value"
+    memory = "arm and probability of every open ticket"
+    order = "any order; a lost answer is dropped"
 
-    def _informed(self, timeline: Timeline) -> Self:
-        """Return the same method, told what it still has to know of these delays."""
-        missing = any(getattr(self, name) is None for name in self.facts())
-        return self.told(timeline) if missing else self
-
-
-def exp3_rate(arms: int, rounds: int, total_delay: int) -> float:
-    """sqrt(ln K / (e K T / 2 + D))."""
-    return math.sqrt(math.log(arms) / (math.e * arms * rounds / 2.0 + total_delay))
+    def _drawing(self, number: int, numbers: dict[int, float]) -> Program:
+        """Return what the kernels run; losses above 1 are larger than assumed."""
+        return self.compiled(
+            number, own=np.zeros(self.arms), keep=2, numbers={F.MAGNITUDE: 1.0, **numbers}
+        )

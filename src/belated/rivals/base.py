@@ -1,4 +1,4 @@
-"""What all rivals share: what they must be told, and how they become programs."""
+"""What all rivals share: what they must be told, how fields are checked, and how they run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 
 from belated.arrays import Floats
-from belated.domains import ConvexSet, Domain, Simplex
+from belated.bounds import Bound
+from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
 from belated.learner.program import Method, Program, into_chart, place
-from belated.spec import whole
+from belated.spec import number, positive, whole
 from belated.timeline import Timeline
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
 
 Feedback = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
 
@@ -30,6 +28,9 @@ FACTS = {
     "delay": "the fixed delay of every answer",
 }
 """What a method may have to be told in advance, and what it is."""
+
+UNCHECKED = "constants not checked against the paper"
+"""What to know about some bounds."""
 
 _ANSWERS: dict[Feedback, int] = {
     "gradient": K.FIRST_ORDER,
@@ -44,10 +45,10 @@ _ANSWERS: dict[Feedback, int] = {
 class Rival(Method):
     """A published method behind the same two events.
 
-    Class attributes are what ``docs/rivals.md`` prints: ``title`` and ``reference``, ``memory``
-    beyond O(dim), and ``guarantee`` in the notation of the table there. Fields named in ``FACTS``
-    are what the method must be told in advance; they may be None while it is being put together,
-    but it does not run without them.
+    Class attributes are what ``docs/rivals.md`` prints: ``title`` (the name of the class, unless
+    another is given) and ``reference``, ``memory`` beyond O(dim), and ``guarantee`` in the notation
+    of the table there. Fields named in ``FACTS`` are what the method must be told in advance; they
+    may be None while it is being put together, but it does not run without them.
     """
 
     title: ClassVar[str]
@@ -64,10 +65,38 @@ class Rival(Method):
         def domain(self) -> Domain:
             """The set it plays in."""
 
+    def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
+        """Register a method; a class without a module holds what several methods share."""
+        if module:
+            super().__init_subclass__(module=module, **kwargs)
+            cls.title = vars(cls).get("title", cls.__name__)
+
+    def __post_init__(self) -> None:
+        """Check the set, and every number and switch among the fields."""
+        check_set(self.kind, self.domain)
+        for field in dataclasses.fields(cast(Any, self)):
+            value = _checked(self.kind, field, getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+
+    def _check_choice(self, name: str, *choices: str) -> None:
+        """Refuse what is not one of a few words."""
+        value = getattr(self, name)
+        if value not in choices:
+            words = " or ".join(repr(choice) for choice in choices)
+            raise SpecError(f"{self.kind}: {name} is {words}, got {value!r}")
+
     @property
     def feedback(self) -> Feedback:
         """What an answer is."""
         return type(self).answers
+
+    @property
+    def _outer(self) -> float:
+        """R, the largest distance from the centre; every built-in set has one."""
+        assert self.domain.outer_radius is not None
+        return self.domain.outer_radius
+
+    # ---- facts ---------------------------------------------------------------------------------
 
     @classmethod
     def facts(cls) -> tuple[str, ...]:
@@ -90,26 +119,10 @@ class Rival(Method):
         facts = {name: known[name] for name in self.facts()}
         return cast(Self, dataclasses.replace(cast(Any, self), **facts))
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """Return the published guarantee on these delays, or None where no constants are known."""
-        return None
-
-    def _split(self, timeline: Timeline, total: float, undelayed: float, note: str = "") -> Bound:
-        """Return a bound of which ``undelayed`` would remain without delay."""
-        from belated.bounds import Bound
-
-        scale = float(getattr(self, "lipschitz", math.inf)) * self.domain.diameter
-        trivial = scale * timeline.rounds if timeline.rounds else math.inf
-        name = f"{self.title} ({self.reference})"
-        return Bound(name, undelayed, total - undelayed, note, trivial=trivial)
-
-    def _check_facts(self) -> None:
-        """Check the facts that are given, at construction."""
-        for name in self.facts():
-            value = getattr(self, name)
-            if value is not None:
-                least = 1 if name == "rounds" else 0
-                object.__setattr__(self, name, whole(self.kind, name, value, least=least))
+    def _fact(self, name: str) -> int:
+        """Return something that it was told, or refuse to go on while anything is missing."""
+        self._demand_facts()
+        return cast(int, getattr(self, name))
 
     def _demand_facts(self) -> None:
         """Refuse to run while something is missing."""
@@ -120,6 +133,42 @@ class Rival(Method):
                 f"{self.kind}: must be told {words} in advance; give it, or let told(timeline) "
                 "fill it in"
             )
+
+    # ---- bounds --------------------------------------------------------------------------------
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """Return the published guarantee on these delays, or None where no constants are known."""
+        return None
+
+    def _bound(
+        self,
+        learning: float,
+        delay: float,
+        note: str = "",
+        *,
+        trivial: float,
+        skipped: float = 0.0,
+    ) -> Bound:
+        """Return a bound under the name of the method."""
+        name = f"{self.title} ({self.reference})"
+        return Bound(name, learning, delay, note, skipped=skipped, trivial=trivial)
+
+    def _split(self, timeline: Timeline, total: float, undelayed: float, note: str = "") -> Bound:
+        """Return a bound of which ``undelayed`` would remain without delay."""
+        scale = float(getattr(self, "lipschitz", math.inf)) * self.domain.diameter
+        trivial = scale * timeline.rounds if timeline.rounds else math.inf
+        return self._bound(undelayed, total - undelayed, note, trivial=trivial)
+
+    def _under_root(self, timeline: Timeline, scale: float, note: str = "") -> Bound:
+        """Return the bound scale * sqrt(T + 2 d_tot)."""
+        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
+        return self._split(timeline, total, scale * math.sqrt(timeline.rounds), note)
+
+    def _without_delay(self, timeline: Timeline, total: float, note: str = "") -> Bound | None:
+        """Return a bound that is promised without delay only."""
+        return None if timeline.total_delay else self._split(timeline, total, total, note)
+
+    # ---- programs ------------------------------------------------------------------------------
 
     def compiled(
         self,
@@ -139,7 +188,6 @@ class Rival(Method):
         """
         self._demand_facts()
         domain = self.domain
-        check_set(self.kind, domain)
         code, chart, chart_numbers = place(domain)
         answer = _ANSWERS[self.feedback]
         k = domain.dim
@@ -177,13 +225,36 @@ class Rival(Method):
         )
 
 
-def check_set(who: str, domain: Any, *, interior: bool = False) -> None:
-    """Refuse what is not a built-in set, and where values are explored a set without interior."""
+def check_set(who: str, domain: Any) -> None:
+    """Refuse what is not a built-in set."""
     if isinstance(domain, ConvexSet):
         raise SpecError(f"{who}: runs on Ball, Box, Simplex and L1Ball, got a ConvexSet")
     if not isinstance(domain, Domain):
         raise SpecError(f"{who}: domain must be a belated domain, got {domain!r}")
-    if interior and isinstance(domain, Simplex):
-        raise SpecError(
-            f"{who}: Simplex has no interior to explore; play on a Box of dim - 1 coordinates"
-        )
+
+
+def _checked(who: str, field: dataclasses.Field[Any], value: Any) -> Any:
+    """Return a field as its annotation wants it, or say who got what.
+
+    A float must be positive or, where its default is 0, not negative; a fact may be missing.
+    """
+    name = field.name
+    match field.type:  # a string, as annotations are not evaluated
+        case "float":
+            check = _not_negative if field.default == 0.0 else positive
+            return check(who, name, value)
+        case "int":
+            return whole(who, name, value)
+        case "int | None" if value is not None:
+            return whole(who, name, value, least=1 if name == "rounds" else 0)
+        case "bool" if not isinstance(value, bool):
+            raise SpecError(f"{who}: {name} must be True or False, got {value!r}")
+    return value
+
+
+def _not_negative(who: str, name: str, value: Any) -> float:
+    """Return a finite float of at least zero, or say who got what."""
+    result = number(who, name, value)
+    if result < 0.0:
+        raise SpecError(f"{who}: {name} must not be negative, got {result!r}")
+    return positive(who, name, value) if result > 0.0 else result

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
 from belated.kernels.exact import cube_root
 from belated.kernels.jit import leaf
-from belated.kernels.learners.methods import give_up, method
+from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
-from belated.kernels.tickets import tail
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
-    arrived,
-    check_numbers,
-    collect,
-    descend,
-    emptied,
-    estimate,
-    no_arrivals,
-    play_shrunk,
-)
+from belated.rivals.exploring import Exploring, estimate, play_shrunk
+from belated.rivals.shared import collect, no_arrivals, restart, step_with_arrivals
 
 # The own region after the sum of the arrivals and their number: what the method is tuned for ...
 _TOLD_ROUNDS, _TOLD_DELAY = 1, 2
@@ -62,9 +50,7 @@ def _step_once(code: Code, s: State) -> None:
     """y_{t+1} = Pi(y_t - eta sum of the arrivals)."""
     if s.n[N.ROUNDS] == 0:
         _tune(s)
-    if arrived(s):
-        descend(code, s, s.own[: s.z.size], s.f[F.GAIN])
-        emptied(s)
+    step_with_arrivals(code, s, s.f[F.GAIN])
 
 
 @leaf
@@ -85,11 +71,7 @@ def _step_or_restart(code: Code, s: State) -> None:
         s.own[k + _TOLD_DELAY] *= 2.0
     s.own[k + _ROUNDS] = 1.0
     s.own[k + _WAITING] = 0.0
-    for i in range(k):
-        s.z[i] = 0.0
-    for entry in range(tail(s)):
-        if s.table[2 * entry + 1] >= 0:
-            give_up(code, s, entry)
+    restart(code, s)
     _tune(s)
 
 
@@ -111,7 +93,20 @@ _DOUBLING = method("BistritzDoubling", prepare=_step_or_restart, play=_play, lea
 
 
 @dataclass(frozen=True, repr=False)
-class Bistritz(Rival, module="rivals"):
+class _Bistritz(Exploring):
+    """What the two versions share."""
+
+    reference = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
+    answers = "value"
+    guarantee = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
+
+    domain: Domain
+    magnitude: float
+    lipschitz: float
+
+
+@dataclass(frozen=True, repr=False)
+class Bistritz(_Bistritz, module="rivals"):
     """Gradient descent from late values: one step per round with arrivals.
 
     It plays (1 - delta / r) y_t + delta u_t, and
@@ -134,32 +129,20 @@ class Bistritz(Rival, module="rivals"):
     0.25
     """
 
-    title: ClassVar[str] = "Bistritz et al."
-    reference: ClassVar[str] = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
-    answers: ClassVar[Feedback] = "value"
-    guarantee: ClassVar[str] = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
-    order: ClassVar[str] = FORGOTTEN
+    title = "Bistritz et al."
 
-    domain: Domain
-    magnitude: float
-    lipschitz: float
     rounds: int | None = None
     total_delay: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", interior=True)
-
     def program(self) -> Program:
         """Return what the kernels run; they tune themselves before the first round."""
-        self._demand_facts()
-        assert self.rounds is not None and self.total_delay is not None
-        own = no_arrivals(self.domain.dim, self.rounds, self.total_delay)
+        rounds, delay = self._fact("rounds"), self._fact("total_delay")
+        own = no_arrivals(self.domain.dim, rounds, delay)
         return self.compiled(_METHOD, own=own)
 
 
 @dataclass(frozen=True, repr=False)
-class BistritzDoubling(Rival, module="rivals"):
+class BistritzDoubling(_Bistritz, module="rivals"):
     """``Bistritz`` without knowing T and d_tot: it guesses powers of two and restarts.
 
     An epoch is tuned for T = 2^h and d_tot = 2^v, starting with h = v = 0. It is over when a round
@@ -179,21 +162,8 @@ class BistritzDoubling(Rival, module="rivals"):
     (False, True)
     """
 
-    title: ClassVar[str] = "Bistritz et al., doubling"
-    reference: ClassVar[str] = "Bistritz, Zhou, Chen, Bambos and Blanchet 2022"
-    answers: ClassVar[Feedback] = "value"
-    guarantee: ClassVar[str] = "O(k T^(3/4) + sqrt(k) (T d_tot)^(1/3)), in expectation"
-    order: ClassVar[str] = (
-        "any order; a lost answer is forgotten, and one from before a restart is dropped"
-    )
-
-    domain: Domain
-    magnitude: float
-    lipschitz: float
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", interior=True)
+    title = "Bistritz et al., doubling"
+    order = "any order; a lost answer is forgotten, and one from before a restart is dropped"
 
     def program(self) -> Program:
         """Return what the kernels run."""

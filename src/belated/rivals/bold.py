@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from belated.arrays import Code, Floats
+from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.methods import events_of, number_of
@@ -14,7 +14,6 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
 from belated.learner.program import Program
-from belated.reductions import Reduction
 from belated.rivals.copies import (
     CopyingRival,
     answer_copy,
@@ -23,10 +22,7 @@ from belated.rivals.copies import (
     has_room_for_copy,
     make_copy,
 )
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.timeline import Timeline
 
 
 @leaf
@@ -107,17 +103,10 @@ class BOLD(CopyingRival, module="rivals"):
     'gradient'
     """
 
-    title: ClassVar[str] = "BOLD"
-    reference: ClassVar[str] = "Joulani, Gyorgy and Szepesvari 2013"
-    memory: ClassVar[str] = "sigma_max + 1 copies of the base"
-    guarantee: ClassVar[str] = "(sigma_max + 1) Reg(T / (sigma_max + 1))"
-    order: ClassVar[str] = "any order; a lost answer is lost to its copy only"
-
-    base: Reduction
-
-    def __post_init__(self) -> None:
-        """Check the base."""
-        self._check_base()
+    reference = "Joulani, Gyorgy and Szepesvari 2013"
+    memory = "sigma_max + 1 copies of the base"
+    guarantee = "(sigma_max + 1) Reg(T / (sigma_max + 1))"
+    order = "any order; a lost answer is lost to its copy only"
 
     def program(self) -> Program:
         """Return what the kernels run; a ticket keeps the number of its copy."""

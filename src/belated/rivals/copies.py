@@ -1,6 +1,6 @@
 """Methods that run copies of a learner, each of which never meets a delay.
 
-The copies live behind the table of tickets (see ``program.copies_of``): row 0 is a fresh one that
+The copies live behind the table of tickets (see ``state.Memory.copies``): row 0 is a fresh one that
 the others are made from, and those in use are numbered from 1. A copy that waits for an answer has
 exactly one open ticket, its newest.
 """
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from belated import rates
 from belated.arrays import Code, Floats
 from belated.bases import Base
-from belated.domains import ConvexSet, Domain
+from belated.bounds import Bound
+from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
@@ -26,14 +28,12 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
-from belated.learner.program import FEWEST, Program, compile_spec, resized
+from belated.learner.program import Program, compile_spec
+from belated.learner.state import FEWEST
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import Feedback, Rival
 from belated.spec import Spec
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.timeline import Timeline
 
 _WEYL = 0x9E3779B9  # odd, so that the seeds of 2^32 copies are all different
 _MASK = 0xFFFFFFFF
@@ -113,16 +113,13 @@ _FEEDBACK: dict[type[Reduction], Feedback] = {
 }
 
 
+@dataclass(frozen=True, repr=False)
 class CopyingRival(Rival):
     """A rival that runs copies of ``base``, one of our own learners on a built-in set."""
 
-    memory: ClassVar[str] = "copies of the base"
+    memory = "copies of the base"
 
-    if TYPE_CHECKING:
-
-        @property
-        def base(self) -> Reduction:
-            """What the copies are of."""
+    base: Reduction
 
     @property
     def domain(self) -> Domain:
@@ -140,7 +137,7 @@ class CopyingRival(Rival):
         assert isinstance(inside, Base)  # checked at construction
         return inside
 
-    def _check_base(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse what the kernels cannot copy."""
         base: Any = self.base
         if type(base) not in _FEEDBACK:
@@ -150,8 +147,7 @@ class CopyingRival(Rival):
             )
         if not isinstance(base.base, Base):
             raise SpecError(f"{self.kind}: copies are made of PFTRL and OMD, not of a user's base")
-        if isinstance(base.base.domain, ConvexSet):
-            raise SpecError(f"{self.kind}: runs on Ball, Box, Simplex and L1Ball, got a ConvexSet")
+        super().__post_init__()
 
     def copying(
         self, number: int, *, own: tuple[float, ...] = (), keep: int = 0, copies: int = 0
@@ -159,13 +155,15 @@ class CopyingRival(Rival):
         """Return the program of a method with this number, and room for so many copies at once."""
         self._demand_facts()
         inside = compile_spec(self.base)
+        template = inside.fresh(0, False)
+        template.resize(2)  # of two entries one is always free
         return dataclasses.replace(
             inside,
             spec=self,
             code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
             own=np.array(own),
             keep=keep,
-            copy=resized(*inside.fresh(0, False), 2),  # of two entries one is always free
+            copy=template,
             fewest=max(FEWEST, 1 << copies.bit_length()),
         )
 
@@ -175,8 +173,6 @@ class CopyingRival(Rival):
         For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``, sqrt(2) G D sqrt(T)
         under ``rates.Tight``, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
-        from belated.bounds import Bound
-
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
             return None
@@ -194,5 +190,4 @@ class CopyingRival(Rival):
             case _:
                 return None
         trivial = rate.lipschitz * numbers[F.WIDTH] * rounds
-        name = f"{self.title} ({self.reference})"
-        return Bound(name, alone, total - alone, trivial=trivial)
+        return self._bound(alone, total - alone, trivial=trivial)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
@@ -14,10 +13,9 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.shared import check_numbers, descend
-from belated.spec import whole
+from belated.rivals.shared import descend
 
-_WORKERS = F.BREADTH
+_WORKERS = F.MINE
 
 
 @leaf
@@ -50,18 +48,13 @@ class DelayAdaptiveSGD(Rival, module="rivals"):
     array([-0.5,  0. ])
     """
 
-    title: ClassVar[str] = "Delay-adaptive SGD"
-    reference: ClassVar[str] = "Mishchenko, Bach, Even and Woodworth 2022"
-    guarantee: ClassVar[str] = "convergence, for smooth stochastic losses"
+    title = "Delay-adaptive SGD"
+    reference = "Mishchenko, Bach, Even and Woodworth 2022"
+    guarantee = "convergence, for smooth stochastic losses"
 
     domain: Domain
     step: float
     workers: int
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "step")
-        object.__setattr__(self, "workers", whole(self.kind, "workers", self.workers))
 
     def program(self) -> Program:
         """Return what the kernels run."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,20 +15,11 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
-    check_curvature,
-    check_numbers,
-    cube_root,
-    estimate,
-    log,
-    play_around,
-    radii,
-    settle_inside,
-)
+from belated.rivals.exploring import Exploring, estimate, play_around, settle_inside
+from belated.rivals.shared import check_curvature, cube_root, log
 
-_LENGTH = F.SPREAD  # rounds of a block
+_LENGTH = F.MINE  # rounds of a block
+_ALPHA = F.MINE + 1  # weight of the regulariser
 # The method's own region: the sum of all estimates, and for strongly convex losses that of the
 # points y_1, y_2, ..., followed by their number.
 
@@ -46,9 +36,9 @@ def _lead(code: Code, s: State) -> None:
     """At the end of a block y = Pi(-(sum of the estimates) / alpha)."""
     if _ends_block(s):
         for i in range(s.z.size):
-            s.z[i] = -s.own[i] / s.f[F.GAIN]
+            s.z[i] = -s.own[i] / s.f[_ALPHA]
         settle_inside(code, s)
-        s.f[F.ETA] = 1.0 / s.f[F.GAIN]
+        s.f[F.ETA] = 1.0 / s.f[_ALPHA]
 
 
 @leaf
@@ -82,12 +72,12 @@ _CONVEX = method("DFTBL", prepare=_lead, play=play_around, learn=_learn)
 _CURVED = method("DFTBLStronglyConvex", prepare=_lead_from_mean, play=play_around, learn=_learn)
 
 
-class _Blocks(Rival):
+class _Blocks(Exploring):
     """What the two versions share."""
 
-    reference: ClassVar[str] = "Wan, Yao, Song and Zhang 2024"
-    answers: ClassVar[Feedback] = "value"
-    order: ClassVar[str] = FORGOTTEN
+    reference = "Wan, Yao, Song and Zhang 2024"
+    answers = "value"
+
     magnitude: float
     lipschitz: float
     rounds: int | None
@@ -105,14 +95,12 @@ class _Blocks(Rival):
         A part in 1e9 is taken off before rounding up, so that rounding errors add no round.
         """
         noise = self.domain.dim * self.magnitude / (self.lipschitz * self.smoothing)
-        assert self.rounds is not None  # known, or there would be no smoothing
-        return min(self.rounds, max(1, math.ceil(noise * noise * (1.0 - 1e-9))))
+        return min(self._fact("rounds"), max(1, math.ceil(noise * noise * (1.0 - 1e-9))))
 
     @property
     def _ratio(self) -> float:
         """k M / (G r)."""
-        inner, _ = radii(self)
-        return self.domain.dim * self.magnitude / (self.lipschitz * inner)
+        return self.domain.dim * self.magnitude / (self.lipschitz * self._inner)
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,8 +125,8 @@ class DFTBL(_Blocks, module="rivals"):
     (0.25, 64)
     """
 
-    title: ClassVar[str] = "D-FTBL"
-    guarantee: ClassVar[str] = "O(sqrt(k) T^(3/4) + sqrt(d_max T)), in expectation"
+    title = "D-FTBL"
+    guarantee = "O(sqrt(k) T^(3/4) + sqrt(d_max T)), in expectation"
 
     domain: Domain
     magnitude: float
@@ -146,29 +134,19 @@ class DFTBL(_Blocks, module="rivals"):
     rounds: int | None = None
     max_delay: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", interior=True)
-
     @property
     def smoothing(self) -> float:
         """delta = r min{1, sqrt(k M / (G r)) T^(-1/4)}."""
-        self._demand_facts()
-        assert self.rounds is not None
-        inner, _ = radii(self)
-        return inner * min(1.0, math.sqrt(self._ratio / math.sqrt(self.rounds)))
+        return self._inner * min(1.0, math.sqrt(self._ratio / math.sqrt(self._fact("rounds"))))
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the estimates."""
-        self._demand_facts()
-        assert self.rounds is not None and self.max_delay is not None
-        _, outer = radii(self)
-        waiting = self.rounds * (self.max_delay + 2 * self.block)
-        alpha = 2.0 * self.lipschitz / outer * math.sqrt(waiting)
+        waiting = self._fact("rounds") * (self._fact("max_delay") + 2 * self.block)
+        alpha = 2.0 * self.lipschitz / self._outer * math.sqrt(waiting)
         return self.compiled(
             _CONVEX,
             own=np.zeros(self.domain.dim),
-            numbers={F.BREADTH: self.smoothing, F.GAIN: alpha, _LENGTH: float(self.block)},
+            numbers={F.BREADTH: self.smoothing, _ALPHA: alpha, _LENGTH: float(self.block)},
         )
 
 
@@ -198,8 +176,8 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
     (1.0, 1)
     """
 
-    title: ClassVar[str] = "D-FTBL, strongly convex"
-    guarantee: ClassVar[str] = "O((k T)^(2/3) (ln T)^(1/3) + d_max ln T), in expectation"
+    title = "D-FTBL, strongly convex"
+    guarantee = "O((k T)^(2/3) (ln T)^(1/3) + d_max ln T), in expectation"
 
     domain: Domain
     magnitude: float
@@ -209,18 +187,15 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
     max_delay: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", "curvature", interior=True)
+        """Check the fields."""
+        super().__post_init__()
         check_curvature(self)
 
     @property
     def smoothing(self) -> float:
         """delta = r min{1, ((k M / (G r))^2 ln(e T) / T)^(1/3)}."""
-        self._demand_facts()
-        assert self.rounds is not None
-        inner, _ = radii(self)
-        ratio = self._ratio
-        return inner * min(1.0, cube_root(ratio * ratio * (1.0 + log(self.rounds)) / self.rounds))
+        rounds, ratio = self._fact("rounds"), self._ratio
+        return self._inner * min(1.0, cube_root(ratio * ratio * (1.0 + log(rounds)) / rounds))
 
     def program(self) -> Program:
         """Return what the kernels run."""

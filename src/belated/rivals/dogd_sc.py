@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
@@ -12,42 +11,31 @@ from belated.kernels.learners.feedback import chart
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
+from belated.rivals.base import Rival
+from belated.rivals.descent import ONCE
+from belated.rivals.exploring import (
+    Exploring,
     answers_used,
+    descend_inside,
+    estimate_from_pair,
+    play_pair,
+)
+from belated.rivals.shared import (
     arrived,
     check_curvature,
-    check_numbers,
     collect,
-    collect_gradient,
-    descend,
-    descend_inside,
     emptied,
-    estimate_from_pair,
     log,
     no_arrivals,
-    play_pair,
-    radii,
 )
 
 
 @leaf
-def _step_once(code: Code, s: State) -> None:
-    """x_{t+1} = Pi(x_t - (sum of the arrivals) / (lambda N_t))."""
-    if arrived(s):
-        eta = 1.0 / (s.f[F.CURVATURE] * float(s.n[N.ARRIVED]))
-        descend(code, s, s.own[: s.z.size], eta)
-        emptied(s)
-
-
-@leaf
 def _step_once_inside(code: Code, s: State) -> None:
-    """Take the same step in the set shrunk for exploration."""
+    """y_{t+1} = Pi(y_t - (sum of the arrivals) / (lambda N_t)), in the set shrunk to explore."""
     if arrived(s):
-        eta = 1.0 / (s.f[F.CURVATURE] * float(answers_used(s)))
+        eta = 1.0 / (s.f[F.CURVATURE] * answers_used(s))
         descend_inside(code, s, s.own[: s.z.size], eta)
         emptied(s)
 
@@ -77,7 +65,6 @@ def _learn_from_many(code: Code, s: State, entry: int, ticket: int, values: Floa
     collect(s, s.work)
 
 
-_GRADIENT = method("DOGDSC", prepare=_step_once, learn=collect_gradient)
 _PAIR = method("DOGDSCTwoPoint", prepare=_step_once_inside, play=play_pair, learn=_learn_from_pair)
 _MANY = method(
     "DOGDSCManyPoint", prepare=_step_once_inside, play=_play_many, learn=_learn_from_many
@@ -104,43 +91,39 @@ class DOGDSC(Rival, module="rivals"):
     array([-0.25, -0.25])
     """
 
-    title: ClassVar[str] = "DOGD-SC"
-    reference: ClassVar[str] = "Wan, Tu and Zhang 2022"
-    guarantee: ClassVar[str] = "O((G^2/lambda) d_max ln T)"
+    title = "DOGD-SC"
+    reference = "Wan, Tu and Zhang 2022"
+    guarantee = "O((G^2/lambda) d_max ln T)"
 
     domain: Domain
     curvature: float
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "curvature")
-
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
-        return self.compiled(_GRADIENT, own=no_arrivals(self.domain.dim))
+        return self.compiled(ONCE, own=no_arrivals(self.domain.dim))
 
 
-class _FromValues(Rival):
+@dataclass(frozen=True, repr=False)
+class _FromValues(Exploring):
     """What the two versions that learn from values share."""
 
-    reference: ClassVar[str] = "Wan, Tu and Zhang 2022"
-    order: ClassVar[str] = FORGOTTEN
+    reference = "Wan, Tu and Zhang 2022"
+
+    domain: Domain
     curvature: float
     lipschitz: float
-    rounds: int | None
+    rounds: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "curvature", "lipschitz", interior=True)
+        """Check the fields."""
+        super().__post_init__()
         check_curvature(self)
 
     @property
     def smoothing(self) -> float:
         """delta = r min{1, ln(e T) / T}."""
-        self._demand_facts()
-        assert self.rounds is not None
-        inner, _ = radii(self)
-        return inner * min(1.0, (1.0 + log(self.rounds)) / self.rounds)
+        rounds = self._fact("rounds")
+        return self._inner * min(1.0, (1.0 + log(rounds)) / rounds)
 
     def _program(self, number: int, points: int) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
@@ -169,14 +152,9 @@ class DOGDSCTwoPoint(_FromValues, module="rivals"):
     1.0
     """
 
-    title: ClassVar[str] = "DOGD-SC, two values"
-    answers: ClassVar[Feedback] = "two values"
-    guarantee: ClassVar[str] = "O(d_max ln T), in expectation"
-
-    domain: Domain
-    curvature: float
-    lipschitz: float
-    rounds: int | None = None
+    title = "DOGD-SC, two values"
+    answers = "two values"
+    guarantee = "O(d_max ln T), in expectation"
 
     def program(self) -> Program:
         """Return what the kernels run."""
@@ -208,14 +186,9 @@ class DOGDSCManyPoint(_FromValues, module="rivals"):
            [0., 1.]])
     """
 
-    title: ClassVar[str] = "DOGD-SC, k + 1 values"
-    answers: ClassVar[Feedback] = "k + 1 values"
-    guarantee: ClassVar[str] = "O(d_max ln T)"
-
-    domain: Domain
-    curvature: float
-    lipschitz: float
-    rounds: int | None = None
+    title = "DOGD-SC, k + 1 values"
+    answers = "k + 1 values"
+    guarantee = "O(d_max ln T)"
 
     def program(self) -> Program:
         """Return what the kernels run."""

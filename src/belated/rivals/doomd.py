@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from belated.arrays import Code, Floats
-from belated.domains import Domain
+from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
@@ -16,11 +13,8 @@ from belated.kernels.learners.steps import step
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import status as S
 from belated.learner.program import Program
-from belated.rivals.experts import WEIGHT, Hint, Mirror, Regularised, hint_numbers, hint_weight
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.rivals.experts import WEIGHT, Regularised, hint_weight
+from belated.timeline import Timeline
 
 
 @leaf
@@ -85,28 +79,11 @@ class DOOMD(Regularised, module="rivals"):
     'recent'
     """
 
-    title: ClassVar[str] = "DOOMD"
-    reference: ClassVar[str] = "Flaspohler et al. 2021"
-    guarantee: ClassVar[str] = "strength max B + G^2 (T/2 + d_tot) / strength, without hints"
-
-    domain: Domain
-    strength: float
-    mirror: Mirror = "euclidean"
-    hint: Hint = "none"
-    lipschitz: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        self._check()
+    guarantee = "strength max B + G^2 (T/2 + d_tot) / strength, without hints"
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is the last gradient."""
-        return self.compiled(
-            _METHOD,
-            own=np.zeros(self.domain.dim),
-            base=self._base,
-            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
-        )
+        return self._hinted(_METHOD, 1)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """lambda max B + G^2 (T / 2 + d_tot) / lambda; None with hints."""

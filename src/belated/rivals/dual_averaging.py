@@ -4,41 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from belated.arrays import Code, Floats
+from belated.arrays import Code
+from belated.bounds import Bound
 from belated.domains import Domain
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
-from belated.kernels.learners.sets import onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.quanrud_khashabi import start
-from belated.rivals.shared import check_numbers
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
-
-
-@leaf
-def into_set(code: Code, s: State, v: Floats) -> None:
-    """Put Pi(v) in the place of v."""
-    a, b = threshold(code, s.f[F.SIZE], v)
-    for i in range(v.size):
-        v[i] = onto(code, s.f[F.SIZE], a, b, v[i])
-
-
-@leaf
-def _add(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """S += g; the own region is S."""
-    for i in range(s.z.size):
-        s.own[i] += cost[i]
+from belated.rivals.shared import add, into_set, start
+from belated.timeline import Timeline
 
 
 @leaf
@@ -52,7 +32,7 @@ def _from_sum(code: Code, s: State) -> None:
     s.f[F.ETA] = eta
 
 
-_METHOD = method("DelayedDualAveraging", prepare=_from_sum, learn=_add)
+_METHOD = method("DelayedDualAveraging", prepare=_from_sum, learn=add)
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,30 +57,20 @@ class DelayedDualAveraging(Rival, module="rivals"):
     10.0
     """
 
-    title: ClassVar[str] = "Delayed dual averaging"
-    reference: ClassVar[str] = "Hsieh, Iutzeler, Malick and Mertikopoulos 2022"
-    guarantee: ClassVar[str] = "2 G R sqrt(T / 2 + d_tot)"
+    title = "Delayed dual averaging"
+    reference = "Hsieh, Iutzeler, Malick and Mertikopoulos 2022"
+    guarantee = "2 G R sqrt(T / 2 + d_tot)"
 
     domain: Domain
     lipschitz: float
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
-
-    @property
-    def _radius(self) -> float:
-        radius = self.domain.outer_radius
-        assert radius is not None  # every built-in set has one
-        return radius
-
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is S."""
-        gain = self._radius / (2.0 * self.lipschitz)
+        gain = self._outer / (2.0 * self.lipschitz)
         return self.compiled(_METHOD, own=np.zeros(self.domain.dim), numbers={F.GAIN: gain})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 G R sqrt(T / 2 + d_tot)."""
-        scale = 2.0 * self.lipschitz * self._radius
+        scale = 2.0 * self.lipschitz * self._outer
         total = scale * math.sqrt(timeline.rounds / 2.0 + timeline.total_delay)
         return self._split(timeline, total, scale * math.sqrt(timeline.rounds / 2.0))

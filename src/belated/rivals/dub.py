@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from belated.arrays import Code
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
-from belated.learner.program import Program
 from belated.rivals.experts import (
-    IN_TURN,
     PAID,
     SQUARES,
     STRENGTH,
     WIDEST,
-    OnArms,
+    Hedging,
     errors,
     hedging,
-    hedging_bound,
 )
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
 
 
 @leaf
@@ -60,7 +49,7 @@ _METHOD = hedging("DUB", _use)
 
 
 @dataclass(frozen=True, repr=False)
-class DUB(OnArms, module="rivals"):
+class DUB(Hedging, module="rivals"):
     """Delayed upper bound: w_t prop. to exp(-theta / lambda_t), theta the sum of the answers used.
 
     With P_s the rounds pending when round s is played, itself included, largest entries as norms,
@@ -81,24 +70,4 @@ class DUB(OnArms, module="rivals"):
     45.16
     """
 
-    title: ClassVar[str] = "DUB"
-    reference: ClassVar[str] = "Flaspohler et al. 2021"
-    memory: ClassVar[str] = "two vectors per ticket from the oldest open one on"
-    guarantee: ClassVar[str] = (
-        "8 m + 2 sqrt((4 + ln k) T + 2 w ln k), m the most and w the sum pending before plays"
-    )
-    order: ClassVar[str] = "held back and used in ticket order; a lost answer counts as zero"
-
-    arms: int
-
-    def __post_init__(self) -> None:
-        """Check the number."""
-        self._check_arms()
-
-    def program(self) -> Program:
-        """Return what the kernels run; p is theta."""
-        return self.compiled(_METHOD, own=np.zeros(IN_TURN), keep=2 * self.arms + 2, base=K.ENTROPY)
-
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))): see the class."""
-        return hedging_bound(self, timeline)
+    _number = _METHOD

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from belated.arrays import Code, Floats
+from belated.bounds import Bound
 from belated.domains import Domain, Simplex
-from belated.errors import SpecError
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf, switch
+from belated.kernels.learners import events
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
@@ -27,19 +29,17 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import entry_of, hold, release
-from belated.rivals.base import Rival, check_set
-from belated.spec import number, positive, whole
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.learner.program import Program
+from belated.rivals.base import UNCHECKED, Rival
+from belated.rivals.shared import Mirror, check_mirror, step_of
+from belated.spec import whole
+from belated.timeline import Timeline
 
 Hint = Literal["none", "recent"]
-Mirror = Literal["euclidean", "entropy"]
 
 # Slots of ``f`` that the methods with hints use; ``own`` begins with the vector received last.
-HINTED = F.NOISE  # 1 if there are hints, else 0
-WEIGHT = F.SPREAD  # the hint in use is this many times the vector received last
+HINTED = F.MINE  # 1 if there are hints, else 0
+WEIGHT = F.MINE + 1  # the hint in use is this many times the vector received last
 
 # Slots of ``own`` in the methods that use answers in turn; theta, the sum of those used, is s.p.
 TURN = 0  # the ticket whose answer is to be used next
@@ -181,6 +181,7 @@ def hedging(name: str, use: Use) -> int:
     """Enter a method that plays softmin(theta, lambda), given how it uses an answer."""
     number = method(name, prepare=_weigh, play=_play_weights, learn=_take, lose=_lose)
     _USE[number] = use
+    events.SOURCES[number] += (use.__module__,)  # the leaves here do not name its own
     return number
 
 
@@ -197,103 +198,72 @@ def errors(theta: Floats, seen: Floats, cost: Floats) -> tuple[float, float]:
 # ---- specs -------------------------------------------------------------------------------------
 
 
-def check_choice(who: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is not one of a few words."""
-    if value not in choices:
-        words = " or ".join(repr(choice) for choice in choices)
-        raise SpecError(f"{who}: {name} is {words}, got {value!r}")
-
-
 def hint_numbers(hint: Hint) -> dict[int, float]:
     """Return what goes to the header: the hint before any answer is zero, with weight 1."""
     hinted = float(hint == "recent")
     return {HINTED: hinted, WEIGHT: hinted}
 
 
+@dataclass(frozen=True, repr=False)
 class Regularised(Rival):
     """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
 
-    if TYPE_CHECKING:
+    reference = "Flaspohler et al. 2021"
 
-        @property
-        def strength(self) -> float:
-            """lambda."""
+    domain: Domain
+    strength: float
+    mirror: Mirror = "euclidean"
+    hint: Hint = "none"
+    lipschitz: float = 0.0
 
-        @property
-        def mirror(self) -> Mirror:
-            """Which regulariser."""
-
-        @property
-        def hint(self) -> Hint:
-            """Which hint."""
-
-        @property
-        def lipschitz(self) -> float:
-            """G, or 0 where it is unknown."""
-
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         """Check the fields."""
-        check_set(self.kind, self.domain)
-        object.__setattr__(self, "strength", positive(self.kind, "strength", self.strength))
-        check_choice(self.kind, "mirror", self.mirror, ("euclidean", "entropy"))
-        check_choice(self.kind, "hint", self.hint, ("none", "recent"))
-        if self.mirror == "entropy" and not isinstance(self.domain, Simplex):
-            raise SpecError(
-                f"{self.kind}: the entropy mirror works on a Simplex, got a {self.domain.kind}; "
-                "use mirror='euclidean' there"
-            )
-        lipschitz = number(self.kind, "lipschitz", self.lipschitz)
-        if lipschitz != 0.0:
-            lipschitz = positive(self.kind, "lipschitz", lipschitz)
-        object.__setattr__(self, "lipschitz", lipschitz)
+        super().__post_init__()
+        check_mirror(self, self.mirror)
+        self._check_choice("hint", "none", "recent")
 
-    @property
-    def _base(self) -> int:
-        """The step that goes with the mirror."""
-        return K.ENTROPY if self.mirror == "entropy" else K.OMD
+    def _hinted(self, number: int, vectors: int) -> Program:
+        """Return the program of a method whose own region is so many vectors, all zero."""
+        return self.compiled(
+            number,
+            own=np.zeros(vectors * self.domain.dim),
+            base=step_of(self.mirror),
+            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
+        )
 
     @property
     def _range(self) -> float:
         """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
         if self.mirror == "entropy":
             return math.log(self.domain.dim)
-        assert self.domain.outer_radius is not None  # a built-in set has one
-        return 0.5 * self.domain.outer_radius**2
+        return 0.5 * self._outer**2
 
     def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
         """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
-        from belated.bounds import Bound
-
         if self.lipschitz == 0.0:
             return None
         price = self.lipschitz**2 / self.strength
         learning = self.strength * self._range + price * first * timeline.rounds
         width = 2.0 if self.mirror == "entropy" else self.domain.diameter
-        return Bound(
-            f"{self.title} ({self.reference})",
-            learning,
-            price * late * timeline.total_delay,
-            trivial=self.lipschitz * width * timeline.rounds,
-        )
+        trivial = self.lipschitz * width * timeline.rounds
+        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
 
 
+@dataclass(frozen=True, repr=False)
 class OnArms(Rival):
-    """A rival that plays probabilities of ``arms`` experts or arms."""
+    """A rival that plays probabilities of K = ``arms`` experts or arms."""
 
-    if TYPE_CHECKING:
+    arms: int
 
-        @property
-        def arms(self) -> int:
-            """K, how many there are."""
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "arms", whole(self.kind, "arms", self.arms, least=2))
+        super().__post_init__()
 
     @property
     def domain(self) -> Domain:
         """The simplex of the probabilities."""
         return Simplex(self.arms)
-
-    def _check_arms(self) -> None:
-        """Check their number."""
-        object.__setattr__(self, "arms", whole(self.kind, "arms", self.arms, least=2))
 
     def _of_unit_losses(
         self,
@@ -304,16 +274,8 @@ class OnArms(Rival):
         skipped: float = 0.0,
     ) -> Bound:
         """Return a bound for losses in [0, 1]: no play can lose more than one per round."""
-        from belated.bounds import Bound
-
-        return Bound(
-            f"{self.title} ({self.reference})",
-            learning,
-            delay,
-            note,
-            skipped=skipped,
-            trivial=float(timeline.rounds),
-        )
+        rounds = float(timeline.rounds)
+        return self._bound(learning, delay, note, skipped=skipped, trivial=rounds)
 
 
 def waiting(timeline: Timeline) -> tuple[int, int]:
@@ -337,15 +299,32 @@ def waiting(timeline: Timeline) -> tuple[int, int]:
     return int(pending.sum()), int(pending.max(initial=0))
 
 
-def hedging_bound(rival: OnArms, timeline: Timeline) -> Bound:
-    """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w as ``waiting`` gives them.
+class Hedging(OnArms):
+    """A rival that plays softmin(theta, lambda) and uses answers in turn."""
 
-    It is 2 (2 max_s sum_{j in P_s, j < s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) with the symbols
-    of ``DUB``; for losses in [0, 1], a_s <= 2 and b_s <= |P_s| - 1/2.
-    """
-    pending, most = waiting(timeline)
-    rounds, logarithm = timeline.rounds, math.log(rival.arms)
-    learning = 2.0 * math.sqrt((4.0 + logarithm) * rounds)
-    total = 8.0 * most + 2.0 * math.sqrt((4.0 + logarithm) * rounds + 2.0 * logarithm * pending)
-    note = "losses in [0, 1]; constants not checked against the paper"
-    return rival._of_unit_losses(timeline, learning, total - learning, note)
+    reference = "Flaspohler et al. 2021"
+    memory = "two vectors per ticket from the oldest open one on"
+    guarantee = (
+        "8 m + 2 sqrt((4 + ln k) T + 2 w ln k), m the most and w the sum pending before plays"
+    )
+    order = "held back and used in ticket order; a lost answer counts as zero"
+    _number: ClassVar[int]
+    """What ``hedging`` gave."""
+
+    def program(self) -> Program:
+        """Return what the kernels run; p is theta."""
+        own, keep = np.zeros(IN_TURN), 2 * self.arms + 2
+        return self.compiled(self._number, own=own, keep=keep, base=K.ENTROPY)
+
+    def bound(self, timeline: Timeline) -> Bound | None:
+        """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w as ``waiting`` gives them.
+
+        It is 2 (2 max_s sum_{j in P_s, j < s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) with the
+        symbols of ``DUB``; for losses in [0, 1], a_s <= 2 and b_s <= |P_s| - 1/2.
+        """
+        pending, most = waiting(timeline)
+        rounds, logarithm = timeline.rounds, math.log(self.arms)
+        learning = 2.0 * math.sqrt((4.0 + logarithm) * rounds)
+        total = 8.0 * most + 2.0 * math.sqrt((4.0 + logarithm) * rounds + 2.0 * logarithm * pending)
+        note = f"losses in [0, 1]; {UNCHECKED}"
+        return self._of_unit_losses(timeline, learning, total - learning, note)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from belated.arrays import Code, Floats
+from belated.bounds import Bound
 from belated.domains import Domain
 from belated.kernels.directions import direction
 from belated.kernels.jit import leaf
@@ -14,20 +14,8 @@ from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
-    IN_EXPECTATION,
-    UNCHECKED,
-    check_numbers,
-    descend_inside,
-    play_around,
-    radii,
-)
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.rivals.exploring import IN_EXPECTATION, Exploring, descend_inside, play_around
+from belated.timeline import Timeline
 
 
 @leaf
@@ -43,7 +31,7 @@ _METHOD = method("Flaxman", play=play_around, learn=_learn)
 
 
 @dataclass(frozen=True, repr=False)
-class Flaxman(Rival, module="rivals"):
+class Flaxman(Exploring, module="rivals"):
     """Bandit gradient descent, tuned for Lipschitz losses: it plays y + delta u.
 
     For each value f that arrives, of a round with direction u,
@@ -63,46 +51,32 @@ class Flaxman(Rival, module="rivals"):
     0.5
     """
 
-    title: ClassVar[str] = "Flaxman-Kalai-McMahan"
-    reference: ClassVar[str] = "Flaxman, Kalai and McMahan 2005"
-    answers: ClassVar[Feedback] = "value"
-    guarantee: ClassVar[str] = "2 T^(3/4) sqrt(3 R k M (G + M/r)) without delay, in expectation"
-    order: ClassVar[str] = FORGOTTEN
+    title = "Flaxman-Kalai-McMahan"
+    reference = "Flaxman, Kalai and McMahan 2005"
+    answers = "value"
+    guarantee = "2 T^(3/4) sqrt(3 R k M (G + M/r)) without delay, in expectation"
 
     domain: Domain
     magnitude: float
     lipschitz: float
     rounds: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", interior=True)
-
     @property
     def smoothing(self) -> float:
         """delta = min{r, T^(-1/4) sqrt(R k M r / (3 (G r + M)))}."""
-        self._demand_facts()
-        assert self.rounds is not None
-        inner, outer = radii(self)
-        slope = 3.0 * (self.lipschitz * inner + self.magnitude)
-        share = outer * self.domain.dim * self.magnitude * inner / slope
-        return min(inner, math.sqrt(share / math.sqrt(self.rounds)))
+        slope = 3.0 * (self.lipschitz * self._inner + self.magnitude)
+        share = self._outer * self.domain.dim * self.magnitude * self._inner / slope
+        return min(self._inner, math.sqrt(share / math.sqrt(self._fact("rounds"))))
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        delta = self.smoothing
-        assert self.rounds is not None  # known, or there would be no smoothing
-        _, outer = radii(self)
-        step = outer / (self.magnitude * math.sqrt(self.rounds))
-        return self.compiled(_METHOD, numbers={F.BREADTH: delta, F.GAIN: step})
+        step = self._outer / (self.magnitude * math.sqrt(self._fact("rounds")))
+        return self.compiled(_METHOD, numbers={F.BREADTH: self.smoothing, F.GAIN: step})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 T^(3/4) sqrt(3 R k M (G + M / r)) without delay; nothing is promised with it."""
-        if timeline.total_delay:
-            return None
-        inner, outer = radii(self)
-        slope = self.lipschitz + self.magnitude / inner
-        inside = 3.0 * outer * self.domain.dim * self.magnitude * slope
+        slope = self.lipschitz + self.magnitude / self._inner
+        inside = 3.0 * self._outer * self.domain.dim * self.magnitude * slope
         root = math.sqrt(timeline.rounds)
         total = 2.0 * root * math.sqrt(root) * math.sqrt(inside)
-        return self._split(timeline, total, total, f"{IN_EXPECTATION}; {UNCHECKED}")
+        return self._without_delay(timeline, total, IN_EXPECTATION)

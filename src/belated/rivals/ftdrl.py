@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from belated.arrays import Code, Floats
-from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels.jit import leaf
 from belated.kernels.learners import methods
@@ -19,26 +16,13 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
 from belated.learner.program import Program, place
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.dual_averaging import into_set
-from belated.rivals.quanrud_khashabi import start, tuned_step
-from belated.rivals.shared import check_numbers
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
-
-
-@leaf
-def _add(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
-    """B += b, C += c; the own region is B, then C."""
-    for i in range(s.own.size):
-        s.own[i] += answer[i]
+from belated.rivals.descent import Tuned
+from belated.rivals.shared import add, into_set, start
 
 
 @leaf
 def _lead(code: Code, s: State) -> None:
-    """x = Pi((x_1 / eta - B) / (1 / eta + C)), multiplied out by eta."""
+    """x = Pi((x_1 / eta - B) / (1 / eta + C)), multiplied out by eta; own is B, then C."""
     k = s.z.size
     eta = s.f[F.GAIN] / (1.0 + s.f[F.GAIN] * s.own[k])
     for i in range(k):
@@ -59,7 +43,7 @@ def _observe_convex(code: Code, s: State, ticket: int, answer: Floats) -> int:
 
 
 _METHOD = methods.events_of(
-    methods.method("FTDRL", prepare=_lead, learn=_add),
+    methods.method("FTDRL", prepare=_lead, learn=add),
     methods.predict,
     _observe_convex,
     methods.cancel,
@@ -67,7 +51,7 @@ _METHOD = methods.events_of(
 
 
 @dataclass(frozen=True, repr=False)
-class FTDRL(Rival, module="rivals"):
+class FTDRL(Tuned, module="rivals"):
     """Follow the delayed regularised leader: x_{t+1} = argmin_K sum_{received s} f_s + psi.
 
     Here f_s(x) = <b_s, x> + (c_s / 2) |x|^2 with c_s >= 0, and an answer is (b_s, c_s), dim + 1
@@ -87,44 +71,24 @@ class FTDRL(Rival, module="rivals"):
     0.08333333333333333
     """
 
-    title: ClassVar[str] = "FTDRL"
-    reference: ClassVar[str] = "Wu, Huang and Liu 2024"
-    answers: ClassVar[Feedback] = "coefficients"
-    guarantee: ClassVar[str] = "G R sqrt(T + 2 d_tot)"
-    order: ClassVar[str] = "any order; a lost answer counts as the zero loss"
-
-    domain: Domain
-    lipschitz: float
-    rounds: int | None = None
-    total_delay: int | None = None
+    reference = "Wu, Huang and Liu 2024"
+    answers = "coefficients"
+    guarantee = "G R sqrt(T + 2 d_tot)"
+    order = "any order; a lost answer counts as the zero loss"
 
     def __post_init__(self) -> None:
         """Check the numbers, and that the coefficients need no translation."""
-        check_numbers(self, "lipschitz")
+        super().__post_init__()
         if place(self.domain)[1] != K.PLAIN:
             raise SpecError(
                 f"{self.kind}: runs on a centred Ball, a Simplex or an L1Ball, got {self.domain!r}"
             )
 
     @property
-    def _radius(self) -> float:
-        radius = self.domain.outer_radius
-        assert radius is not None  # every built-in set has one
-        return radius
-
-    @property
-    def step(self) -> float:
-        """eta = R / (G sqrt(T + 2 d_tot))."""
-        self._demand_facts()
-        return tuned_step(self._radius, self.lipschitz, self.rounds, self.total_delay)
+    def _width(self) -> float:
+        return self._outer
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is B, then C."""
         own = np.zeros(self.domain.dim + 1)
         return self.compiled(_METHOD, own=own, numbers={F.GAIN: self.step})
-
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G R sqrt(T + 2 d_tot)."""
-        scale = self.lipschitz * self._radius
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds))

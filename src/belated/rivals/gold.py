@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,16 +18,8 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.tickets import entry_of, hold, release
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
-    check_numbers,
-    descend,
-    estimate,
-    not_negative,
-    play_shrunk,
-    radii,
-)
+from belated.rivals.exploring import Exploring, estimate, play_shrunk
+from belated.rivals.shared import descend
 
 # The pool is a skew heap of the tickets whose value waits. A ticket's record holds the value and
 # its two children, each as ticket + 1, or 0 for none; both are younger.
@@ -105,7 +96,7 @@ _METHOD = method("GOLD", prepare=_step_once, play=_play, learn=_learn)
 
 
 @dataclass(frozen=True, repr=False)
-class GOLD(Rival, module="rivals"):
+class GOLD(Exploring, module="rivals"):
     """Gradient-free online learning with delays: a pool of values, the oldest used per round.
 
     It plays (1 - delta_t / r) x_t + delta_t u_t. When a round ends, the values that arrived go into
@@ -131,12 +122,10 @@ class GOLD(Rival, module="rivals"):
     ([True, True, True], 0)
     """
 
-    title: ClassVar[str] = "GOLD"
-    reference: ClassVar[str] = "Heliou, Mertikopoulos and Zhou 2020"
-    answers: ClassVar[Feedback] = "value"
-    memory: ClassVar[str] = "three numbers per open ticket and per value in the pool"
-    guarantee: ClassVar[str] = "O(T^(3/4) + T^(2/3) d_max^(1/3)), in expectation"
-    order: ClassVar[str] = FORGOTTEN
+    reference = "Heliou, Mertikopoulos and Zhou 2020"
+    answers = "value"
+    memory = "three numbers per open ticket and per value in the pool"
+    guarantee = "O(T^(3/4) + T^(2/3) d_max^(1/3)), in expectation"
 
     domain: Domain
     magnitude: float
@@ -144,17 +133,16 @@ class GOLD(Rival, module="rivals"):
     growth: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "magnitude", "lipschitz", interior=True)
-        object.__setattr__(self, "growth", not_negative(self, "growth"))
+        """Check the fields."""
+        super().__post_init__()
         if self.growth >= 1.0:
             raise SpecError(f"{self.kind}: growth must be below 1, got {self.growth!r}")
 
     def program(self) -> Program:
         """Return what the kernels run."""
         k = self.domain.dim
-        inner, _ = radii(self)
-        delta = inner * min(1.0, math.sqrt(self.magnitude / (self.lipschitz * inner) * k))
+        ratio = self.magnitude / (self.lipschitz * self._inner) * k
+        delta = self._inner * min(1.0, math.sqrt(ratio))
         gamma = self.domain.diameter * delta / (k * self.magnitude)
         radius_power = min(1.0 / 4.0, 1.0 / 3.0 - self.growth / 3.0)
         step_power = max(3.0 / 4.0, 2.0 / 3.0 + self.growth / 3.0)

@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels.jit import leaf
-from belated.kernels.learners.methods import method
-from belated.kernels.learners.state import State
-from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.shared import check_numbers, descend
-
-
-@leaf
-def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """Step with 1 / (lambda n)."""
-    descend(code, s, cost, 1.0 / (s.f[F.CURVATURE] * float(s.n[N.ARRIVED])))
-
-
-_METHOD = method("HazanAgarwalKale", learn=_learn)
+from belated.rivals.descent import FALLING
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,17 +27,13 @@ class HazanAgarwalKale(Rival, module="rivals"):
     array([-0.5,  0. ])
     """
 
-    title: ClassVar[str] = "Hazan-Agarwal-Kale"
-    reference: ClassVar[str] = "Hazan, Agarwal and Kale 2007"
-    guarantee: ClassVar[str] = "(G^2/(2 lambda)) (1 + ln T) without delay"
+    title = "Hazan-Agarwal-Kale"
+    reference = "Hazan, Agarwal and Kale 2007"
+    guarantee = "(G^2/(2 lambda)) (1 + ln T) without delay"
 
     domain: Domain
     curvature: float
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "curvature")
-
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_METHOD)
+        return self.compiled(FALLING)

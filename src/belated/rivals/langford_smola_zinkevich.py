@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
-from belated.arrays import Code, Floats
+from belated.arrays import Code
+from belated.bounds import Bound
 from belated.domains import Domain
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
@@ -15,14 +15,12 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner.program import Program
-from belated.rivals.base import Rival
-from belated.rivals.shared import UNCHECKED, check_curvature, check_numbers, descend, log
+from belated.rivals.base import UNCHECKED, Rival
+from belated.rivals.descent import step_falling
+from belated.rivals.shared import check_curvature, log
+from belated.timeline import Timeline
 
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
-
-_DELAY = F.BREADTH  # where tau is kept
+_DELAY = F.MINE  # where tau is kept
 
 
 @leaf
@@ -32,18 +30,7 @@ def _oldest_in_time(code: Code, s: State, entry: int, ticket: int) -> int:
     return S.OUT_OF_ORDER if late or ticket != s.n[N.ARRIVED] else S.USED
 
 
-@leaf
-def _step_with_old(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """x_{t+1} = Pi(x_t - eta_n g_{t-tau}), n counting the gradients applied."""
-    n = s.n[N.ARRIVED]
-    if s.f[F.CURVATURE] > 0.0:
-        eta = 1.0 / (s.f[F.CURVATURE] * n)
-    else:
-        eta = s.f[F.GAIN] / math.sqrt(float(n))
-    descend(code, s, cost, eta)
-
-
-_METHOD = method("LangfordSmolaZinkevich", accepts=_oldest_in_time, learn=_step_with_old)
+_METHOD = method("LangfordSmolaZinkevich", accepts=_oldest_in_time, learn=step_falling)
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,13 +56,13 @@ class LangfordSmolaZinkevich(Rival, module="rivals"):
     0.5
     """
 
-    title: ClassVar[str] = "Langford-Smola-Zinkevich"
-    reference: ClassVar[str] = "Langford, Smola and Zinkevich 2009"
-    guarantee: ClassVar[str] = (
+    title = "Langford-Smola-Zinkevich"
+    reference = "Langford, Smola and Zinkevich 2009"
+    guarantee = (
         "2 sqrt(2) G D sqrt(d T) for T >= d^2; with curvature "
         "lambda d D^2/2 + (1/2 + d) (G^2/lambda) (1 + d + ln T)"
     )
-    order: ClassVar[str] = "in order, at most as late as told, else refused; a lost answer is zero"
+    order = "in order, at most as late as told, else refused; a lost answer is zero"
 
     domain: Domain
     lipschitz: float
@@ -83,23 +70,21 @@ class LangfordSmolaZinkevich(Rival, module="rivals"):
     curvature: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
+        """Check the fields."""
+        super().__post_init__()
         check_curvature(self)
 
     @property
     def sigma(self) -> float:
         """F / (G sqrt(2 max(tau, 1))), F = D / sqrt(2)."""
-        self._demand_facts()
-        assert self.delay is not None
-        return self._sigma(self.delay)
+        return self._sigma(self._fact("delay"))
 
     def _sigma(self, delay: int) -> float:
         return self.domain.diameter / (2.0 * self.lipschitz * math.sqrt(max(delay, 1)))
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        numbers = {F.GAIN: self.sigma, _DELAY: float(self.delay or 0)}
+        numbers = {F.GAIN: self.sigma, _DELAY: float(self._fact("delay"))}
         return self.compiled(_METHOD, numbers=numbers)
 
     def bound(self, timeline: Timeline) -> Bound | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.errors import SpecError
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method, play_point
@@ -20,13 +19,12 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.dual_averaging import into_set
-from belated.rivals.shared import check_numbers
+from belated.rivals.shared import into_set
 
 # The own region is, per expert, its point (dim floats), the sum of its losses and its weight. A
 # ticket keeps the points of all experts, then the play. GAIN is the first expert's step.
 _LOSS, _WEIGHT, _EXTRA = range(3)
-_ALPHA = F.BREADTH  # where the rate of the weights is kept
+_ALPHA = F.MINE  # where the rate of the weights is kept
 
 
 @leaf
@@ -117,10 +115,10 @@ class MildOGD(Rival, module="rivals"):
     5
     """
 
-    title: ClassVar[str] = "Mild-OGD"
-    reference: ClassVar[str] = "Wan, Yao, Song and Zhang 2024"
-    memory: ClassVar[str] = "about log2(T) / 2 vectors, and as many per open ticket"
-    guarantee: ClassVar[str] = "of order sqrt(d_max T (1 + P_T)) against a path of length P_T"
+    title = "Mild-OGD"
+    reference = "Wan, Yao, Song and Zhang 2024"
+    memory = "about log2(T) / 2 vectors, and as many per open ticket"
+    guarantee = "of order sqrt(d_max T (1 + P_T)) against a path of length P_T"
 
     domain: Domain
     lipschitz: float
@@ -128,12 +126,6 @@ class MildOGD(Rival, module="rivals"):
     max_delay: int | None = None
     total_delay: int | None = None
     in_order: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
-        if not isinstance(self.in_order, bool):
-            raise SpecError(f"{self.kind}: in_order must be True or False, got {self.in_order!r}")
 
     def _demand_facts(self) -> None:
         """Refuse to run while something is missing; one of the two delays is not needed."""
@@ -143,20 +135,15 @@ class MildOGD(Rival, module="rivals"):
     @property
     def experts(self) -> int:
         """N = 1 + the smallest j with 4^j >= T + 1, which is ceil(log2(T + 1) / 2) + 1."""
-        self._demand_facts()
-        assert self.rounds is not None
-        return 1 + (self.rounds.bit_length() + 1) // 2
+        return 1 + (self._fact("rounds").bit_length() + 1) // 2
 
     @property
     def beta(self) -> int:
         """T (d_max + 1), or T + d_tot with ``in_order``."""
-        self._demand_facts()
-        assert self.rounds is not None
+        rounds = self._fact("rounds")
         if self.in_order:
-            assert self.total_delay is not None
-            return self.rounds + self.total_delay
-        assert self.max_delay is not None
-        return self.rounds * (self.max_delay + 1)
+            return rounds + self._fact("total_delay")
+        return rounds * (self._fact("max_delay") + 1)
 
     def program(self) -> Program:
         """Return what the kernels run; every expert starts where the learner does."""

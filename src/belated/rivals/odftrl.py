@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from belated.arrays import Code, Floats
-from belated.domains import Domain
+from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
@@ -17,11 +14,8 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
 from belated.learner.program import Program
-from belated.rivals.experts import Hint, Mirror, Regularised, hint_numbers, hint_weight
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.rivals.experts import Regularised, hint_weight
+from belated.timeline import Timeline
 
 
 @leaf
@@ -71,28 +65,11 @@ class ODFTRL(Regularised, module="rivals"):
     10.0
     """
 
-    title: ClassVar[str] = "ODFTRL"
-    reference: ClassVar[str] = "Flaspohler et al. 2021"
-    guarantee: ClassVar[str] = "strength max psi + G^2 (T/2 + d_tot) / strength, without hints"
-
-    domain: Domain
-    strength: float
-    mirror: Mirror = "euclidean"
-    hint: Hint = "none"
-    lipschitz: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        self._check()
+    guarantee = "strength max psi + G^2 (T/2 + d_tot) / strength, without hints"
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is the last gradient and the sum of all."""
-        return self.compiled(
-            _METHOD,
-            own=np.zeros(2 * self.domain.dim),
-            base=self._base,
-            numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
-        )
+        return self._hinted(_METHOD, 2)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """lambda max psi + G^2 (T / 2 + d_tot) / lambda, or with hints (3 T / 2 + 2 d_tot)."""

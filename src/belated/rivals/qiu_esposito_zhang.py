@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner.program import Program
 from belated.rivals.base import Rival
-from belated.rivals.dual_averaging import into_set
-from belated.rivals.shared import check_numbers
+from belated.rivals.shared import into_set
 
 
 @leaf
@@ -81,18 +79,14 @@ class QiuEspositoZhang(Rival, module="rivals"):
     rivals.QiuEspositoZhang(domain=Ball(dim=3), curvature=0.5)
     """
 
-    title: ClassVar[str] = "Qiu-Esposito-Zhang"
-    reference: ClassVar[str] = "Qiu, Esposito and Zhang 2025"
-    memory: ClassVar[str] = "the played point per open ticket"
-    guarantee: ClassVar[str] = "of order (G^2/lambda) (min{sigma_max ln T, sqrt(d_tot)} + ln T)"
-    order: ClassVar[str] = "any order; a lost answer counts as a zero gradient at its own point"
+    title = "Qiu-Esposito-Zhang"
+    reference = "Qiu, Esposito and Zhang 2025"
+    memory = "the played point per open ticket"
+    guarantee = "of order (G^2/lambda) (min{sigma_max ln T, sqrt(d_tot)} + ln T)"
+    order = "any order; a lost answer counts as a zero gradient at its own point"
 
     domain: Domain
     curvature: float
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "curvature")
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of x_s - g_s / lambda."""

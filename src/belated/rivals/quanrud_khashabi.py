@@ -4,64 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from belated.arrays import Code
+from belated.bounds import Bound
 from belated.domains import Domain
 from belated.kernels.jit import leaf
-from belated.kernels.learners.methods import give_up, method
+from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
-from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import kinds as K
-from belated.kernels.tickets import tail
 from belated.learner.program import Program
-from belated.rivals.base import Rival
+from belated.rivals.base import UNCHECKED, Rival
+from belated.rivals.descent import ONCE, Tuned, collect_gradient
 from belated.rivals.shared import (
-    UNCHECKED,
-    arrived,
-    check_numbers,
-    collect_gradient,
-    descend,
-    emptied,
     no_arrivals,
+    restart,
+    step_with_arrivals,
 )
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.timeline import Timeline
 
 # Places behind the sum of the arrivals (dim floats) and their number, for the doubling.
 _SPENT, _BUDGET = 1, 2
 
 
-@leaf
-def step_with_arrivals(code: Code, s: State, eta: float) -> None:
-    """x_{t+1} = Pi(x_t - eta sum of the arrivals), and x_t if there are none."""
-    if arrived(s):
-        descend(code, s, s.own[: s.z.size], eta)
-        emptied(s)
-
-
-def tuned_step(
-    length: float, lipschitz: float, rounds: int | None, total_delay: int | None
-) -> float:
-    """Return length / (G sqrt(T + 2 d_tot)), which balances length^2 / eta and the drift."""
-    assert rounds is not None and total_delay is not None  # demanded before
-    return length / (lipschitz * math.sqrt(rounds + 2 * total_delay))
-
-
-@leaf
-def _finish_round(code: Code, s: State) -> None:
-    step_with_arrivals(code, s, s.f[F.GAIN])
-
-
-_METHOD = method("QuanrudKhashabi", prepare=_finish_round, learn=collect_gradient)
-
-
 @dataclass(frozen=True, repr=False)
-class QuanrudKhashabi(Rival, module="rivals"):
+class QuanrudKhashabi(Tuned, module="rivals"):
     """Delayed online gradient descent, tuned: x_{t+1} = Pi_K(x_t - eta sum_{s in F_t} g_s).
 
     F_t are the rounds whose gradient arrived in round t, eta = D / (G sqrt(T + 2 d_tot)).
@@ -74,65 +41,30 @@ class QuanrudKhashabi(Rival, module="rivals"):
     0.16666666666666666
     """
 
-    title: ClassVar[str] = "Quanrud-Khashabi"
-    reference: ClassVar[str] = "Quanrud and Khashabi 2015"
-    guarantee: ClassVar[str] = "G D sqrt(T + 2 d_tot)"
-
-    domain: Domain
-    lipschitz: float
-    rounds: int | None = None
-    total_delay: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
-
-    @property
-    def step(self) -> float:
-        """eta = D / (G sqrt(T + 2 d_tot))."""
-        self._demand_facts()
-        return tuned_step(self.domain.diameter, self.lipschitz, self.rounds, self.total_delay)
+    title = "Quanrud-Khashabi"
+    reference = "Quanrud and Khashabi 2015"
+    guarantee = "G D sqrt(T + 2 d_tot)"
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
         own = no_arrivals(self.domain.dim)
-        return self.compiled(_METHOD, own=own, numbers={F.GAIN: self.step})
-
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G D sqrt(T + 2 d_tot)."""
-        scale = self.lipschitz * self.domain.diameter
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds))
-
-
-@leaf
-def start(code: Code, s: State) -> float:
-    """Return the coordinates of the first point, which are all alike in the chart."""
-    return 1.0 / s.z.size if code[C.DOMAIN] == K.SIMPLEX else 0.0
-
-
-@leaf
-def _restart(code: Code, s: State) -> None:
-    """Begin the next epoch with the coming round, and give up on all earlier ones."""
-    k = s.z.size
-    while s.own[k + _SPENT] > s.own[k + _BUDGET]:
-        s.own[k + _BUDGET] *= 2.0
-    s.own[k + _SPENT] = 1.0
-    for i in range(k):
-        s.z[i] = start(code, s)
-    for entry in range(tail(s)):
-        if s.table[2 * entry + 1] >= 0:
-            give_up(code, s, entry)
+        return self.compiled(ONCE, own=own, numbers={F.GAIN: self.step})
 
 
 @leaf
 def _finish_round_in_epoch(code: Code, s: State) -> None:
-    """Step, then count the coming round; open tickets are all of this epoch."""
+    """Step and count the coming round; once the budget is spent, begin the next epoch with it.
+
+    Open tickets are all of this epoch.
+    """
     k = s.z.size
     step_with_arrivals(code, s, s.f[F.GAIN] / math.sqrt(s.own[k + _BUDGET]))
     s.own[k + _SPENT] += 1.0 + 2.0 * (s.n[N.ROUNDS] - s.n[N.ARRIVED])
     if s.own[k + _SPENT] > s.own[k + _BUDGET]:
-        _restart(code, s)
+        while s.own[k + _SPENT] > s.own[k + _BUDGET]:
+            s.own[k + _BUDGET] *= 2.0
+        s.own[k + _SPENT] = 1.0
+        restart(code, s)
 
 
 _DOUBLING = method(
@@ -158,19 +90,15 @@ class QuanrudKhashabiDoubling(Rival, module="rivals"):
     rivals.QuanrudKhashabiDoubling(domain=Ball(dim=3), lipschitz=2.0)
     """
 
-    title: ClassVar[str] = "Quanrud-Khashabi, doubling"
-    reference: ClassVar[str] = "Quanrud and Khashabi 2015"
-    guarantee: ClassVar[str] = "8 G D sqrt(T + 2 d_tot)"
-    order: ClassVar[str] = (
+    title = "Quanrud-Khashabi, doubling"
+    reference = "Quanrud and Khashabi 2015"
+    guarantee = "8 G D sqrt(T + 2 d_tot)"
+    order = (
         "any order; a lost answer counts as zero; answers to rounds before a restart are dropped"
     )
 
     domain: Domain
     lipschitz: float
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
 
     def program(self) -> Program:
         """Return what the kernels run; own region: no arrivals, nothing spent, a budget of 1."""
@@ -181,5 +109,4 @@ class QuanrudKhashabiDoubling(Rival, module="rivals"):
     def bound(self, timeline: Timeline) -> Bound | None:
         """8 G D sqrt(T + 2 d_tot)."""
         scale = 8.0 * self.lipschitz * self.domain.diameter
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds), UNCHECKED)
+        return self._under_root(timeline, scale, UNCHECKED)

@@ -4,38 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
-from belated.arrays import Code, Floats
 from belated.domains import Domain
-from belated.kernels.jit import leaf
-from belated.kernels.learners.methods import method
-from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.learner.program import Program
-from belated.rivals.base import Feedback, Rival
-from belated.rivals.shared import (
-    FORGOTTEN,
-    check_numbers,
-    descend_inside,
-    estimate_from_pair,
-    play_pair,
-    radii,
-)
-
-
-@leaf
-def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> None:
-    """Step with the fixed step size."""
-    estimate_from_pair(s, ticket, values)
-    descend_inside(code, s, s.work, s.f[F.GAIN])
-
-
-_METHOD = method("Shamir", play=play_pair, learn=_learn)
+from belated.rivals.exploring import FROM_PAIRS, Exploring
 
 
 @dataclass(frozen=True, repr=False)
-class Shamir(Rival, module="rivals"):
+class Shamir(Exploring, module="rivals"):
     """Gradient descent from two values per round: it plays y + delta u and y - delta u.
 
     For each pair of values that arrives, of a round with direction u, y = Pi(y - eta c) onto
@@ -55,32 +32,21 @@ class Shamir(Rival, module="rivals"):
     0.25
     """
 
-    title: ClassVar[str] = "Shamir"
-    reference: ClassVar[str] = "Shamir 2017"
-    answers: ClassVar[Feedback] = "two values"
-    guarantee: ClassVar[str] = "O(G R sqrt(k T)) without delay, in expectation"
-    order: ClassVar[str] = FORGOTTEN
+    reference = "Shamir 2017"
+    answers = "two values"
+    guarantee = "O(G R sqrt(k T)) without delay, in expectation"
 
     domain: Domain
     lipschitz: float
     rounds: int | None = None
 
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz", interior=True)
-
     @property
     def smoothing(self) -> float:
         """delta = r min{1, sqrt(k / T)}."""
-        self._demand_facts()
-        assert self.rounds is not None
-        inner, _ = radii(self)
-        return inner * min(1.0, math.sqrt(self.domain.dim / self.rounds))
+        return self._inner * min(1.0, math.sqrt(self.domain.dim / self._fact("rounds")))
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        delta = self.smoothing
-        assert self.rounds is not None  # known, or there would be no smoothing
-        _, outer = radii(self)
-        step = outer / (self.lipschitz * math.sqrt(self.domain.dim * self.rounds))
-        return self.compiled(_METHOD, numbers={F.BREADTH: delta, F.GAIN: step}, points=2)
+        root = math.sqrt(self.domain.dim * self._fact("rounds"))
+        numbers = {F.BREADTH: self.smoothing, F.GAIN: self._outer / (self.lipschitz * root)}
+        return self.compiled(FROM_PAIRS, numbers=numbers, points=2)

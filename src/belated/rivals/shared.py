@@ -1,55 +1,33 @@
-"""What several methods share: checks of their numbers, and leaves for steps and plays.
+"""What several methods share: numbers of a spec, and leaves for steps and for sums per round.
 
 A method that steps once per round begins its own region with the sum of the round's arrivals and
-their number (``collect``, ``arrived``, ``emptied``). A method that explores with one radius keeps
-it in ``f[BREADTH]``; with a point y in (1 - delta / r) K, the points y + delta u stay in K.
+their number (``collect``, ``arrived``, ``emptied``).
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from belated.arrays import Code, Floats
+from belated.domains import Simplex
 from belated.errors import SpecError
 from belated.kernels import exact
-from belated.kernels.directions import direction
 from belated.kernels.jit import leaf
-from belated.kernels.learners.feedback import chart
+from belated.kernels.learners.methods import give_up
 from belated.kernels.learners.sets import onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
+from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
-from belated.kernels.slots import ints as N
-from belated.rivals.base import Rival, check_set
-from belated.spec import number, positive
+from belated.kernels.slots import kinds as K
+from belated.kernels.tickets import tail
+from belated.rivals.base import Rival
 
-FORGOTTEN = "any order; a lost answer is forgotten"
-"""What most methods that learn from values do with answers out of order, and with lost ones."""
-IN_EXPECTATION = "in expectation over the exploration directions"
-UNCHECKED = "constants not checked against the paper"
-
+Mirror = Literal["euclidean", "entropy"]
 
 # ---- numbers -----------------------------------------------------------------------------------
-
-
-def check_numbers(spec: Rival, *names: str, interior: bool = False) -> None:
-    """Check the set, the fields that must be positive, the curvature if any, and the facts."""
-    check_set(spec.kind, spec.domain, interior=interior)
-    for name in names:
-        object.__setattr__(spec, name, positive(spec.kind, name, getattr(spec, name)))
-    if hasattr(spec, "curvature") and "curvature" not in names:
-        object.__setattr__(spec, "curvature", not_negative(spec, "curvature"))
-    spec._check_facts()
-
-
-def not_negative(spec: Rival, name: str) -> float:
-    """Return a field as a finite float of at least zero, or say who got what."""
-    value = number(spec.kind, name, getattr(spec, name))
-    if value < 0.0:
-        raise SpecError(f"{spec.kind}: {name} must not be negative, got {value!r}")
-    return value
 
 
 def check_curvature(spec: Rival) -> None:
@@ -64,11 +42,19 @@ def check_curvature(spec: Rival) -> None:
         )
 
 
-def radii(spec: Rival) -> tuple[float, float]:
-    """Return r and R of a set that has an interior."""
-    inner, outer = spec.domain.inner_radius, spec.domain.outer_radius
-    assert inner and outer  # checked at construction
-    return inner, outer
+def check_mirror(spec: Rival, mirror: Mirror) -> None:
+    """Refuse an unknown mirror, and the entropy on what is not a simplex."""
+    spec._check_choice("mirror", "euclidean", "entropy")
+    if mirror == "entropy" and not isinstance(spec.domain, Simplex):
+        raise SpecError(
+            f"{spec.kind}: the entropy mirror works on a Simplex, got a {spec.domain.kind}; "
+            "use mirror='euclidean' there"
+        )
+
+
+def step_of(mirror: Mirror) -> int:
+    """Return the code of the step that goes with a mirror."""
+    return K.ENTROPY if mirror == "entropy" else K.OMD
 
 
 def log(x: float) -> float:
@@ -97,31 +83,43 @@ def descend(code: Code, s: State, cost: Floats, eta: float) -> None:
 
 
 @leaf
-def descend_inside(code: Code, s: State, cost: Floats, eta: float) -> None:
-    """y = Pi(y - eta c), onto the set shrunk for exploration."""
-    for i in range(s.z.size):
-        s.z[i] -= eta * cost[i]
-    settle_inside(code, s)
-    s.f[F.ETA] = eta
+def into_set(code: Code, s: State, v: Floats) -> None:
+    """Put Pi(v) in the place of v."""
+    a, b = threshold(code, s.f[F.SIZE], v)
+    for i in range(v.size):
+        v[i] = onto(code, s.f[F.SIZE], a, b, v[i])
 
 
 @leaf
-def settle_inside(code: Code, s: State) -> None:
-    """Replace v by its projection on q K, which is q Pi(v / q), with q = 1 - delta / r."""
-    z = s.z
-    shrink = 1.0 - s.f[F.BREADTH] / s.f[F.INNER]
-    if shrink <= 0.0:
-        for i in range(z.size):
-            z[i] = 0.0
-        return
-    for i in range(z.size):
-        z[i] /= shrink
-    a, b = threshold(code, s.f[F.SIZE], z)
-    for i in range(z.size):
-        z[i] = shrink * onto(code, s.f[F.SIZE], a, b, z[i])
+def curved(s: State, n: int, otherwise: float) -> float:
+    """Return the step 1 / (lambda n), or without curvature another one."""
+    return 1.0 / (s.f[F.CURVATURE] * n) if s.f[F.CURVATURE] > 0.0 else otherwise
 
 
-# ---- sums per round ----------------------------------------------------------------------------
+@leaf
+def start(code: Code, s: State) -> float:
+    """Return the coordinates of the first point, which are all alike in the chart."""
+    return 1.0 / s.z.size if code[C.DOMAIN] == K.SIMPLEX else 0.0
+
+
+@leaf
+def restart(code: Code, s: State) -> None:
+    """Go back to the first point, and give up on all open tickets."""
+    for i in range(s.z.size):
+        s.z[i] = start(code, s)
+    for entry in range(tail(s)):
+        if s.table[2 * entry + 1] >= 0:
+            give_up(code, s, entry)
+
+
+# ---- sums --------------------------------------------------------------------------------------
+
+
+@leaf
+def add(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
+    """Add an answer to the own region."""
+    for i in range(s.own.size):
+        s.own[i] += answer[i]
 
 
 def no_arrivals(dim: int, *more: float) -> Floats:
@@ -139,12 +137,6 @@ def collect(s: State, cost: Floats) -> None:
 
 
 @leaf
-def collect_gradient(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """Collect a gradient; the ``learn`` of methods that step once per round."""
-    collect(s, cost)
-
-
-@leaf
 def arrived(s: State) -> bool:
     """Tell whether something was collected."""
     return bool(s.own[s.z.size] > 0.0)
@@ -158,53 +150,8 @@ def emptied(s: State) -> None:
 
 
 @leaf
-def answers_used(s: State) -> int:
-    """Return how many answers came; a lost value is none."""
-    return int(s.n[N.ARRIVED] - s.n[N.CANCELLED] - s.n[N.SKIPPED])
-
-
-# ---- exploration -------------------------------------------------------------------------------
-
-
-@leaf
-def estimate(s: State, ticket: int, value: float, delta: float) -> None:
-    """Write (k / delta) value u to the scratch vector, u being the direction of the ticket."""
-    direction(s, ticket)
-    factor = s.work.size / delta * value
-    for i in range(s.work.size):
-        s.work[i] *= factor
-
-
-@leaf
-def estimate_from_pair(s: State, ticket: int, values: Floats) -> None:
-    """Write (k / (2 delta)) (f(y + delta u) - f(y - delta u)) u to the scratch vector."""
-    estimate(s, ticket, 0.5 * (values[0] - values[1]), s.f[F.BREADTH])
-
-
-@leaf
-def play_shrunk(code: Code, s: State, ticket: int, delta: float, x: Floats) -> None:
-    """Play (1 - delta / r) y + delta u."""
-    direction(s, ticket)
-    shrink = 1.0 - delta / s.f[F.INNER]
-    for i in range(s.z.size):
-        x[i] = chart(code, s, i, shrink * s.z[i] + delta * s.work[i])
-
-
-@leaf
-def play_around(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
-    """Play y + delta u."""
-    direction(s, ticket)
-    delta = s.f[F.BREADTH]
-    for i in range(s.z.size):
-        x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
-
-
-@leaf
-def play_pair(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
-    """Play the two points y + delta u and y - delta u."""
-    direction(s, ticket)
-    k = s.z.size
-    delta = s.f[F.BREADTH]
-    for i in range(k):
-        x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
-        x[k + i] = chart(code, s, i, s.z[i] - delta * s.work[i])
+def step_with_arrivals(code: Code, s: State, eta: float) -> None:
+    """x_{t+1} = Pi(x_t - eta sum of the arrivals), and x_t if there are none."""
+    if arrived(s):
+        descend(code, s, s.own[: s.z.size], eta)
+        emptied(s)

@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
-from belated.arrays import Code, Floats
-from belated.domains import Domain
-from belated.errors import SpecError
-from belated.kernels.jit import leaf
-from belated.kernels.learners.methods import method
-from belated.kernels.learners.state import State
-from belated.kernels.slots import floats as F
-from belated.learner.program import Program
-from belated.rivals.base import Rival
-from belated.rivals.quanrud_khashabi import tuned_step
-from belated.rivals.shared import check_numbers, descend
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
-
-
-@leaf
-def _step_at_once(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """z_{n+1} = Pi(z_n - eta c_n)."""
-    descend(code, s, cost, s.f[F.GAIN])
-
-
-_METHOD = method("SOLID", learn=_step_at_once)
+from belated.rivals.descent import Tuned
 
 
 @dataclass(frozen=True, repr=False)
-class SOLID(Rival, module="rivals"):
+class SOLID(Tuned, module="rivals"):
     """One mirror descent in arrival order: z_{n+1} = Pi_K(z_n - eta c_n), the newest z is played.
 
     eta = D / (G sqrt(T + 2 d_tot)). With ``feedback="gradient"`` an answer is c_n = grad f_s(x_s).
@@ -52,36 +28,12 @@ class SOLID(Rival, module="rivals"):
     0.16666666666666666
     """
 
-    title: ClassVar[str] = "SOLID"
-    reference: ClassVar[str] = "Joulani, Gyorgy and Szepesvari 2016"
-    guarantee: ClassVar[str] = "G D sqrt(T + 2 d_tot)"
+    reference = "Joulani, Gyorgy and Szepesvari 2016"
+    guarantee = "G D sqrt(T + 2 d_tot)"
 
-    domain: Domain
-    lipschitz: float
-    rounds: int | None = None
-    total_delay: int | None = None
     feedback: Literal["gradient", "function"] = "gradient"
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_numbers(self, "lipschitz")
-        if self.feedback not in ("gradient", "function"):
-            raise SpecError(
-                f"{self.kind}: feedback is 'gradient' or 'function', got {self.feedback!r}"
-            )
-
-    @property
-    def step(self) -> float:
-        """eta = D / (G sqrt(T + 2 d_tot))."""
-        self._demand_facts()
-        return tuned_step(self.domain.diameter, self.lipschitz, self.rounds, self.total_delay)
-
-    def program(self) -> Program:
-        """Return what the kernels run."""
-        return self.compiled(_METHOD, numbers={F.GAIN: self.step})
-
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G D sqrt(T + 2 d_tot)."""
-        scale = self.lipschitz * self.domain.diameter
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds))
+        """Check the fields."""
+        super().__post_init__()
+        self._check_choice("feedback", "gradient", "function")

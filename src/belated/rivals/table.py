@@ -121,8 +121,8 @@ Every published method for late feedback that we know of, behind the same two ev
 learners: `predict` hands out a ticket and a play, `observe` brings the answer. So they can be run
 on the same delays and losses, and compared.
 
-Each is one file of `src/belated/rivals/`, with a slow second version in the tests that it must
-agree with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
+Each is a class in `src/belated/rivals/`, with a slow second version in the tests that it must agree
+with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
 says what was chosen. Not every paper was at hand in full: a bound whose constants could not be
 checked says so.
 """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from belated.arrays import Code, Floats
+from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.methods import events_of, number_of
@@ -14,7 +14,6 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
 from belated.learner.program import Program
-from belated.reductions import Reduction
 from belated.rivals.copies import (
     CopyingRival,
     answer_copy,
@@ -24,10 +23,7 @@ from belated.rivals.copies import (
     is_busy,
     make_copy,
 )
-
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
+from belated.timeline import Timeline
 
 
 @leaf
@@ -95,23 +91,17 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
     'gradient'
     """
 
-    title: ClassVar[str] = "Weinberger-Ordentlich"
-    reference: ClassVar[str] = "Weinberger and Ordentlich 2002"
-    memory: ClassVar[str] = "d + 1 copies of the base"
-    guarantee: ClassVar[str] = "(d + 1) Reg(T / (d + 1))"
-    order: ClassVar[str] = "any order up to the delay told; a lost answer is lost to its copy only"
+    title = "Weinberger-Ordentlich"
+    reference = "Weinberger and Ordentlich 2002"
+    memory = "d + 1 copies of the base"
+    guarantee = "(d + 1) Reg(T / (d + 1))"
+    order = "any order up to the delay told; a lost answer is lost to its copy only"
 
-    base: Reduction
     delay: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the base and the delay."""
-        self._check_base()
-        self._check_facts()
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is the number of copies."""
-        copies = (self.delay or 0) + 1
+        copies = self._fact("delay") + 1
         return self.copying(_METHOD, own=(float(copies),), copies=copies)
 
     def bound(self, timeline: Timeline) -> Bound | None:

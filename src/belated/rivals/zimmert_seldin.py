@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from belated.arrays import Code, Floats
-from belated.errors import SpecError
+from belated.bounds import Bound
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
@@ -19,17 +16,15 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
-from belated.rivals.arms import EXPECTED, KEEP, UNIT, Bandit, estimate, play_arm
+from belated.rivals.arms import EXPECTED, Bandit, estimate, play_arm
+from belated.rivals.base import UNCHECKED
 from belated.rivals.experts import least, normalise
+from belated.timeline import Timeline
 
-if TYPE_CHECKING:
-    from belated.bounds import Bound
-    from belated.timeline import Timeline
-
-_SKIPPING = F.BREADTH  # 1 with the skipping tuning, else 0
-_MULTIPLIER = F.SPREAD  # mu of the last play
-_COUNTED = F.NOISE  # how many open tickets still count ...
-_OLDEST = F.GAIN  # ... none before this one
+_SKIPPING = F.MINE  # 1 with the skipping tuning, else 0
+_MULTIPLIER = F.MINE + 1  # mu of the last play
+_COUNTED = F.MINE + 2  # how many open tickets still count ...
+_OLDEST = F.MINE + 3  # ... none before this one
 
 _ENOUGH = 1e-13  # how far the probabilities may add up beside 1 before they are normalised
 _PASSES = 60
@@ -157,27 +152,16 @@ class ZimmertSeldin(Bandit, module="rivals"):
     160.0
     """
 
-    title: ClassVar[str] = "Zimmert-Seldin"
-    reference: ClassVar[str] = "Zimmert and Seldin 2020"
-    guarantee: ClassVar[str] = "4 sqrt(k T) + sqrt(8 d_tot ln k), in expectation"
+    title = "Zimmert-Seldin"
+    reference = "Zimmert and Seldin 2020"
+    guarantee = "4 sqrt(k T) + sqrt(8 d_tot ln k), in expectation"
 
-    arms: int
     skipping: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        self._check_arms()
-        if not isinstance(self.skipping, bool):
-            raise SpecError(f"{self.kind}: skipping is True or False, got {self.skipping!r}")
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is Lhat."""
-        numbers = {
-            **UNIT,
-            _SKIPPING: float(self.skipping),
-            _MULTIPLIER: -math.sqrt(self.arms),  # of the first round
-        }
-        return self.compiled(_METHOD, own=np.zeros(self.arms), keep=KEEP, numbers=numbers)
+        first = -math.sqrt(self.arms)  # mu of the first round
+        return self._drawing(_METHOD, {_SKIPPING: float(self.skipping), _MULTIPLIER: first})
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """4 sqrt(K T) + sqrt(8 d_tot ln K); None with ``skipping``."""
@@ -187,5 +171,5 @@ class ZimmertSeldin(Bandit, module="rivals"):
             timeline,
             4.0 * math.sqrt(self.arms * timeline.rounds),
             math.sqrt(8.0 * timeline.total_delay * math.log(self.arms)),
-            f"{EXPECTED}; constants not checked against the paper",
+            f"{EXPECTED}; {UNCHECKED}",
         )

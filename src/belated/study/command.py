@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from belated.arguments import Commands, add_path, add_times, whole
 from belated.study.catalogue import STUDIES
 
 if TYPE_CHECKING:
     from belated.study.plan import Study
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add_study_command(commands: Commands) -> None:
@@ -28,13 +27,8 @@ def add_study_command(commands: Commands) -> None:
     )
     parser.add_argument("--list", action="store_true", help="name the studies")
     parser.add_argument("--quick", action="store_true", help="a small version, within two minutes")
-    parser.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=Path,
-        default=Path("belated-study"),
-        help="where to keep rows, page and figures (default: %(default)s)",
-    )
+    about = "where to keep rows, page and figures"
+    add_path(parser, "--out", "FOLDER", "belated-study", about)
     _add_engine(parser)
     _add_log(parser)
     parser.set_defaults(run=_study, parser=parser)
@@ -42,7 +36,7 @@ def add_study_command(commands: Commands) -> None:
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--workers", metavar="N", type=_positive, help="how many at once (default: one per core)"
+        "--workers", metavar="N", type=whole(1), help="how many at once (default: one per core)"
     )
     parser.add_argument(
         "--engine",
@@ -60,14 +54,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 def _add_log(parser: argparse.ArgumentParser) -> None:
     log = parser.add_argument_group("for the study of your own log")
     log.add_argument("--log", metavar="FILE", type=Path, help="CSV, CSV in gzip, or Parquet")
-    log.add_argument("--predicted", metavar="COLUMN", help="when each prediction was made")
-    log.add_argument("--observed", metavar="COLUMN", help="when its answer came; empty for never")
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"must be 1, 2, 3, ..., got {text!r}")
-    return int(text)
+    add_times(log)
 
 
 def _study(arguments: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.arrays import Floats
 from belated.bases import OMD, PFTRL
 from belated.game import Run
 from belated.learner.program import schedule_of
@@ -104,7 +105,7 @@ def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
     }
 
 
-def _gradients(run: Run) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _gradients(run: Run) -> Floats:
     """Return the gradient of every round at its play: a_t, or lambda (x_t - a_t)."""
     assert run.plays is not None and run.domain is not None
     vectors = run.game.losses.rows(0, run.rounds)[0]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from belated.errors import StudyError
 from belated.logs import read
-from belated.study.plan import StudyError
 from belated.timeline import Timeline
 
 

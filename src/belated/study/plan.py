@@ -11,18 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from belated.errors import BelatedError
-
 if TYPE_CHECKING:
     from belated.report import Section
 
 Value: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = Mapping[str, Any]
 """Plain values by name: the parameters of a cell together with what came out."""
-
-
-class StudyError(BelatedError, ValueError):
-    """A study that cannot be run as asked, or rows on disk that do not belong to it."""
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from belated.errors import MissingExtra
+from belated.errors import MissingExtra, StudyError
 from belated.report import Page, Section, Table
 from belated.report.contents import Entry
 from belated.report.images import file_name, render
 from belated.report.plain import plain
 from belated.study.catalogue import STUDIES, study_named
-from belated.study.plan import Plan, Row, Study, StudyError
+from belated.study.plan import Plan, Row, Study
 from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, page_of
 

@@ -13,7 +13,8 @@ from typing import IO, Any
 
 from belated._version import __version__
 from belated.engine import Outcome
-from belated.study.plan import Cell, Plan, StudyError
+from belated.errors import StudyError
+from belated.study.plan import Cell, Plan
 
 
 @dataclass(frozen=True)

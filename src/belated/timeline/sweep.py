@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from belated.arrays import Bools, Ints
-from belated.errors import TimelineError
-from belated.timeline.clock import Array, Clock, Log, TimesLike, first_descent, read_log
+from belated.arrays import Array, Bools, Ints
+from belated.errors import OutOfOrder
+from belated.timeline.clock import Clock
+from belated.timeline.columns import TimesLike
+from belated.timeline.times import Times, first_descent, read_times
 
 Ties = Literal["observe-first", "predict-first"]
 """Which event comes first when a prediction and an observation carry the same time."""
+Block: TypeAlias = Times | tuple[TimesLike, TimesLike]
+"""Some rows of a log: times that were read already, or two columns."""
 
 _A = TypeVar("_A", bound=Array)
 
@@ -49,19 +53,19 @@ class Arrivals:
         return len(self.ticket)
 
 
-def sweep(blocks: Iterable[tuple[TimesLike, TimesLike]], ties: Ties) -> Iterator[Arrivals]:
+def sweep(blocks: Iterable[Block], ties: Ties) -> Iterator[Arrivals]:
     """Read block after block and yield what has become final; at the end, the rest."""
     nothing = np.empty(0, dtype=np.int64)
-    end = Log(nothing, nothing, np.empty(0, dtype=np.bool_))
+    end = Times(nothing, nothing, np.empty(0, dtype=np.bool_), Clock(nothing.dtype))
     waiting, backlog = Tickets(nothing, nothing, end.answered), nothing
     made = seen = 0
-    for log in chain(_successive_logs(blocks), [end]):
-        count = len(log)
+    for times in chain(_successive_times(blocks), [end]):
+        count = len(times)
         fresh = np.arange(made, made + count, dtype=np.int64)
-        waiting = waiting.join(Tickets(fresh, log.observed_at, log.answered))
-        due = _due(waiting, log.predicted_at, ties)
+        waiting = waiting.join(Tickets(fresh, times.observed_at, times.answered))
+        due = _due(waiting, times.predicted_at, ties)
         settled = waiting.take(due)
-        order, before = interleave(log.predicted_at, settled, made, ties)
+        order, before = interleave(times.predicted_at, settled, made, ties)
         backlog = np.concatenate([backlog, backlogs(before, made, count, seen)])
         if len(order):
             yield _arrivals(settled.take(order), before, backlog[due][order], seen)
@@ -96,29 +100,34 @@ def _arrivals(tickets: Tickets, made: Ints, backlog: Ints, seen: int) -> Arrival
     )
 
 
-def _successive_logs(blocks: Iterable[tuple[TimesLike, TimesLike]]) -> Iterator[Log]:
+def _successive_times(blocks: Iterable[Block]) -> Iterator[Times]:
     """Read the blocks that are not empty, all by the clock of the first, in prediction order."""
-    clock: Clock | None = None
-    latest: Array | None = None
-    for number, (predicted_at, observed_at) in enumerate(blocks):
+    before: Times | None = None
+    for number, block in enumerate(blocks):
         who = f"Timeline.chunks: block {number}:"
-        log, found = read_log(predicted_at, observed_at, who, clock)
-        if not len(log):
-            continue
-        _check_forward(log.predicted_at, latest, found, who)
-        clock, latest = found, log.predicted_at[-1:]
-        yield log
+        times = _read(block, who, None if before is None else before.clock)
+        if len(times):
+            _check_forward(times, before, who)
+            before = times
+            yield times
 
 
-def _check_forward(predicted_at: Array, latest: Array | None, clock: Clock, who: str) -> None:
+def _read(block: Block, who: str, clock: Clock | None) -> Times:
+    """Read a block by a clock, unless it was read already."""
+    if not isinstance(block, Times):
+        return read_times(*block, who, clock)
+    return block if clock in (None, block.clock) else read_times(*block.columns, who, clock)
+
+
+def _check_forward(times: Times, before: Times | None, who: str) -> None:
     """Refuse a block that goes back in time."""
-    before = predicted_at[:0] if latest is None else latest
-    times = np.concatenate([before, predicted_at])
-    row = first_descent(times)
+    latest = times.predicted_at[:0] if before is None else before.predicted_at[-1:]
+    moments = np.concatenate([latest, times.predicted_at])
+    row = first_descent(moments)
     if row is not None:
-        raise TimelineError(
-            f"{who} predicted_at[{row - len(before)}] is before the prediction that precedes it "
-            f"({clock.show(times[row])} < {clock.show(times[row - 1])}); "
+        raise OutOfOrder(
+            f"{who} predicted_at[{row - len(latest)}] is before the prediction that precedes it "
+            f"({times.show(moments[row])} < {times.show(moments[row - 1])}); "
             "blocks must come in prediction order: sort the log first"
         )
 

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from belated.arrays import Bools, Floats, Ints
+from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import TimelineError
-from belated.timeline.clock import Array, TimesLike, read_log
+from belated.timeline.columns import TimesLike
 from belated.timeline.sweep import (
     Arrivals,
+    Block,
     Tickets,
     Ties,
     backlogs,
@@ -39,6 +40,7 @@ from belated.timeline.sweep import (
     interleave,
     sweep,
 )
+from belated.timeline.times import Times, read_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -154,24 +156,27 @@ class Timeline:
         array([1, 0])
         """
         _check_ties(ties)
-        log, _ = read_log(predicted_at, observed_at, "Timeline:")
-        log, rows = log.by_prediction_time()
+        return cls.of(read_times(predicted_at, observed_at, "Timeline:"), ties)
+
+    @classmethod
+    def of(cls, times: Times, ties: Ties = "observe-first") -> Timeline:
+        """Build the timeline of a log whose times were read already, such as ``Log.times``."""
+        _check_ties(ties)
+        times, rows = times.by_prediction_time()
         tickets = np.arange(len(rows), dtype=np.int64)
-        opened = Tickets(tickets, log.observed_at, log.answered)
-        order, made = interleave(log.predicted_at, opened, 0, ties)
-        return cls(order, np.append(0, made), log.answered, rows)
+        opened = Tickets(tickets, times.observed_at, times.answered)
+        order, made = interleave(times.predicted_at, opened, 0, ties)
+        return cls(order, np.append(0, made), times.answered.copy(), rows)
 
     @staticmethod
-    def chunks(
-        blocks: Iterable[tuple[TimesLike, TimesLike]], ties: Ties = "observe-first"
-    ) -> Iterator[Arrivals]:
+    def chunks(blocks: Iterable[Block], ties: Ties = "observe-first") -> Iterator[Arrivals]:
         """Count a log that is larger than memory, in one pass over blocks of it.
 
-        ``blocks`` are pairs ``(predicted_at, observed_at)`` as for :meth:`from_intervals`, in
-        prediction order. Observations are yielded in order of arrival, as soon as nothing that
-        is still to be read can change them; tickets number the rows of all blocks from 0. Memory
-        is proportional to the open tickets and one block. Put together, the stretches are the
-        arrays of the in-memory timeline, taken in its ``order``.
+        ``blocks`` are pairs ``(predicted_at, observed_at)`` as for :meth:`from_intervals`, or
+        times that were read already, in prediction order. Observations are yielded in order of
+        arrival, as soon as nothing that is still to be read can change them; tickets number the
+        rows of all blocks from 0. Memory is proportional to the open tickets and one block. Put
+        together, the stretches are the arrays of the in-memory timeline, taken in its ``order``.
 
         >>> blocks = [([1, 2, 3], [9, 6, 4]), ([5, 8], [7, 10])]
         >>> [stretch.ticket.tolist() for stretch in Timeline.chunks(blocks)]

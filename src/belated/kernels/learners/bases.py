@@ -9,6 +9,7 @@ from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, switch
 from belated.kernels.learners.sets import SETS, onto, sum_of_squares, threshold
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -45,7 +46,7 @@ def pftrl_leap(s: State, cost: Floats, eta: float) -> bool:
 def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """v as above, then z = Pi(v) and p = (v - z) / eta."""
     pftrl_leap(s, cost, eta)
-    settle(code, s, eta, True)
+    settle(of_set(code), s, eta, True)
 
 
 @leaf
@@ -61,7 +62,7 @@ def omd_leap(s: State, cost: Floats, eta: float) -> bool:
 def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """v as above, then z = Pi(v)."""
     omd_leap(s, cost, eta)
-    settle(code, s, eta, False)
+    settle(of_set(code), s, eta, False)
 
 
 @leaf
@@ -78,7 +79,7 @@ def dual_averaging_leap(s: State, cost: Floats, eta: float) -> bool:
 def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """v as above, then z = Pi(v)."""
     dual_averaging_leap(s, cost, eta)
-    settle(code, s, eta, False)
+    settle(of_set(code), s, eta, False)
 
 
 @leaf

@@ -10,6 +10,7 @@ from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive
 from belated.kernels.learners.rates import sum_up
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import hear_nothing, size_of, step, step_size
+from belated.kernels.learners.uses import of_answer, of_lags, of_norm, of_rate, of_step
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -42,7 +43,7 @@ def issue(code: Code, s: State, x: Floats) -> int:
     if code[C.BASELINE]:
         used = s.n[N.ARRIVED] - s.n[N.SKIPPED] - s.n[N.CANCELLED]
         s.kept[entry * s.n[N.KEEP]] = s.f[F.VALUES] / used if used > 0 else 0.0
-    play(code, s, ticket, x)
+    play(of_answer(code), s, ticket, x)
     return ticket
 
 
@@ -81,14 +82,15 @@ def observe_ours(code: Code, s: State, ticket: int, answer: Floats) -> int:
 @leaf
 def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
     """Use an answer to the ticket of an entry."""
-    if answer.size != answer_size(code, s):
+    about = of_answer(code)
+    if answer.size != answer_size(about, s):
         return S.BAD
-    write_cost(code, s, entry, ticket, answer)
-    cost = answer if is_cost(code) else s.work
-    norm = size_of(code, cost)
+    write_cost(about, s, entry, ticket, answer)
+    cost = answer if is_cost(about) else s.work
+    norm = size_of(of_norm(code), cost)
     if not norm <= F.HUGE:
         return S.BAD
-    excessive = is_excessive(code, s, ticket, answer, norm)
+    excessive = is_excessive(about, s, ticket, answer, norm)
     if excessive and s.n[N.STRICT]:
         return S.TOO_LARGE
     if s.table[2 * entry + 1] == T.GIVEN_UP:
@@ -101,7 +103,7 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
         s.f[F.VALUES] += answer[0]
     eta = count_step(code, s, entry, cost, norm)
     if moves(code, eta, norm):
-        step(code, s, cost, eta)
+        step(of_step(code), s, cost, eta)
     s.table[2 * entry + 1] = T.DEAD
     return S.USED
 
@@ -142,8 +144,8 @@ def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
 @leaf
 def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> float:
     """Count an arrival and return its step size; keep the sums of Theorem 4.1 for certificates."""
-    open_lags = count_arrival(code, s, entry)
-    eta = step_size(code, s, open_lags, norm)
+    open_lags = count_arrival(of_lags(code), s, entry)
+    eta = step_size(of_rate(code), s, open_lags, norm)
     sum_up(s.f, eta, open_lags, norm)
     if code[C.BASE] == K.OUTSIDE:  # leave the cost where a user's base finds it
         for i in range(s.work.size):
@@ -169,7 +171,7 @@ def _feed_zero_heard(code: Code, s: State, entry: int) -> None:
     for i in range(s.work.size):
         s.work[i] = 0.0
     count_step(code, s, entry, s.work, 0.0)
-    hear_nothing(code, s)
+    hear_nothing(of_step(code), s)
 
 
 @leaf
@@ -177,12 +179,12 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
     """The gradient of (lambda / 2) |y|^2 at the current point, when losses are strongly convex."""
     for i in range(s.z.size):
         s.work[i] = s.f[F.CURVATURE] * s.z[i]
-    norm = size_of(code, s.work)
+    norm = size_of(of_norm(code), s.work)
     eta = count_step(code, s, entry, s.work, norm)
     if code[C.HEARS]:
         s.n[N.LAG] = 0  # this gradient is not one at the point of the ticket
     if moves(code, eta, norm):
-        step(code, s, s.work, eta)
+        step(of_step(code), s, s.work, eta)
 
 
 # Feed an entry that has no answer.

@@ -7,6 +7,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.bases import settle
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import own as OWN
@@ -31,7 +32,7 @@ def step(code: Code, s: State, cost: Floats, eta: float) -> None:
         total[i] += y - cost[i] / s.f[F.CURVATURE]
     for i in range(k):
         z[i] = total[i] / s.own[OWN.LED]
-    settle(code, s, eta, False)
+    settle(of_set(code), s, eta, False)
     newest = record_at(OWN.HEADER, k, 0, s.n[N.ARRIVED])
     for i in range(k):
         s.own[newest + i] = z[i]

@@ -28,6 +28,7 @@ from belated.kernels.learners import events
 from belated.kernels.learners.feedback import answer_size, chart, is_cost, write_gradient
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import size_of
+from belated.kernels.learners.uses import of_answer, of_chart, of_lags, of_norm
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -63,7 +64,7 @@ def nothing(code: Code, s: State) -> None:
 def play_point(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the current point."""
     for i in range(s.z.size):
-        x[i] = chart(code, s, i, s.z[i])
+        x[i] = chart(of_chart(code), s, i, s.z[i])
 
 
 @leaf
@@ -150,15 +151,16 @@ def observe(code: Code, s: State, ticket: int, answer: Floats) -> int:
 @leaf
 def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> int:
     """Use an answer to the ticket of an entry."""
-    if answer.size != answer_size(code, s):
+    about = of_answer(code)
+    if answer.size != answer_size(about, s):
         return S.BAD
     if code[C.REDUCTION] == K.FIRST_ORDER:
-        write_gradient(code, s, answer)
-    cost = s.work if code[C.REDUCTION] == K.FIRST_ORDER and not is_cost(code) else answer
-    norm = size_of(code, cost)
+        write_gradient(about, s, answer)
+    cost = s.work if code[C.REDUCTION] == K.FIRST_ORDER and not is_cost(about) else answer
+    norm = size_of(of_norm(code), cost)
     if not norm <= F.HUGE:
         return S.BAD
-    excessive = _exceeds(code, s, answer, norm)
+    excessive = _exceeds(about, s, answer, norm)
     if excessive and s.n[N.STRICT]:
         return S.TOO_LARGE
     accepted = _accepts(code, s, entry, ticket)
@@ -171,7 +173,7 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
         return S.DROPPED
     if excessive:
         s.n[N.EXCESS] += 1
-    count_arrival(code, s, entry)
+    count_arrival(of_lags(code), s, entry)
     _learn(code, s, entry, ticket, cost)
     _close(s, entry)
     return S.USED
@@ -214,7 +216,7 @@ def cancel(code: Code, s: State, ticket: int) -> int:
         return lost
     state = s.table[2 * entry + 1]
     s.table[2 * entry + 1] = seen  # counting needs it, though the method may hold the entry
-    count_arrival(code, s, entry)
+    count_arrival(of_lags(code), s, entry)
     s.table[2 * entry + 1] = state
     s.n[N.CANCELLED] += 1
     _close(s, entry)
@@ -224,7 +226,7 @@ def cancel(code: Code, s: State, ticket: int) -> int:
 @leaf
 def give_up(code: Code, s: State, entry: int) -> None:
     """Close an open ticket for a method that skips; its answer, should it come, is dropped."""
-    count_arrival(code, s, entry)
+    count_arrival(of_lags(code), s, entry)
     s.n[N.SKIPPED] += 1
     s.n[N.GHOSTS] += 1
     s.table[2 * entry + 1] = T.GIVEN_UP

@@ -27,6 +27,7 @@ from belated.kernels.learners.bases import (
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_rate, of_set
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -125,7 +126,7 @@ def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
     kind = int(m.f[OWN.KIND])
     if not _leap(kind, m, cost, eta):
         m.z[0] = math.nan  # never: programs are checked
-    settle(code, m, eta, kind == K.PFTRL)
+    settle(of_set(code), m, eta, kind == K.PFTRL)
 
 
 @leaf
@@ -215,7 +216,7 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
 def _count_charges(code: Code, w: State, size: float) -> float:
     """Return the step size of the weights for charges of this size."""
     open_lags = w.n[N.OPEN_LAGS]
-    eta = _rate_of_weights(code, w, open_lags, size)
+    eta = _rate_of_weights(of_rate(code), w, open_lags, size)
     rates.sum_up(w.f, eta, open_lags, size)
     return eta
 
@@ -239,7 +240,7 @@ def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     norm = math.sqrt(sum_of_squares(cost))
     if norm > 0.0:
         _weigh(code, s, cost, norm)
-        _move(code, s, cost)
+        _move(of_set(code), s, cost)
         _mix(s)
         _keep(s)
     else:

@@ -1,4 +1,4 @@
-"""Codes of the losses of linear models, and the layout of their arrays.
+"""The layout of the arrays of linear models.
 
 A model is four arrays: ``f`` (float64: parameters and sums, then passing work, then what is kept
 per ticket), ``n`` (int64: the counters of ``layout`` and the table of tickets), ``c`` (float64: one
@@ -7,9 +7,7 @@ row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
 
 from __future__ import annotations
 
-# code[LOSS]
-LOSS = 0
-SQUARED, ABSOLUTE, QUANTILE, HUBER, HINGE, LOGISTIC, POISSON = range(7)
+LOSS = 0  # slot of ``code``: which loss; ``losses`` gives the numbers
 
 SCALES = 4  # experts that step at a scale a_k; the coin is one more
 EXPERTS = SCALES + 1

@@ -1,7 +1,7 @@
 """Losses l(p, y) of a linear model: slopes, implicit steps, and what labels say about the scale.
 
-Every loss is a few leaves, chosen by ``code`` while compiling. p is a prediction before the link,
-y a label, g = l'(p, y).
+Every loss is a few leaves, chosen by ``code`` while compiling. p is a prediction before the link, y
+a label, g = l'(p, y).
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from belated.arrays import Code, Floats
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, switch
 from belated.kernels.linear import layout as lm
+from belated.kernels.parts import Leaf, Part, Parts
 
 # e^300 can still be squared, and no label is nearly as large.
 _HIGHEST = 300.0
 _ENOUGH = 1e-10  # Newton squares the relative error: after a step this short none is left
 _ROUNDS = 200  # bisection alone needs fewer
+
+
+# --- What losses share ---------------------------------------------------------------------------
 
 
 @leaf
@@ -41,59 +45,6 @@ def _clip(x: float, low: float, high: float) -> float:
     return low if x < low else high if x > high else x
 
 
-# --- Slopes l'(p, y) -----------------------------------------------------------------------------
-
-
-@leaf
-def _squared_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return p - y
-
-
-@leaf
-def _absolute_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return 1.0 if p > y else -1.0 if p < y else 0.0
-
-
-@leaf
-def _quantile_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return 1.0 - f[lm.TAU] if p > y else -f[lm.TAU] if p < y else 0.0
-
-
-@leaf
-def _huber_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return _clip(p - y, -f[lm.DELTA], f[lm.DELTA])
-
-
-@leaf
-def _hinge_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return -y if y * p < 1.0 else 0.0
-
-
-@leaf
-def _logistic_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    # 1 - sigmoid(p) is sigmoid(-p), without cancellation.
-    return sigmoid(p) if y == 0.0 else -sigmoid(-p)
-
-
-@leaf
-def _poisson_slope(code: Code, f: Floats, p: float, y: float) -> float:
-    return power(p) - y
-
-
-slope = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _squared_slope,
-        lm.ABSOLUTE: _absolute_slope,
-        lm.QUANTILE: _quantile_slope,
-        lm.HUBER: _huber_slope,
-        lm.HINGE: _hinge_slope,
-        lm.LOGISTIC: _logistic_slope,
-        lm.POISSON: _poisson_slope,
-    },
-)
-
-
 @leaf
 def _unit_of_labels(code: Code, f: Floats) -> float:
     return f[lm.SIZE]
@@ -104,62 +55,22 @@ def _no_unit(code: Code, f: Floats) -> float:
     return 1.0
 
 
-# U: what slopes are measured in. Those of the other losses do not grow with the labels.
-slope_unit = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _unit_of_labels,
-        lm.ABSOLUTE: _no_unit,
-        lm.QUANTILE: _no_unit,
-        lm.HUBER: _unit_of_labels,
-        lm.HINGE: _no_unit,
-        lm.LOGISTIC: _no_unit,
-        lm.POISSON: _no_unit,
-    },
-)
-
-
-# --- Implicit steps: the r that solves r = l'(p - q r, y), for q > 0 and g = l'(p, y) != 0 -------
+@leaf
+def _any_number(code: Code, y: float) -> bool:
+    return abs(y) <= lm.HUGE_LABEL
 
 
 @leaf
-def _squared_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return g / (1.0 + q)
+def _as_it_is(code: Code, p: float) -> float:
+    return p
 
 
 @leaf
-def _absolute_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _clip((p - y) / q, -1.0, 1.0)
-
-
-@leaf
-def _quantile_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _clip((p - y) / q, -f[lm.TAU], 1.0 - f[lm.TAU])
-
-
-@leaf
-def _huber_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _clip((p - y) / (1.0 + q), -f[lm.DELTA], f[lm.DELTA])
-
-
-@leaf
-def _hinge_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return -y * min((1.0 - y * p) / q, 1.0)
-
-
-@leaf
-def _logistic_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
-    size = abs(g)
-    return size * (1.0 - size)
-
-
-@leaf
-def _poisson_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
-    return g + y
-
-
-# l''(p, y), for losses whose step has no closed form.
-_bend = switch(lm.LOSS, {lm.LOGISTIC: _logistic_bend, lm.POISSON: _poisson_bend})
+def _centre(code: Code, f: Floats) -> None:
+    """Mean, standard deviation and range of the labels."""
+    f[lm.BASE] = f[lm.MEAN]
+    f[lm.SIZE] = math.sqrt(f[lm.SPREAD] / f[lm.COUNT])
+    f[lm.FLOOR], f[lm.CEILING] = f[lm.LOW], f[lm.HIGH]
 
 
 @leaf
@@ -190,29 +101,7 @@ def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> floa
     return r
 
 
-_step = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _squared_step,
-        lm.ABSOLUTE: _absolute_step,
-        lm.QUANTILE: _quantile_step,
-        lm.HUBER: _huber_step,
-        lm.HINGE: _hinge_step,
-        lm.LOGISTIC: _root,
-        lm.POISSON: _root,
-    },
-)
-
-
-@leaf
-def implicit(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    """Return the slope after a step of length q against it; the slope itself where q = 0."""
-    if g == 0.0 or q <= 0.0:
-        return g
-    return _step(code, f, p, y, g, q)
-
-
-# --- Values, labels and links --------------------------------------------------------------------
+# --- Squared -------------------------------------------------------------------------------------
 
 
 @leaf
@@ -221,13 +110,52 @@ def _squared_loss(code: Code, f: Floats, p: float, y: float) -> float:
 
 
 @leaf
+def _squared_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return p - y
+
+
+@leaf
+def _squared_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return g / (1.0 + q)
+
+
+# --- Absolute ------------------------------------------------------------------------------------
+
+
+@leaf
 def _absolute_loss(code: Code, f: Floats, p: float, y: float) -> float:
     return abs(p - y)
 
 
 @leaf
+def _absolute_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return 1.0 if p > y else -1.0 if p < y else 0.0
+
+
+@leaf
+def _absolute_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / q, -1.0, 1.0)
+
+
+# --- Quantile ------------------------------------------------------------------------------------
+
+
+@leaf
 def _quantile_loss(code: Code, f: Floats, p: float, y: float) -> float:
     return max((1.0 - f[lm.TAU]) * (p - y), f[lm.TAU] * (y - p))
+
+
+@leaf
+def _quantile_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return 1.0 - f[lm.TAU] if p > y else -f[lm.TAU] if p < y else 0.0
+
+
+@leaf
+def _quantile_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / q, -f[lm.TAU], 1.0 - f[lm.TAU])
+
+
+# --- Huber ---------------------------------------------------------------------------------------
 
 
 @leaf
@@ -237,8 +165,16 @@ def _huber_loss(code: Code, f: Floats, p: float, y: float) -> float:
 
 
 @leaf
-def _hinge_loss(code: Code, f: Floats, p: float, y: float) -> float:
-    return max(0.0, 1.0 - y * p)
+def _huber_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return _clip(p - y, -f[lm.DELTA], f[lm.DELTA])
+
+
+@leaf
+def _huber_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _clip((p - y) / (1.0 + q), -f[lm.DELTA], f[lm.DELTA])
+
+
+# --- Logistic ------------------------------------------------------------------------------------
 
 
 @leaf
@@ -248,33 +184,15 @@ def _logistic_loss(code: Code, f: Floats, p: float, y: float) -> float:
 
 
 @leaf
-def _poisson_loss(code: Code, f: Floats, p: float, y: float) -> float:
-    return power(p) - y * p
-
-
-# l(p, y); Poisson's without the part that only depends on y.
-loss = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _squared_loss,
-        lm.ABSOLUTE: _absolute_loss,
-        lm.QUANTILE: _quantile_loss,
-        lm.HUBER: _huber_loss,
-        lm.HINGE: _hinge_loss,
-        lm.LOGISTIC: _logistic_loss,
-        lm.POISSON: _poisson_loss,
-    },
-)
+def _logistic_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    # 1 - sigmoid(p) is sigmoid(-p), without cancellation.
+    return sigmoid(p) if y == 0.0 else -sigmoid(-p)
 
 
 @leaf
-def _any_number(code: Code, y: float) -> bool:
-    return abs(y) <= lm.HUGE_LABEL
-
-
-@leaf
-def _sign(code: Code, y: float) -> bool:
-    return y == 1.0 or y == -1.0
+def _logistic_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
+    size = abs(g)
+    return size * (1.0 - size)
 
 
 @leaf
@@ -283,64 +201,8 @@ def _zero_or_one(code: Code, y: float) -> bool:
 
 
 @leaf
-def _not_negative(code: Code, y: float) -> bool:
-    return 0.0 <= y <= lm.HUGE_LABEL
-
-
-# Whether y can be a label; NaN never can.
-is_label = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _any_number,
-        lm.ABSOLUTE: _any_number,
-        lm.QUANTILE: _any_number,
-        lm.HUBER: _any_number,
-        lm.HINGE: _sign,
-        lm.LOGISTIC: _zero_or_one,
-        lm.POISSON: _not_negative,
-    },
-)
-
-
-@leaf
-def _as_it_is(code: Code, p: float) -> float:
-    return p
-
-
-@leaf
 def _probability(code: Code, p: float) -> float:
     return sigmoid(p)
-
-
-@leaf
-def _rate(code: Code, p: float) -> float:
-    return power(p)
-
-
-# What the user gets for a prediction p.
-link = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _as_it_is,
-        lm.ABSOLUTE: _as_it_is,
-        lm.QUANTILE: _as_it_is,
-        lm.HUBER: _as_it_is,
-        lm.HINGE: _as_it_is,
-        lm.LOGISTIC: _probability,
-        lm.POISSON: _rate,
-    },
-)
-
-
-# --- Where predictions start, and their unit -----------------------------------------------------
-
-
-@leaf
-def _centre(code: Code, f: Floats) -> None:
-    """Mean, standard deviation and range of the labels."""
-    f[lm.BASE] = f[lm.MEAN]
-    f[lm.SIZE] = math.sqrt(f[lm.SPREAD] / f[lm.COUNT])
-    f[lm.FLOOR], f[lm.CEILING] = f[lm.LOW], f[lm.HIGH]
 
 
 @leaf
@@ -351,6 +213,57 @@ def _log_odds(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, math.inf
 
 
+# --- Hinge ---------------------------------------------------------------------------------------
+
+
+@leaf
+def _hinge_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return max(0.0, 1.0 - y * p)
+
+
+@leaf
+def _hinge_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return -y if y * p < 1.0 else 0.0
+
+
+@leaf
+def _hinge_step(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return -y * min((1.0 - y * p) / q, 1.0)
+
+
+@leaf
+def _sign(code: Code, y: float) -> bool:
+    return y == 1.0 or y == -1.0
+
+
+# --- Poisson -------------------------------------------------------------------------------------
+
+
+@leaf
+def _poisson_loss(code: Code, f: Floats, p: float, y: float) -> float:
+    return power(p) - y * p
+
+
+@leaf
+def _poisson_slope(code: Code, f: Floats, p: float, y: float) -> float:
+    return power(p) - y
+
+
+@leaf
+def _poisson_bend(code: Code, f: Floats, p: float, y: float, g: float) -> float:
+    return g + y
+
+
+@leaf
+def _not_negative(code: Code, y: float) -> bool:
+    return 0.0 <= y <= lm.HUGE_LABEL
+
+
+@leaf
+def _rate(code: Code, p: float) -> float:
+    return power(p)
+
+
 @leaf
 def _log_mean(code: Code, f: Floats) -> None:
     """Logarithm of (sum y + 1/2) / (N + 1/2)."""
@@ -359,18 +272,103 @@ def _log_mean(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, ln(max(f[lm.HIGH], 1.0)) + 1.0
 
 
-_rebase = switch(
-    lm.LOSS,
-    {
-        lm.SQUARED: _centre,
-        lm.ABSOLUTE: _centre,
-        lm.QUANTILE: _centre,
-        lm.HUBER: _centre,
-        lm.HINGE: _centre,
-        lm.LOGISTIC: _log_odds,
-        lm.POISSON: _log_mean,
-    },
+# --- All of them ---------------------------------------------------------------------------------
+
+_OF_NUMBERS: dict[str, Leaf] = {"is_label": _any_number, "link": _as_it_is, "rebase": _centre}
+
+LOSSES = Parts(
+    "loss of linear models",
+    Part(
+        "squared",
+        0,
+        loss=_squared_loss,
+        slope=_squared_slope,
+        step=_squared_step,
+        unit=_unit_of_labels,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "absolute",
+        1,
+        loss=_absolute_loss,
+        slope=_absolute_slope,
+        step=_absolute_step,
+        unit=_no_unit,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "quantile",
+        2,
+        loss=_quantile_loss,
+        slope=_quantile_slope,
+        step=_quantile_step,
+        unit=_no_unit,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "huber",
+        3,
+        loss=_huber_loss,
+        slope=_huber_slope,
+        step=_huber_step,
+        unit=_unit_of_labels,
+        **_OF_NUMBERS,
+    ),
+    Part(
+        "logistic",
+        4,
+        loss=_logistic_loss,
+        slope=_logistic_slope,
+        bend=_logistic_bend,
+        step=_root,
+        unit=_no_unit,
+        is_label=_zero_or_one,
+        link=_probability,
+        rebase=_log_odds,
+    ),
+    Part(
+        "hinge",
+        5,
+        loss=_hinge_loss,
+        slope=_hinge_slope,
+        step=_hinge_step,
+        unit=_no_unit,
+        is_label=_sign,
+        link=_as_it_is,
+        rebase=_centre,
+    ),
+    Part(
+        "poisson",
+        6,
+        loss=_poisson_loss,
+        slope=_poisson_slope,
+        bend=_poisson_bend,
+        step=_root,
+        unit=_no_unit,
+        is_label=_not_negative,
+        link=_rate,
+        rebase=_log_mean,
+    ),
 )
+loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y
+slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
+_bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form
+_step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), for q > 0, g != 0
+slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
+is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
+link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
+_rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
+
+
+# --- Steps and labels ----------------------------------------------------------------------------
+
+
+@leaf
+def implicit(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    """Return the slope after a step of length q against it; the slope itself where q = 0."""
+    if g == 0.0 or q <= 0.0:
+        return g
+    return _step(code, f, p, y, g, q)
 
 
 @leaf

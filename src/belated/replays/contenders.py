@@ -1,4 +1,4 @@
-"""The methods that a log is replayed through, all on the same features and events."""
+"""The contenders in a replay: methods that predict a log on the same features and events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.engine import Progress
+from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
 from belated.replays import others
 from belated.replays.blind import ada_grad, in_units
@@ -27,21 +28,10 @@ SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 STEPS = 100
 """Steps of the progress bar per method."""
 
-MEASURES = {
-    "squared": "mean squared error",
-    "absolute": "mean absolute error",
-    "quantile": "pinball loss",
-    "huber": "Huber loss",
-    "hinge": "hinge loss",
-    "logistic": "log loss",
-    "poisson": "Poisson loss",
-}
-"""What mean losses are called."""
-
 
 @dataclass(frozen=True, eq=False)
-class Method:
-    """One method: what it predicted, and what that cost."""
+class Contender:
+    """A method that a log was replayed through: what it predicted, and what that cost."""
 
     name: str
     about: str
@@ -66,12 +56,12 @@ class Scale:
     """Mean loss if it were told every label at once."""
 
 
-Report = Callable[[int], None]
+Advance = Callable[[int], None]
 """Told how many events are done."""
 
 
 class Replayer:
-    """Runs methods on one task, and reports progress."""
+    """Runs all contenders on one task, and shows how far they are."""
 
     def __init__(self, task: Task, wait: int, names: tuple[str, ...], bar: Progress) -> None:
         self.task, self.wait, self.names, self.bar = task, wait, names, bar
@@ -83,8 +73,8 @@ class Replayer:
         """Return how often progress is reported."""
         return STEPS * (5 + len(names))
 
-    def run(self) -> Iterator[Method]:
-        """Yield every method."""
+    def run(self) -> Iterator[Contender]:
+        """Yield every contender."""
         self._compile()
         about = "the default LinearModel, no setting given; it learns from labels as they come"
         yield self._linear(OURS, about, "skip", at_once=False)
@@ -98,7 +88,7 @@ class Replayer:
             begin = time.perf_counter()
             values = others.play(name, self.task, self._reporter(len(self.task.events)))
             seconds = time.perf_counter() - begin
-            yield self._method(others.TITLES[name], others.about(name), values, seconds)
+            yield self._contender(others.TITLES[name], others.about(name), values, seconds)
 
     def _compile(self) -> None:
         """Run one event, so that nobody's seconds count what is compiled or loaded for it."""
@@ -106,7 +96,7 @@ class Replayer:
         self.task.how.model().replay(self.task.rows, self.task.labels, one)
         self._ada_grad(self.task.rows, one, 1.0, lambda done: None)
 
-    def _linear(self, name: str, about: str, wait: str | int, *, at_once: bool) -> Method:
+    def _linear(self, name: str, about: str, wait: str | int, *, at_once: bool) -> Contender:
         task = self.task
         events = task.at_once if at_once else task.events
         begin = time.perf_counter()
@@ -116,9 +106,9 @@ class Replayer:
         values = model.replay(task.rows, task.labels, events, weights=counted, progress=report)
         seconds = time.perf_counter() - begin
         report(len(events))
-        return self._method(name, about, values, seconds, model.report().observed)
+        return self._contender(name, about, values, seconds, model.report().observed)
 
-    def _blind(self) -> Iterator[Method]:
+    def _blind(self) -> Iterator[Contender]:
         """Run AdaGrad at all scales: as tuned without delays, and the best with them."""
         task = self.task
         rows, unit = in_units(task.rows, self.model.settings.bits), _unit(task)
@@ -140,23 +130,23 @@ class Replayer:
             f"late gradients used as if they were fresh, with the scale, {tuned.scale:g}, that is "
             "best for this log without delays"
         )
-        yield self._method(BLIND, about, values, seconds)
+        yield self._contender(BLIND, about, values, seconds)
         best, values, seconds = min(found, key=lambda one: one[0].late)
         about = (
             f"the same with the scale, {best.scale:g}, that turns out best of {len(SCALES)}, "
             "which nobody knows before"
         )
-        yield self._method(HINDSIGHT, about, values, seconds)
+        yield self._contender(HINDSIGHT, about, values, seconds)
 
-    def _ada_grad(self, rows: Rows, events: Ints, scale: float, report: Report) -> Floats:
+    def _ada_grad(self, rows: Rows, events: Ints, scale: float, report: Advance) -> Floats:
         task = self.task
         return ada_grad(self.model, rows, task.labels, task.weights, events, scale, report)
 
-    def _running_mean(self) -> Method:
+    def _running_mean(self) -> Contender:
         """Predict the mean of the labels that have come; for yes or no, and rates, from 1/2 on."""
         task = self.task
         begin = time.perf_counter()
-        prior = 0.5 if task.how.loss in ("logistic", "poisson") else 0.0
+        prior = LOSSES[task.how.loss].prior
         is_label = task.events < 0
         tickets = np.where(is_label, ~task.events, 0)
         labels = np.where(is_label, task.labels[tickets] * task.weights[tickets], 0.0)
@@ -166,14 +156,14 @@ class Replayer:
         values = means[~is_label]
         self._reporter(1)(1)
         about = "the mean of the labels that have come so far"
-        return self._method(MEAN, about, values, time.perf_counter() - begin)
+        return self._contender(MEAN, about, values, time.perf_counter() - begin)
 
-    def _method(
+    def _contender(
         self, name: str, about: str, values: Floats, seconds: float, used: int | None = None
-    ) -> Method:
+    ) -> Contender:
         losses, cost = self._cost(values)
         used = int(np.count_nonzero(self.task.known)) if used is None else used
-        return Method(name, about, values, losses, cost, used, seconds)
+        return Contender(name, about, values, losses, cost, used, seconds)
 
     def _cost(self, values: Floats) -> tuple[Floats, float]:
         """Return the losses of predictions, and their mean; infinite where numbers overflow."""
@@ -181,12 +171,11 @@ class Replayer:
         known = task.known
         losses = np.full(task.rounds, np.nan)
         found = self.model.losses(values[known], task.labels[known])
-        if task.how.loss == "squared":
-            found = 2.0 * found
+        found = LOSSES[task.how.loss].per_loss * found
         losses[known] = np.where(np.isnan(found), np.inf, found)
         return losses, mean(losses[known], task.weights[known])
 
-    def _reporter(self, total: int) -> Report:
+    def _reporter(self, total: int) -> Advance:
         """Return what moves the bar by the steps of one method."""
         shown = 0
 
@@ -199,13 +188,13 @@ class Replayer:
         return report
 
 
-def _later(report: Report, before: int) -> Report:
+def _later(report: Advance, before: int) -> Advance:
     """Return a report that counts events of this run after those of the runs before."""
     return lambda done: report(before + done)
 
 
 def _unit(task: Task) -> float:
     """Return the spread of the labels where predictions have their unit, else 1."""
-    if task.how.loss in ("logistic", "hinge", "poisson"):
+    if not LOSSES[task.how.loss].has_unit:
         return 1.0
     return float(np.std(task.labels[task.known])) or 1.0

@@ -1,0 +1,78 @@
+"""Arguments that several commands have, so that they read and mean the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The commands of ``belated``, to which one more is added."""
+Arguments = argparse._ActionsContainer
+"""What arguments are added to: a parser, or a group of one."""
+
+
+def add_log(parser: Arguments) -> None:
+    """Add the log itself."""
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="CSV (also compressed), Parquet or Arrow; or flights, which comes with belated",
+    )
+
+
+def add_times(parser: Arguments) -> None:
+    """Add the two columns of times."""
+    parser.add_argument("--predicted", metavar="COLUMN", help="when each prediction was made")
+    parser.add_argument("--observed", metavar="COLUMN", help="when its truth was known, if ever")
+
+
+def add_reading(parser: Arguments) -> None:
+    """Add how times are to be read, and what to do with rows that cannot be."""
+    parser.add_argument(
+        "--tz", metavar="ZONE", help="time zone of times that name none (default: UTC)"
+    )
+    parser.add_argument(
+        "--unit",
+        choices=["ns", "us", "ms", "s", "min", "h", "d"],
+        help="what one unit is, where times are numbers",
+    )
+    parser.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave them out, and say how many there were"
+    )
+
+
+def add_output(parser: Arguments, default: str) -> None:
+    """Add what is written: a page, no page, or JSON."""
+    add_path(parser, "--output", "FILE", default, "where to write the page")
+    parser.add_argument("--no-page", action="store_true", help="write no page")
+    parser.add_argument("--json", action="store_true", help="write the numbers as JSON instead")
+
+
+def add_path(parser: Arguments, name: str, metavar: str, default: str, about: str) -> None:
+    """Add a path that something is written to."""
+    parser.add_argument(
+        name,
+        metavar=metavar,
+        type=Path,
+        default=Path(default),
+        help=f"{about} (default: %(default)s)",
+    )
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Return what reads a whole number that is not less.
+
+    >>> whole(1)("12")
+    12
+    """
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and int(text) >= least):
+            raise argparse.ArgumentTypeError(
+                f"must be {least}, {least + 1}, {least + 2}, ..., got {text!r}"
+            )
+        return int(text)
+
+    return read

@@ -1,0 +1,62 @@
+"""The ``belated`` command.
+
+Every command is two small functions: one that adds its arguments, one that runs it. What a command
+needs is imported when it runs, so ``belated --help`` is instant.
+
+Exit codes: 0 done, 1 an error of our own (one line on stderr), 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from belated._version import __version__
+from belated.cli.audit import add_audit
+from belated.cli.demo import add_demo
+from belated.cli.notices import notices
+from belated.cli.replay import add_replay
+from belated.cli.warm import add_warm
+from belated.errors import BelatedError
+from belated.study.command import add_study_command
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = _parser().parse_args(argv)
+    _tolerate_plain_terminals()
+    try:
+        with notices():
+            arguments.run(arguments)
+        sys.stdout.flush()
+    except BelatedError as error:
+        print(f"belated: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("belated: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough (belated demo | head). Python would complain when it flushes
+        # the closed pipe at exit, so it gets another place to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="belated", description="Online learning when the answers come late."
+    )
+    parser.add_argument("--version", action="version", version=f"belated {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for add in (add_demo, add_audit, add_replay, add_study_command, add_warm):
+        add(commands)
+    return parser
+
+
+def _tolerate_plain_terminals() -> None:
+    """Show a substitute for what the terminal cannot, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,41 @@
+"""What a command says beside its results while it works, such as that something is compiled."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def notices() -> Iterator[None]:
+    """Show on a terminal what belated logs; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    logger, handler = logging.getLogger("belated"), _Lines(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _Lines(logging.Handler):
+    """Writes every message once, on a line of its own."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message to where errors go now: a progress bar may have put itself there."""
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            # From the start of the line, on which there may be a word on progress.
+            print(f"\rbelated: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,14 @@
+"""Which slots of ``code`` the larger leaves look at; see ``jit.only``."""
+
+from __future__ import annotations
+
+from belated.kernels.jit import only
+from belated.kernels.slots import code as C
+
+of_answer = only(C.REDUCTION, C.CHART, C.SMOOTHING, C.BASELINE)
+of_norm = only(C.BASE)
+of_set = only(C.DOMAIN)
+of_chart = only(C.CHART)
+of_lags = only(C.LAGS)
+of_rate = only(C.RATE, C.REDUCTION, C.SMOOTHING)
+of_step = only(C.BASE, C.DOMAIN, C.REDUCTION, C.SMOOTHING)

@@ -1,0 +1,68 @@
+"""What users give, as arrays and numbers that the kernels take."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import BelatedError, UnknownTicket
+from belated.timeline import Timeline
+
+
+def checked_ticket(ticket: Any) -> int:
+    """Return a ticket as an int that the kernels can take, or say that it is none."""
+    try:
+        value = operator.index(ticket)
+    except TypeError as error:
+        raise UnknownTicket(f"a ticket is an int, got {ticket!r}") from error
+    if isinstance(ticket, bool) or not -(1 << 63) <= value < 1 << 63:
+        raise UnknownTicket(f"ticket {ticket!r} was never handed out")
+    return value
+
+
+def numbers(given: Any, rule: str, error: type[BelatedError]) -> Floats:
+    """Return real numbers as an array; masked ones become NaN."""
+    return np.require(_array(given, "fiub", rule, error), np.float64, ["C", "W"])
+
+
+def whole(given: Any, rule: str, error: type[BelatedError]) -> Ints:
+    """Return whole numbers as an array."""
+    array = _array(given, "iu", rule, error)
+    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+        raise error(f"{rule} below 2^63, got {array.max()}")
+    return np.require(array, np.int64, ["C", "W"])
+
+
+def _array(given: Any, kinds: str, rule: str, error: type[BelatedError]) -> NDArray[Any]:
+    masked = isinstance(given, np.ma.MaskedArray)
+    try:
+        array = np.asarray(np.ma.filled(given.astype(np.float64), np.nan) if masked else given)
+    except (TypeError, ValueError) as reason:
+        raise error(f"{rule}, got {given!r}") from reason
+    if array.dtype.kind not in kinds and array.size:
+        raise error(f"{rule}, got {_shown(given)}")
+    return array
+
+
+def _shown(given: Any) -> str:
+    return f"an array of {given.dtype}" if isinstance(given, np.ndarray) else repr(given)
+
+
+def events_of(timeline: Timeline | ArrayLike, who: str) -> Ints:
+    """Return events, t for the prediction of ticket t and ~t for its answer.
+
+    Of a timeline, answers that never came are left out.
+    """
+    if not isinstance(timeline, Timeline):
+        rule = f"{who}: events, t or ~t, must be whole numbers"
+        events = whole(timeline, rule, UnknownTicket)
+        if events.ndim != 1:
+            raise UnknownTicket(f"{rule} in one dimension, got shape {events.shape}")
+        return events
+    events = timeline.events
+    answered = (events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]
+    return np.ascontiguousarray(events[answered])

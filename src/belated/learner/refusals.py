@@ -1,0 +1,67 @@
+"""What is said when an event is refused. Then nothing has changed."""
+
+from __future__ import annotations
+
+from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
+from belated.kernels.slots import status as S
+
+Refusal = UnknownTicket | AlreadyObserved | BadFeedback
+
+
+def of_ticket(
+    status: int, ticket: int, rounds: int, where: str
+) -> UnknownTicket | AlreadyObserved | None:
+    """Return the error for a ticket that is not open; None when the ticket is not to blame."""
+    if status == S.UNKNOWN and rounds == 0:
+        return UnknownTicket(f"{where}no ticket was handed out yet")
+    if status == S.UNKNOWN:
+        return UnknownTicket(
+            f"{where}ticket {ticket} was never handed out; tickets so far: 0 to {rounds - 1}"
+        )
+    if status == S.CLOSED:
+        return AlreadyObserved(
+            f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"
+        )
+    return None
+
+
+def of_answer(status: int, ticket: int, kind: str, where: str) -> BadFeedback:
+    """Return the error for an answer that a learner of some kind does not take."""
+    if status == S.TOO_LARGE:
+        return BadFeedback(
+            f"{where}the answer to ticket {ticket} exceeds the assumed bound; raise lipschitz "
+            "or magnitude, or use strict=False to count such answers instead"
+        )
+    if status == S.OUT_OF_ORDER:
+        return BadFeedback(
+            f"{where}{kind} takes answers only in the order, and with the delay, that it was "
+            f"told; ticket {ticket} is not the one that it waits for; nothing has changed"
+        )
+    if status == S.NO_LOSS:
+        return BadFeedback(
+            f"{where}{kind} cannot go on without the answer to ticket {ticket}; nothing has changed"
+        )
+    return BadFeedback(
+        f"{where}the answer to ticket {ticket} is not finite, or too large to compute with "
+        "(1e100); nothing has changed: send a finite one, or cancel the ticket"
+    )
+
+
+def of_shape(wanted: tuple[int, ...], got: tuple[int, ...], where: str) -> BadFeedback:
+    """Return the error for an answer of the wrong shape."""
+    return BadFeedback(f"{where}an answer has shape {wanted}, got {got}")
+
+
+def too_early(kind: str, where: str) -> BadFeedback:
+    """Return the error of a method that cannot predict before an answer is in."""
+    return BadFeedback(
+        f"{where}{kind} was told that answers take no longer, and cannot predict before the "
+        "oldest one is in; observe or cancel it, or tell a longer delay"
+    )
+
+
+def out_of_turn(rounds: int, ticket: int, where: str) -> UnknownTicket:
+    """Return the error for a prediction of another ticket than the next one."""
+    return UnknownTicket(
+        f"{where}the next prediction is ticket {rounds}, the timeline says {ticket}"
+    )

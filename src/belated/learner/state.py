@@ -1,0 +1,375 @@
+"""The memory of a learner or a linear model: two arrays, and all that is read off them in Python.
+
+Nobody else on this side knows which number stands where, except those who write parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import SnapshotError
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import own as OWN
+from belated.kernels.slots import table as T
+
+FEWEST = 64
+"""Smallest table of tickets."""
+PARTS = {
+    "f": "<f8",
+    "n": "<i8",
+    "tickets": "<i8",
+    "records": "<f8",
+    "copy_f": "<f8",
+    "copy_n": "<i8",
+}
+"""Names and types of the arrays that ``Memory.parts`` returns."""
+
+
+class Sums(NamedTuple):
+    """Parameters and sums of a base, of a member of a portfolio, or of its weights."""
+
+    diameter: float
+    width: float
+    lipschitz: float
+    rate: float
+    """Current step size; 0 before the first."""
+    learned: float
+    drifted: float
+    largest: float
+
+    @classmethod
+    def of(cls, f: Floats) -> Sums:
+        """Read them off a header."""
+        slots = (F.DIAMETER, F.WIDTH, F.LIPSCHITZ, F.ETA, F.LEARNED, F.DRIFTED, F.LARGEST)
+        return cls(*(float(f[slot]) for slot in slots))
+
+
+class Member(NamedTuple):
+    """A member of a portfolio."""
+
+    misread: float
+    """What it was charged for not knowing its point exactly."""
+    sums: Sums
+
+
+class Memory:
+    """The arrays ``f`` and ``n``, as the kernels take them; both are replaced when they grow."""
+
+    __slots__ = ("f", "n")
+
+    def __init__(self, f: Floats, n: Ints) -> None:
+        self.f = f
+        self.n = n
+
+    @staticmethod
+    def fresh(
+        f: Floats,
+        numbers: Mapping[int, int],
+        capacity: int = FEWEST,
+        template: Memory | None = None,
+    ) -> Memory:
+        """Return the memory of a learner that has seen nothing.
+
+        ``f`` is all that comes before what is kept per ticket, ``numbers`` what ``n`` begins with,
+        and ``template`` what copies are made from.
+        """
+        n = np.zeros(N.HEADER, dtype=np.int64)
+        for slot, number in numbers.items():
+            n[slot] = number
+        n[N.KEPT_AT] = f.size
+        if template is not None:
+            n[N.COPY_F], n[N.COPY_N] = template.f.size, template.n.size
+            f, n = np.concatenate([f, template.f]), np.concatenate([n, template.n])
+            shared = [N.SEED_LOW, N.SEED_HIGH, N.STRICT]
+            n[N.HEADER :][shared] = n[shared]
+        memory = Memory(f, n)
+        memory.resize(capacity)
+        return memory
+
+    @staticmethod
+    def counting() -> Memory:
+        """Return memory that only counts delays."""
+        return Memory.fresh(np.zeros(F.HEADER), {N.OWN_AT: F.HEADER})
+
+    def copy(self) -> Memory:
+        """Return the same numbers in arrays of their own."""
+        return Memory(aligned(self.f), self.n.copy())
+
+    # --- Parameters and counts -------------------------------------------------------------------
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of the base's point."""
+        return int(self.n[N.DIM])
+
+    @property
+    def seed(self) -> int:
+        """The seed of the exploration directions."""
+        return int(self.n[N.SEED_LOW]) | int(self.n[N.SEED_HIGH]) << 32
+
+    @property
+    def strict(self) -> bool:
+        """Whether answers larger than assumed are refused."""
+        return bool(self.n[N.STRICT])
+
+    @property
+    def rounds(self) -> int:
+        """Predictions made so far; also the next ticket."""
+        return int(self.n[N.ROUNDS])
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their answer."""
+        return int(self.n[N.ROUNDS] - self.n[N.ARRIVED])
+
+    @property
+    def known(self) -> int:
+        """Tickets that the table must keep: open ones, and those skipped or held back."""
+        return self.open + int(self.n[N.GHOSTS] + self.n[N.HOLDING])
+
+    @property
+    def excess(self) -> int:
+        """Answers larger than assumed."""
+        return int(self.n[N.EXCESS])
+
+    @property
+    def unanswered(self) -> int:
+        """Tickets that are open, skipped or cancelled."""
+        return self.open + int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
+
+    @property
+    def total_delay(self) -> int:
+        """Sum of the backlogs at all predictions: the total delay so far.
+
+        With R predictions and N arrivals it is sum s* + N(N-1)/2 - R(R-1)/2 + (R-N)(R-1): sum the
+        identity s*_n = d + t - n of Theorem 3.4 (c) over the arrivals, and let the delay of an open
+        ticket t be R - 1 - t.
+        """
+        rounds, arrived = self.rounds, int(self.n[N.ARRIVED])
+        closed = int(self.n[N.SUM_DUAL]) + arrived * (arrived - 1) // 2
+        return closed - rounds * (rounds - 1) // 2 + (rounds - arrived) * (rounds - 1)
+
+    @property
+    def max_backlog(self) -> int:
+        """sigma_max so far: an arrival right after a prediction has s* equal to its backlog."""
+        return max(int(self.n[N.MAX_DUAL]), self.open - 1)
+
+    @property
+    def oldest_age(self) -> int:
+        """How many predictions came after the oldest open ticket; 0 when none is open."""
+        if not self.open:
+            return 0
+        entries = self.entries
+        return self.rounds - 1 - int(entries[np.argmax(entries[:, 1] >= 0), 0])
+
+    @property
+    def lags(self) -> tuple[int, int]:
+        """Dual delay and dual backlog of the newest arrival, where somebody asks for them."""
+        return int(self.n[N.LAG]), int(self.n[N.OPEN_LAGS])
+
+    def counts(self) -> dict[str, int]:
+        """Return what every report says, by the name of its field."""
+        n = self.n
+        return {
+            "rounds": self.rounds,
+            "observed": self.rounds - self.unanswered,
+            "open": self.open,
+            "skipped": int(n[N.SKIPPED]),
+            "cancelled": int(n[N.CANCELLED]),
+            "late": int(n[N.LATE]),
+            "total_delay": self.total_delay,
+            "max_delay": max(int(n[N.MAX_DELAY]), self.oldest_age),
+            "max_backlog": self.max_backlog,
+            "max_dual_delay": int(n[N.MAX_DUAL_DELAY]),
+        }
+
+    # --- Sums and vectors ------------------------------------------------------------------------
+
+    @property
+    def sums(self) -> Sums:
+        """Those of the base."""
+        return Sums.of(self.f)
+
+    @property
+    def weights(self) -> Sums:
+        """Those of the weights of a portfolio."""
+        return Sums.of(self._own[OWN.HEADER :])
+
+    @property
+    def members(self) -> list[Member]:
+        """What a portfolio knows of its members."""
+        own, dim = self._own, self.dim
+        count = int(own[OWN.MEMBERS])
+        blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
+        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
+
+    @property
+    def _own(self) -> Floats:
+        return self.f[self.n[N.OWN_AT] : self.n[N.KEPT_AT]]
+
+    @property
+    def point(self) -> Floats:
+        """A view of z, the base's point in the chart."""
+        return self._vector(0)
+
+    @property
+    def work(self) -> Floats:
+        """A view of the scratch vector."""
+        return self._vector(2)
+
+    def _vector(self, place: int) -> Floats:
+        start = F.HEADER + place * F.padded(self.dim)
+        return self.f[start : start + self.dim]
+
+    # --- A step that waits for a user's part, and may have to be undone --------------------------
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a step waits for a user's base or projection."""
+        return bool(self.n[N.WAITING])
+
+    @property
+    def moving(self) -> tuple[Floats, Ints]:
+        """Views of what a step changes: scalars and vectors, and counters."""
+        return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
+
+    @property
+    def newest_skipped(self) -> tuple[int, int]:
+        """The entry that was skipped just now, and what it said before."""
+        return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
+
+    def seen_by(self, ticket: int) -> list[tuple[int, int]]:
+        """Return the entry of a ticket, and what it says, if it has one."""
+        entry = int(np.searchsorted(self.entries[:, 0], ticket))
+        return [(entry, int(seen)) for seen in self.entries[entry : entry + 1, 1]]
+
+    # --- The table of tickets --------------------------------------------------------------------
+
+    @property
+    def capacity(self) -> int:
+        """How many tickets the table has room for."""
+        return int(self.n[N.CAPACITY])
+
+    @property
+    def entries(self) -> Ints:
+        """A view of the table of tickets: one row (id, seen) per entry in use."""
+        return self.n[N.HEADER : N.HEADER + 2 * self._tail].reshape(-1, 2)
+
+    @property
+    def records(self) -> Floats:
+        """A view of what is kept per ticket: one row per entry in use."""
+        tail, keep, start = self._tail, int(self.n[N.KEEP]), int(self.n[N.KEPT_AT])
+        return self.f[start : start + tail * keep].reshape(tail, keep)
+
+    @property
+    def copies(self) -> tuple[Floats, Ints]:
+        """Views of the copies, one row each; row 0 is the one that others are made from."""
+        n, capacity = self.n, self.capacity
+        floats, ints = int(n[N.COPY_F]), int(n[N.COPY_N])
+        f_at = int(n[N.KEPT_AT] + capacity * n[N.KEEP])
+        n_at = N.HEADER + 2 * capacity
+        rows = int(n[N.MADE]) + 1 if floats else 0
+        return (
+            self.f[f_at : f_at + rows * floats].reshape(rows, floats),
+            n[n_at : n_at + rows * ints].reshape(rows, ints),
+        )
+
+    @property
+    def _tail(self) -> int:
+        return int(self.n[N.ROUNDS] + self.n[N.OFFSET])
+
+    def reserve(self, capacity: int) -> None:
+        """Make the table at least this large."""
+        if capacity > self.capacity:
+            self.resize(1 << (capacity - 1).bit_length())
+
+    def grow(self) -> None:
+        """Make the table twice as large."""
+        self.resize(2 * self.capacity)
+
+    def resize(self, capacity: int) -> None:
+        """Give the table room for ``capacity`` tickets and copies; what is in use is kept."""
+        old, n = Memory(self.f, self.n), self.n
+        rows = capacity + 1 if n[N.COPY_F] else 0
+        kept_at = int(n[N.KEPT_AT])
+        self.f = _aligned_zeros(kept_at + capacity * int(n[N.KEEP]) + rows * int(n[N.COPY_F]))
+        self.n = np.zeros(N.HEADER + 2 * capacity + rows * int(n[N.COPY_N]), dtype=np.int64)
+        self.f[:kept_at] = old.f[:kept_at]
+        self.n[: N.HEADER] = n[: N.HEADER]
+        self.n[N.CAPACITY] = capacity
+        self.entries[:] = old.entries
+        self.records[:] = old.records
+        for mine, theirs in zip(self.copies, old.copies, strict=True):
+            mine[:] = theirs
+
+    def is_like(self, other: Memory) -> bool:
+        """Tell whether the same kernels can run on both: everything stands in the same places."""
+        places = [N.DIM, N.OWN, N.OWN_AT, N.KEPT_AT, N.KEEP, N.COPY_F, N.COPY_N]
+        return bool((self.n[places] == other.n[places]).all())
+
+    # --- Snapshots -------------------------------------------------------------------------------
+
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """Return all there is, by name and free of accidents, so that equals have equal parts.
+
+        What depends on how the table happened to be filled (dead entries, capacity, head) and the
+        scratch vector are normalised away.
+        """
+        alive = self.entries[:, 1] != T.DEAD
+        tickets = self.entries[alive]
+        work = F.HEADER + 2 * F.padded(self.dim)
+        f, n = self.f[: self.n[N.KEPT_AT]].copy(), self.n[: N.HEADER].copy()
+        f[work : work + F.padded(self.dim)] = 0.0
+        n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
+        n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
+        n[N.HEAD] = np.argmax(np.append(tickets[:, 1], 0) >= 0)  # first open entry, or the end
+        n[N.CALM] = 0
+        return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
+
+    @staticmethod
+    def from_parts(parts: Mapping[str, NDArray[Any]]) -> Memory:
+        """Undo ``parts``, with room to grow, or say that they do not fit together."""
+        f, n, tickets, records, *copies = (parts[name] for name in PARTS)
+        if n.shape != (N.HEADER,) or not _fit(f, n, tickets, records, *copies):
+            raise SnapshotError("restore: the arrays do not fit together")
+        memory = Memory(
+            np.concatenate([f, records.ravel(), copies[0].ravel()]),
+            np.concatenate([n, tickets.ravel(), copies[1].ravel()]),
+        )
+        needed = max(2 * len(tickets), len(copies[0]) - 1)
+        memory.resize(max(FEWEST, 1 << needed.bit_length()))
+        return memory
+
+
+def _fit(f: Floats, n: Ints, tickets: Ints, records: Floats, copy_f: Floats, copy_n: Ints) -> bool:
+    """Tell whether the parts have the shapes that the counters say."""
+    rows = n[N.MADE] + 1 if n[N.COPY_F] else 0
+    count = n[N.ROUNDS] + n[N.OFFSET]
+    return (
+        f.shape == (n[N.KEPT_AT],)
+        and tickets.shape == (count, 2)
+        and records.shape == (count, n[N.KEEP])
+        and copy_f.shape == (rows, n[N.COPY_F])
+        and copy_n.shape == (rows, n[N.COPY_N])
+        and n[N.CAPACITY] == count
+    )
+
+
+def aligned(values: Floats) -> Floats:
+    """Return a copy that starts on a cache line."""
+    copy = _aligned_zeros(values.size)
+    copy[:] = values
+    return copy
+
+
+def _aligned_zeros(size: int) -> Floats:
+    """Return zeros that start on a cache line: vectors across lines cost up to a tenth."""
+    room = np.zeros(size + 8)
+    start = (-room.ctypes.data % 64) // 8
+    return room[start : start + size]

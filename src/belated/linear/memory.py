@@ -1,0 +1,119 @@
+"""The memory of a linear model, and how it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import SnapshotError
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.learner.state import PARTS as OF_TICKETS
+from belated.learner.state import Memory, aligned
+from belated.linear.settings import WORK, Settings
+
+PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<f8"}
+"""Names and types of the arrays that ``ModelMemory.parts`` returns."""
+
+_POOL = 256  # pairs that the pool has room for at the start
+
+
+class ModelMemory(Memory):
+    """``f``, ``n``, ``c`` and ``pool``; see ``belated.kernels.linear.layout``."""
+
+    __slots__ = ("c", "pool")
+
+    def __init__(self, settings: Settings, memory: Memory) -> None:
+        super().__init__(memory.f, memory.n)
+        self.c: Floats = np.zeros(lm.ROW * ((1 << settings.bits) + 1))  # taken when first touched
+        self.pool: Floats = np.zeros(2 * _POOL)
+
+    @property
+    def arrays(self) -> tuple[Floats, Ints, Floats, Floats]:
+        """All four, as every entry takes them."""
+        return self.f, self.n, self.c, self.pool
+
+    @property
+    def rows(self) -> Floats:
+        """A view of the coordinates, one row each; the last is the bias."""
+        return self.c.reshape(-1, lm.ROW)
+
+    @property
+    def shares(self) -> list[float]:
+        """How much each expert counts."""
+        return [float(share) for share in self.f[lm.SHARE : lm.SHARE + lm.EXPERTS]]
+
+    @property
+    def mean_loss(self) -> float | None:
+        """Mean loss of the predictions as they were issued; None before the first label."""
+        counted = float(self.f[lm.COUNT])
+        return float(self.f[lm.LOST]) / counted if counted else None
+
+    def make_room(self, entries: int) -> None:
+        """Let grow whatever has no room for one more ticket with so many entries."""
+        if entries > (int(self.n[N.KEPT_AT]) - lm.HEADER) // lm.SCALES:
+            self._widen(2 * entries)
+        pairs = int(self.n[N.POOL_LIVE]) + entries
+        if 4 * pairs > self.pool.size:
+            used = self.pool[: 2 * int(self.n[N.POOL_TAIL])]
+            self.pool = np.zeros(2 << (4 * pairs).bit_length())
+            self.pool[: used.size] = used
+        if 2 * self.known > self.capacity:
+            self.grow()
+
+    def _widen(self, entries: int) -> None:
+        """Make the passing work, between parameters and what is kept per ticket, longer."""
+        work = np.zeros(lm.SCALES * entries)
+        self.f = aligned(np.concatenate([self.f[: lm.HEADER], work, self.f[self.n[N.KEPT_AT] :]]))
+        self.n[N.KEPT_AT] = lm.HEADER + work.size
+
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """Return all there is by name: tickets, their pairs, and the coordinates that were seen.
+
+        Free of accidents: the pool is written without gaps, and without the passing work.
+        """
+        parts = super().parts()
+        n, records = parts["n"], parts["records"]
+        is_open = parts["tickets"][:, 1] >= 0
+        records[~is_open] = 0.0
+        starts = records[:, lm.START].astype(np.int64)
+        counts = records[:, lm.PAIRS].astype(np.int64)
+        records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
+        pairs = np.repeat(starts, counts) + _ranges(counts)
+        n[N.KEPT_AT], n[N.POOL_TAIL] = lm.HEADER, pairs.size
+        parts["f"] = parts["f"][: lm.HEADER]
+        seen = np.flatnonzero(self.rows[:, lm.SEEN])
+        more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
+        return parts | more
+
+    @classmethod
+    def restored(cls, settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Self:
+        """Undo ``parts``, with room to grow, or say that they do not fit together."""
+        memory = cls(settings, Memory.from_parts(parts))
+        pairs, seen, rows = parts["pairs"], parts["seen"], parts["rows"]
+        counts = memory.records[:, lm.PAIRS]
+        fits = (
+            (memory.n[N.KEPT_AT], memory.n[N.KEEP]) == (lm.HEADER, lm.KEEP)
+            and memory.n[N.COORDINATES] == 1 << settings.bits
+            and pairs.shape == (memory.n[N.POOL_TAIL], 2) == (counts.sum(), 2)
+            and rows.shape == (seen.size, lm.ROW)
+            and (seen >= 0).all()
+            and (seen < len(memory.rows)).all()
+        )
+        if not fits:
+            raise SnapshotError("restore: the arrays do not fit the settings, or one another")
+        memory._widen(max(WORK, int(counts.max(initial=0))))
+        memory.pool = np.zeros(max(memory.pool.size, 2 << (2 * pairs.size).bit_length()))
+        memory.pool[: pairs.size] = pairs.ravel()
+        memory.rows[seen] = rows
+        return memory
+
+
+def _ranges(counts: Ints) -> Ints:
+    """Return 0, 1, ..., count - 1 for every count, one after the other."""
+    total = int(counts.sum())
+    return np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,0 +1,106 @@
+"""Snapshots: named arrays and what they are, as one versioned, checksummed blob.
+
+Layout: 8 bytes of magic, format number (2 bytes), length of the header (4 bytes), the header as
+JSON, the arrays as little-endian bytes, 16 bytes of BLAKE2b over all that. The header says what
+kind of thing this is, what else there is to know about it, and type and shape of every array.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.errors import SnapshotError
+
+FORMAT = 4
+"""Number of the format. It changes with the container or the layout of any array, and only then."""
+
+_MAGIC = b"belated\x00"
+_PREFIX = struct.Struct("<8sHI")
+_DIGEST = 16
+
+
+class Content(NamedTuple):
+    """What a blob holds."""
+
+    about: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def seal(kind: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the blob; the same content gives the same bytes."""
+    forms = {name: [_type(array), array.shape] for name, array in arrays.items()}
+    text = json.dumps({"kind": kind, "about": about, "arrays": forms}).encode()
+    parts = [array.astype(_type(array)).tobytes() for array in arrays.values()]
+    body = b"".join((_PREFIX.pack(_MAGIC, FORMAT, len(text)), text, *parts))
+    return body + _digest(body)
+
+
+def unseal(kind: str, blob: Any, types: Mapping[str, str]) -> Content:
+    """Read a blob of a kind, with these arrays of these types, or say what is wrong with it."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise SnapshotError(f"restore: a snapshot is bytes, got {type(blob).__name__}")
+    text, rest = _checked(bytes(blob))
+    about, shapes = _header(kind, text, types)
+    arrays, at = {}, 0
+    for name, shape in shapes.items():
+        size = 8 * math.prod(shape)
+        if len(rest) - at < size:
+            break
+        flat = np.frombuffer(rest[at : at + size], types[name])
+        arrays[name] = flat.astype(types[name][1:]).reshape(shape)
+        at += size
+    if at != len(rest) or len(arrays) < len(shapes):
+        raise SnapshotError("restore: the arrays do not have the sizes that the header gives")
+    return Content(about, arrays)
+
+
+def _checked(blob: bytes) -> tuple[bytes, bytes]:
+    """Return header and arrays of a whole, undamaged blob of this format."""
+    if len(blob) < _PREFIX.size + _DIGEST or not blob.startswith(_MAGIC):
+        raise SnapshotError("restore: not a belated snapshot (or cut off at the very start)")
+    _, version, length = _PREFIX.unpack_from(blob)
+    if version != FORMAT:
+        raise SnapshotError(
+            f"restore: snapshot format {version}, this version of belated reads format {FORMAT}; "
+            "restore it with the version that wrote it"
+        )
+    body, digest = blob[:-_DIGEST], blob[-_DIGEST:]
+    if _digest(body) != digest:
+        raise SnapshotError("restore: the snapshot is damaged or cut off (checksum does not match)")
+    return body[_PREFIX.size : _PREFIX.size + length], body[_PREFIX.size + length :]
+
+
+def _header(
+    kind: str, text: bytes, types: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """Return what is said about the thing, and the shapes of its arrays."""
+    try:
+        header = json.loads(text)
+        found, about, forms = header["kind"], dict(header["about"]), dict(header["arrays"])
+        shapes = {name: tuple(shape) for name, (_, shape) in forms.items()}
+        sizes = [size for shape in shapes.values() for size in shape]
+        if not all(type(size) is int and 0 <= size < 1 << 48 for size in sizes):
+            raise ValueError("a shape is of the wrong kind")
+        if found == kind and {name: form[0] for name, form in forms.items()} != types:
+            raise ValueError("the arrays are not those of this kind")
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"restore: the header cannot be read ({error})") from error
+    if found != kind:
+        raise SnapshotError(f"restore: this is a snapshot of a {found}, not of a {kind}")
+    return about, shapes
+
+
+def _type(array: NDArray[Any]) -> str:
+    return f"<{array.dtype.kind}8"
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=_DIGEST).digest()
