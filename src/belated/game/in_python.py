@@ -52,7 +52,7 @@ class _PythonTable:
         is_told = program.code[C.REDUCTION] == K.FIRST_ORDER and not program.wants_function
         self._needs_gradient = self._detail or is_told or game.losses.is_adaptive
         # As in compiled games: where the base is ours and an answer says what its cost is.
-        ours = program.code[C.METHOD] == K.OURS and program.code[C.BASE] != K.OUTSIDE
+        ours = program.code[C.METHOD] == K.OURS and program.code[C.BASE] != K.USER_BASE
         self._sees_base = self._detail and ours and not program.wants_function
         self._answers: dict[int, Any] = {}
         self._starts: dict[int, Floats] = {}

@@ -95,7 +95,7 @@ def _variant(losses: Compiled, program: Program, record: Record) -> Code:
 def _runs_in_python(program: Program, game: Game) -> bool:
     """Tell whether something of a user's takes part in every round."""
     own_losses, own_delays = isinstance(game.losses, Custom), isinstance(game.timeline, ByRule)
-    return program.is_outside or own_losses or own_delays
+    return program.has_user_parts or own_losses or own_delays
 
 
 def _check(spec: Playable, program: Program, game: Game) -> None:

@@ -20,7 +20,7 @@ from belated.learner.blob import Content, pack, unpack
 from belated.learner.given import checked_ticket, events_of, numbers
 from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
-from belated.learner.user_parts import Outside, restore_base, saved_base
+from belated.learner.user_parts import UserEvents, restore_base, saved_base
 from belated.reductions import Reduction, Skip
 from belated.spec import from_json
 from belated.timeline import Timeline
@@ -69,17 +69,20 @@ class Learner:
     def _connect(self) -> None:
         """Find the entries for this composition, and what the hot paths need at hand."""
         program = self._program
-        if program.is_outside:
-            outside = Outside(program)
-            self._predict: entries.Predict = outside.predict
-            self._observe: entries.Observe = outside.observe
+        if program.has_user_parts:
+            theirs = UserEvents(program)
+            self._predict: entries.Predict = theirs.predict
+            self._observe: entries.Observe = theirs.observe
+            self._cancel: entries.Cancel = theirs.cancel
         else:
             self._predict = entries.predict(program.code)
             self._observe = entries.observe(program.code)
-        self._cancel: entries.Cancel | None = outside.cancel if program.is_outside else None
+            self._cancel = entries.cancel(program.code)
+        if program.wants_function:  # nothing is compiled in the middle of live use
+            self._find, self._peek = entries.find(program.code), entries.peek(program.code)
         self._width = int(np.prod(program.shape))
         self._is_pair = len(program.shape) == 2
-        self._is_outside = program.is_outside
+        self._has_user_parts = program.has_user_parts
         self._wants_function = program.wants_function
 
     @property
@@ -132,13 +135,17 @@ class Learner:
             ticket = checked_ticket(ticket)
         if self._wants_function:
             feedback = self._gradient_now(ticket, feedback)
-        if feedback.__class__ is not np.ndarray or feedback.dtype is not _FLOAT or self._is_outside:
+        if (
+            feedback.__class__ is not np.ndarray
+            or feedback.dtype is not _FLOAT
+            or self._has_user_parts
+        ):
             feedback = self._converted(feedback)
         memory = self._memory
         try:
             status = self._observe(memory.f, memory.n, ticket, feedback)
         except TypeError:  # a view with gaps, read-only, or of another rank
-            if self._is_outside:
+            if self._has_user_parts:
                 raise
             feedback = self._converted(feedback)
             status = self._observe(memory.f, memory.n, ticket, feedback)
@@ -151,8 +158,6 @@ class Learner:
 
         It counts as zero feedback, as ``Skip`` does by itself; a skipped ticket is just forgotten.
         """
-        if self._cancel is None:
-            self._cancel = entries.cancel(self._program.code)
         ticket = checked_ticket(ticket)
         status = self._cancel(self._memory.f, self._memory.n, ticket)
         if status < 0:
@@ -197,8 +202,8 @@ class Learner:
     def _run_events(
         self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
     ) -> None:
-        if self._is_outside:
-            self._run_outside(events, answers, plays, first, begin)
+        if self._has_user_parts:
+            self._run_user_parts(events, answers, plays, first, begin)
             return
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
@@ -220,7 +225,7 @@ class Learner:
             raise refusals.too_early(self.spec.kind, f"run: event {position}: ")
         self._memory.grow()
 
-    def _run_outside(
+    def _run_user_parts(
         self, events: Ints, answers: Floats, plays: Floats, first: int, begin: int
     ) -> None:
         for position, event in enumerate(events.tolist()):
@@ -269,10 +274,10 @@ class Learner:
     def snapshot(self) -> bytes:
         """Return the whole learner as one blob; equal learners give equal blobs."""
         saved = saved_base(self._program)
-        if self._program.code[C.BASE] == K.OUTSIDE and saved is None:
+        if self._program.code[C.BASE] == K.USER_BASE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        if self._is_outside:
+        if self._has_user_parts:
             return pack(Content(None, self._program.code, self._memory, saved))
         return pack(Content(self.spec.to_json(), None, self._memory, saved))
 
@@ -302,7 +307,7 @@ class Learner:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle and copy by snapshot."""
-        spec = self.spec if self._is_outside else None
+        spec = self.spec if self._has_user_parts else None
         return type(self).restore, (self.snapshot(), spec)
 
     def __repr__(self) -> str:
@@ -316,11 +321,11 @@ class Learner:
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
                 f"got {type(gradient).__name__}"
             )
-        status = entries.find(self._program.code)(self._memory.f, self._memory.n, ticket)
+        status = self._find(self._memory.f, self._memory.n, ticket)
         if status < 0:
             raise self._refusal(status, ticket, None)
         point = np.empty(self._width)
-        entries.peek(self._program.code)(self._memory.f, self._memory.n, point)
+        self._peek(self._memory.f, self._memory.n, point)
         return gradient(point) if status == S.USED else point
 
     def _converted(self, feedback: Any) -> Floats:

@@ -65,9 +65,9 @@ class Program:
     wants_function: bool = False
 
     @property
-    def is_outside(self) -> bool:
+    def has_user_parts(self) -> bool:
         """Whether a user's Python object takes part in every step."""
-        return self.code[C.BASE] == K.OUTSIDE or self.code[C.DOMAIN] == K.USER_SET
+        return self.code[C.BASE] == K.USER_BASE or self.code[C.DOMAIN] == K.USER_SET
 
     def fresh(self, seed: int, strict: bool, more: int = 0) -> Memory:
         """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""

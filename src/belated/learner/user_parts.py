@@ -27,7 +27,11 @@ from belated.reductions import domain_of
 def saved_base(program: Program) -> bytes | None:
     """Return what a user's base saves of itself, if it can."""
     base: Any = program.base
-    if program.code[C.BASE] != K.OUTSIDE or not hasattr(base, "save") or not hasattr(base, "load"):
+    if (
+        program.code[C.BASE] != K.USER_BASE
+        or not hasattr(base, "save")
+        or not hasattr(base, "load")
+    ):
         return None
     return bytes(base.save())
 
@@ -38,7 +42,7 @@ def restore_base(program: Program, saved: bytes | None) -> None:
         cast(Any, program.base).load(saved)
 
 
-class Outside:
+class UserEvents:
     """``predict``, ``observe`` and ``cancel`` with the arguments of the compiled entries."""
 
     def __init__(self, program: Program) -> None:
@@ -104,7 +108,7 @@ class Outside:
         if not memory.is_waiting:
             return
         self._steps.to_user(memory.f, memory.n, self._out)
-        if self._program.code[C.BASE] == K.OUTSIDE:
+        if self._program.code[C.BASE] == K.USER_BASE:
             base = cast(UserBase, self._program.base)
             given: Any = base.update(self._out.copy(), *memory.lags)
             who = f"{type(base).__name__}.update"

@@ -147,7 +147,7 @@ def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> f
     open_lags = count_arrival(of_lags(code), s, entry)
     eta = step_size(of_rate(code), s, open_lags, norm)
     sum_up(s.f, eta, open_lags, norm)
-    if code[C.BASE] == K.OUTSIDE:  # leave the cost where a user's base finds it
+    if code[C.BASE] == K.USER_BASE:  # leave the cost where a user's base finds it
         for i in range(s.work.size):
             s.work[i] = cost[i] if norm > 0.0 else 0.0
     return eta

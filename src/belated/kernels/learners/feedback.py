@@ -38,7 +38,7 @@ chart = switch(C.CHART, {K.PLAIN: _plain, K.SHIFTED: _shifted, K.SCALED: _scaled
 def to_user(code: Code, s: State, out: Floats) -> None:
     """Write what a user's part is asked about: the cost for a base, the point for a projection."""
     for i in range(s.z.size):
-        if code[C.BASE] != K.OUTSIDE:
+        if code[C.BASE] != K.USER_BASE:
             out[i] = chart(code, s, i, s.z[i])
         elif code[C.CHART] == K.SCALED:
             out[i] = s.work[i] / s.chart[s.z.size + i]

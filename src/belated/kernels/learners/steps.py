@@ -28,7 +28,7 @@ BASES = Parts(
     Part("OMD, entropy", K.ENTROPY, step=entropy_step, norm=largest_entry),
     Part(
         "a user's base",
-        K.OUTSIDE,
+        K.USER_BASE,
         step=wait_for_base,
         norm=euclidean_norm,
         hear_nothing=wait_for_nothing,

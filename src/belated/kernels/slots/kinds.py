@@ -12,5 +12,5 @@ OURS = 0
 ZERO, HEARD_ZERO, BOWL = range(3)
 
 # Codes in the tables of parts that kernels ask for by name.
-PFTRL, OMD, ENTROPY, OUTSIDE, DUAL_AVERAGING = 0, 1, 2, 3, 5  # code[BASE]
+PFTRL, OMD, ENTROPY, USER_BASE, DUAL_AVERAGING = 0, 1, 2, 3, 5  # code[BASE]
 BOX, SIMPLEX, USER_SET = 1, 2, 4  # code[DOMAIN]
