@@ -425,7 +425,7 @@ class _Liar:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_proof_does_not_trust_the_solver(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "_Solver", lambda unit: _Liar(unit, seed))
+    monkeypatch.setattr(solver, "_Solver", lambda unit: _Liar(unit.domain, seed))
     a = np.array([0.3, -0.2, 0.1])
     for make in HARD.values():
         found = minimise(make(a), bl.Ball(3), gap=1e-6, limit=50)
@@ -526,7 +526,7 @@ def bowl(x: Floats) -> tuple[float, npt.ArrayLike]:
         ({"gap": float("nan")}, "minimise: gap must be finite"),
         ({"limit": 0}, "minimise: limit must be at least 1"),
         ({"start": [1.0]}, "minimise: takes 2 finite numbers"),
-        ({"domain": HALF_SPACE}, "minimise: takes Ball, Box, Simplex or L1Ball, where"),
+        ({"domain": HALF_SPACE}, "the best action is found on Ball, Box, Simplex or L1Ball, where"),
         ({"oracle": lambda x: (np.inf, x)}, "oracle must return a finite value and 2 finite"),
         ({"oracle": lambda x: (1.0, [1.0])}, "oracle must return a finite value and 2 finite"),
         (
@@ -544,7 +544,7 @@ def test_refused(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_support_refuses_a_users_set() -> None:
-    with pytest.raises(bl.SpecError, match="support: takes Ball, Box, Simplex or L1Ball, where"):
+    with pytest.raises(bl.SpecError, match="is found on Ball, Box, Simplex or L1Ball, where"):
         support(HALF_SPACE, [1.0, 1.0])
 
 

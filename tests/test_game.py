@@ -906,7 +906,9 @@ def test_many_tickets_open_by_play(tables: list[Any]) -> None:
     ids=lambda domain: domain.kind,
 )
 def test_delays_by_play_spread_over_the_whole_set(domain: Any) -> None:
-    *direction, low, high, least, width = one._lean(bl.delays.ByPlay(LEAN, 1, 9, 100), domain)
+    *direction, low, high, least, width = one._delay_numbers(
+        bl.delays.ByPlay(LEAN, 1, 9, 100), domain
+    )
     assert (tuple(direction), low, high) == (LEAN, 1.0, 9.0)
     rng = np.random.default_rng(1)
     far = [domain.project(100.0 * rng.standard_normal(3)) for _ in range(2000)]

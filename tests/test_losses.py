@@ -588,7 +588,7 @@ def test_arrays_are_copied_and_closed() -> None:
 def test_every_game_gets_work_space_of_its_own() -> None:
     loss = Linear(Switching(3, 2))
     first, second = loss.compiled(), loss.compiled()
-    assert first.how == second.how
+    assert first.codes == second.codes
     assert not np.shares_memory(first.q, second.q)
     assert first.rows.shape == (0, 4)
 

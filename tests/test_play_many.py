@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.game import many
+from belated.engine.local import process_context
 from belated.game.many import Cell, Runs, SpecOrMaker
 from belated.game.run import Run
 from belated.learner.program import Playable
@@ -276,7 +276,7 @@ def another_thread() -> Any:
 
 
 def test_workers_are_not_forked_beside_other_threads(another_thread: threading.Thread) -> None:
-    assert many._context().get_start_method() == "forkserver"
+    assert process_context("belated.game").get_start_method() == "forkserver"
     assert len(bl.play_many(STEADY, FLAT, 3, workers=2)) == 3
     with pytest.raises(bl.SpecError, match="define functions at the top of a module"):
         bl.play_many(lambda game: STEADY, FLAT)

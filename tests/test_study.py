@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,16 +24,12 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import rivals
+from belated.engine import Engine
 from belated.errors import LogError, StudyError
 from belated.report import Section, Table
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
-from belated.study.default import contests, default_sections, standings
-from belated.study.engines import Engine, Turns, run_cells
-from belated.study.fits import exponent, geometric_mean
-from belated.study.games import LOSSES, game_of
-from belated.study.log_file import read_timeline, shortened
-from belated.study.methods import (
+from belated.study.contestants import (
     ANSWERS,
     CONVEX,
     CURVED_ANSWERS,
@@ -44,8 +40,12 @@ from belated.study.methods import (
     STRONGLY_CONVEX_VALUES,
     VALUES,
 )
+from belated.study.default import contests, default_sections, standings
+from belated.study.fits import exponent, geometric_mean
+from belated.study.games import LOSSES, game_of
+from belated.study.log_file import read_timeline, shortened
 from belated.study.plan import Cell, Plan, Row, Study
-from belated.study.rows import open_store
+from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import TESTS, Python
 
@@ -201,9 +201,9 @@ def test_rows_of_something_else_are_refused(
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path, plan = tmp_path / "rows.jsonl", Plan(Tiny(), False)
     with (
-        open_store(path, plan),
+        open_rows(path, plan),
         pytest.raises(StudyError, match="in use"),
-        open_store(path, plan, fresh=True),
+        open_rows(path, plan, fresh=True),
     ):
         pass
     assert len(lines_of(path)) == 1
@@ -239,29 +239,6 @@ def test_failures_are_kept_until_they_are_retried(tmp_path: Path) -> None:
     assert len(finished(Tiny(), path).failures) == 1
     results = finished(Tiny(), path, retry=True)
     assert (len(results.rows), results.failures) == (6, ())
-
-
-def test_unknown_engines_are_refused() -> None:
-    with pytest.raises(StudyError, match="engine is one of"):
-        run_cells(Tiny(), [], engine=cast(Any, "cluster"))
-
-
-@given(st.lists(st.integers(0, 4), max_size=30), st.integers(1, 4), st.randoms())
-def test_no_group_is_compiled_twice_at_once(groups: list[int], workers: int, random: Any) -> None:
-    cells = [Cell.of(f"group {group}", n=n) for n, group in enumerate(groups)]
-    turns, running, compiled, done = Turns(cells), list[Cell](), set[str](), list[Cell]()
-    while True:
-        while len(running) < workers and (cell := turns.next()) is not None:
-            cold = [other.group for other in running if other.group not in compiled]
-            assert cell.group not in cold
-            running.append(cell)
-        if not running:
-            break
-        cell = running.pop(random.randrange(len(running)))
-        turns.finished(cell)
-        compiled.add(cell.group)
-        done.append(cell)
-    assert sorted(cell["n"] for cell in done) == list(range(len(groups)))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -430,9 +407,7 @@ def small(study: Study, full: bool = False) -> list[Cell]:
 
 def rows_of(study: Study, cells: Sequence[Cell]) -> list[Row]:
     """Run cells here; none may fail."""
-    outcomes = list(run_cells(study, cells, engine="serial"))
-    assert [out.failure for _, out in outcomes if out.results is None] == []
-    return [{**cell.to_dict(), **(out.results or {})} for cell, out in outcomes]
+    return [{**cell.to_dict(), **study.plain_results(cell)} for cell in cells]
 
 
 def check_small(name: str) -> None:

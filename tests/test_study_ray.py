@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from belated.study.contestants import OURS
 from belated.study.delay_law import DelayLaw
-from belated.study.methods import OURS
 from belated.study.plan import Cell, Plan
 from belated.study.runner import finish_rows
 from conftest import TESTS

@@ -27,9 +27,8 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from belated.arrays import Ints
+from belated.arrays import Floats, Ints
 from belated.errors import TimelineError
 from belated.spec import number, positive, vector, whole
 from belated.timeline import Timeline
@@ -341,9 +340,7 @@ def queue(
     return Timeline.from_intervals(predicted_at, served(predicted_at, work, servers))
 
 
-def served(
-    predicted_at: npt.NDArray[np.float64], work: npt.NDArray[np.float64], servers: int
-) -> npt.NDArray[np.float64]:
+def served(predicted_at: Floats, work: Floats, servers: int) -> Floats:
     """Return when each ticket is done (Kiefer and Wolfowitz, 1955).
 
     Ticket t starts at the later of l_t and the time at which the first server becomes free.
@@ -363,7 +360,7 @@ def served(
     return np.array(done, dtype=np.float64)
 
 
-def _work(generator: np.random.Generator, service: Service, count: int) -> npt.NDArray[np.float64]:
+def _work(generator: np.random.Generator, service: Service, count: int) -> Floats:
     """Draw service times of mean 1."""
     if service == "exponential":
         return generator.standard_exponential(count)
@@ -416,7 +413,7 @@ class ByRule:
     100
     """
 
-    rule: Callable[[int, npt.NDArray[np.float64]], int | None]
+    rule: Callable[[int, Floats], int | None]
     rounds: int
 
     def __post_init__(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ from belated.arrays import Floats
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.game.solver import Oracle, minimise, nearest, support
-from belated.losses import Linear, Loss, Quadratic, Squared
+from belated.losses import Loss, Quadratic
+from belated.losses.base import Form
 from belated.spec import whole
 
 PRECISION = 1e-9
@@ -57,16 +59,7 @@ def best_action(losses: Loss, domain: Domain, rounds: int, *, gap: float | None 
     """
     rounds = whole("best_action", "rounds", rounds)
     _check(losses, domain)
-    if isinstance(losses, Linear):
-        x, loss = support(domain, losses.total(domain.center, rounds)[1])
-        return Best(x, loss, 0.0, "closed form")
-    if isinstance(losses, Quadratic):
-        x = nearest(domain, _mean(losses, domain, rounds))
-        return Best(x, losses.total(x, rounds)[0], 0.0, "closed form")
-    wanted = _default_gap(losses, domain, rounds) if gap is None else gap
-    found = minimise(_oracle(losses, domain, rounds), domain, gap=wanted)
-    loss = losses.total(found.x, rounds)[0] if isinstance(losses, Squared) else found.value
-    return Best(found.x, loss, found.gap, "solver")
+    return _FINDERS[losses.form](losses, domain, rounds, gap)
 
 
 def _check(losses: Loss, domain: Domain) -> None:
@@ -83,38 +76,58 @@ def _check(losses: Loss, domain: Domain) -> None:
             "best_action: losses and domain must have the same dimension, got "
             f"{losses.dim} and {domain.dim}"
         )
-    if isinstance(domain, ConvexSet) and not isinstance(losses, Quadratic):
+    if isinstance(domain, ConvexSet) and losses.form != "quadratic":
         raise SpecError(
             "best_action: of a ConvexSet only the projection is known, from which no action can be "
             "proved best; compare with an action of your own (Run.regret_against)"
         )
 
 
-def _mean(losses: Quadratic, domain: Domain, rounds: int) -> Floats:
-    """Return the mean of the a_t: the sum of gradients at x is lambda * rounds * (x - mean)."""
+def _of_linear(losses: Loss, domain: Domain, rounds: int, gap: float | None) -> Best:
+    x, loss = support(domain, losses.total(domain.center, rounds)[1])
+    return Best(x, loss, 0.0, "closed form")
+
+
+def _of_quadratic(losses: Loss, domain: Domain, rounds: int, gap: float | None) -> Best:
+    """Go to the mean of the a_t: the sum of gradients at x is lambda * rounds * (x - mean)."""
     gradient = losses.total(domain.center, rounds)[1]
-    return np.array(domain.center) - gradient / (losses.curvature * rounds)
+    mean = np.array(domain.center) - gradient / (cast(Quadratic, losses).curvature * rounds)
+    x = nearest(domain, mean)
+    return Best(x, losses.total(x, rounds)[0], 0.0, "closed form")
 
 
-def _default_gap(losses: Loss, domain: Domain, rounds: int) -> float:
+def _of_squared(losses: Loss, domain: Domain, rounds: int, gap: float | None) -> Best:
+    oracle = _squared_oracle(losses, np.array(domain.center), rounds)
+    found = minimise(oracle, domain, gap=_gap(losses, domain, rounds, gap))
+    return Best(found.x, losses.total(found.x, rounds)[0], found.gap, "solver")
+
+
+def _of_convex(losses: Loss, domain: Domain, rounds: int, gap: float | None) -> Best:
+    def total(x: Floats) -> tuple[float, npt.ArrayLike]:
+        return losses.total(x, rounds)
+
+    found = minimise(total, domain, gap=_gap(losses, domain, rounds, gap))
+    return Best(found.x, found.value, found.gap, "solver")
+
+
+_FINDERS: dict[Form, Callable[[Loss, Domain, int, float | None], Best]] = {
+    "linear": _of_linear,
+    "quadratic": _of_quadratic,
+    "squared": _of_squared,
+    "convex": _of_convex,
+}
+
+
+def _gap(losses: Loss, domain: Domain, rounds: int, gap: float | None) -> float:
+    if gap is not None:
+        return gap
     lipschitz = losses.constants(domain).lipschitz
     if lipschitz is None:
         raise SpecError("best_action: losses do not tell their lipschitz, so gap must be given")
     return PRECISION * lipschitz * domain.diameter * rounds
 
 
-def _oracle(losses: Loss, domain: Domain, rounds: int) -> Oracle:
-    """Return a function from x to the total loss and its gradient."""
-    if isinstance(losses, Squared):
-        return _squared_oracle(losses, np.array(domain.center), rounds)
-
-    def total(x: Floats) -> tuple[float, npt.ArrayLike]:
-        return losses.total(x, rounds)
-
-    return total
-
-
-def _squared_oracle(losses: Squared, center: Floats, rounds: int) -> Oracle:
+def _squared_oracle(losses: Loss, center: Floats, rounds: int) -> Oracle:
     """Return the total of squared losses from three sums over the rounds.
 
     With d = x - center and the rest r_t = b_t - <a_t, center>,

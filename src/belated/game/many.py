@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import multiprocessing
-import os
-import pickle
-import sys
-import threading
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 from numpy.typing import ArrayLike
 
+from belated.engine import Outcome, check_engine, run_jobs
 from belated.errors import SpecError
 from belated.game.game import Game
 from belated.game.one import Record, play, warm
-from belated.game.progress import progress_bar
 from belated.game.run import Run
 from belated.learner.program import Playable
 from belated.spec import whole
@@ -132,18 +117,21 @@ def play_many(
     deck = _Deck(_listed(specs), _listed(games), record, checkpoints)
     _check_deck(deck)
     cells = _cells(deck, seeds)
-    count = os.cpu_count() or 1 if workers is None else whole("play_many", "workers", workers)
-    if engine not in get_args(Engine):
-        raise SpecError(
-            f"play_many: engine is one of {', '.join(map(repr, get_args(Engine)))}, got {engine!r}"
-        )
-    results: dict[Cell, _Result] = {}
-    with progress_bar("playing", len(cells), progress) as bar:
-        run = {"processes": _in_processes, "threads": _in_threads, "serial": _in_turn}[engine]
-        for cell, result in run(deck, cells, min(count, max(len(cells), 1))):
-            results[cell] = result
-            bar.advance()
-    return _gathered(deck, cells, results)
+    count = None if workers is None else whole("play_many", "workers", workers)
+    check_engine("play_many", engine, get_args(Engine))
+    if engine == "processes" and len(deck.specs) == 1 and cells:
+        _try_to_warm(deck, cells[0])  # compiled here, it is there in forked workers
+    outcomes: dict[Cell, Outcome] = {}
+    run_jobs(
+        deck.play,
+        list(dict.fromkeys(cells)),
+        outcomes.__setitem__,
+        title="playing",
+        engine=engine,
+        workers=count,
+        progress=progress,
+    )
+    return _gathered(deck, cells, outcomes)
 
 
 def _listed(given: Any) -> list[Any]:
@@ -165,14 +153,20 @@ class _Deck:
             return made
         return made(self.games[cell.game])
 
-    def play(self, cell: Cell) -> Run:
-        return play(
+    def play(self, cell: Cell) -> dict[str, Any]:
+        """Return the fields of a run, but for those that the caller has."""
+        run = play(
             self.spec(cell),
             self.games[cell.game],
             cell.seed,
             record=self.record,
             checkpoints=self.checkpoints,
         )
+        fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
+        del fields["game"], fields["spec"]
+        if not run.delays_depend_on_plays:
+            del fields["timeline"]
+        return fields
 
 
 def _check_deck(deck: _Deck) -> None:
@@ -198,32 +192,10 @@ def _cells(deck: _Deck, seeds: int | Iterable[int]) -> list[Cell]:
     ]
 
 
-class _Result(NamedTuple):
-    """What comes back from a worker: the fields of a run, or an error."""
-
-    fields: dict[str, Any] | None
-    error: str = ""
-    details: str = ""
-
-
-def _result(deck: _Deck, cell: Cell) -> _Result:
-    """Play one cell; whatever goes wrong in it is its own."""
-    try:
-        run = deck.play(cell)
-    except (Exception, SystemExit) as error:  # of user code, too
-        message = f"{type(error).__name__}: {error}"
-        return _Result(None, message, traceback.format_exc())
-    fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
-    del fields["game"], fields["spec"]  # the caller has them
-    if not run.delays_depend_on_plays:
-        del fields["timeline"]
-    return _Result(fields)
-
-
-def _gathered(deck: _Deck, cells: list[Cell], results: dict[Cell, _Result]) -> Runs:
+def _gathered(deck: _Deck, cells: list[Cell], outcomes: dict[Cell, Outcome]) -> Runs:
     kept, runs, failures = [], [], []
     for cell in cells:
-        fields, error, details = results[cell]
+        fields, error, details = outcomes[cell]
         game = deck.games[cell.game]
         if fields is None:
             failures.append(Failure(cell, deck.specs[cell.spec], game, error, details))
@@ -231,115 +203,6 @@ def _gathered(deck: _Deck, cells: list[Cell], results: dict[Cell, _Result]) -> R
         kept.append(cell)
         runs.append(Run(**{"timeline": game.timeline, **fields}, spec=deck.spec(cell), game=game))
     return Runs(kept, runs, failures)
-
-
-# ---- engines -----------------------------------------------------------------------------------
-
-
-def _in_turn(deck: _Deck, cells: list[Cell], workers: int) -> Iterator[tuple[Cell, _Result]]:
-    for cell in cells:
-        yield cell, _result(deck, cell)
-
-
-def _in_threads(deck: _Deck, cells: list[Cell], workers: int) -> Iterator[tuple[Cell, _Result]]:
-    with ThreadPoolExecutor(workers) as pool:
-        yield from _as_finished(pool, {cell: (_result, deck, cell) for cell in cells})
-
-
-_deck_of_worker: _Deck | None = None
-
-
-def _take_deck(deck: _Deck) -> None:
-    """Start a worker process."""
-    global _deck_of_worker
-    _deck_of_worker = deck
-
-
-def _result_in_worker(cell: Cell) -> _Result:
-    assert _deck_of_worker is not None
-    return _result(_deck_of_worker, cell)
-
-
-def _in_processes(deck: _Deck, cells: list[Cell], workers: int) -> Iterator[tuple[Cell, _Result]]:
-    """Play in worker processes; should one die, find out which cell killed it and go on."""
-    if len(deck.specs) == 1 and cells:
-        _try_to_warm(deck, cells[0])  # compiled here, it is there in forked workers
-    todo = dict.fromkeys(cells)
-    while todo:
-        try:
-            for cell, result in _in_pool(deck, list(todo), workers):
-                del todo[cell]
-                yield cell, result
-        except BrokenProcessPool:
-            for cell in list(todo)[: 2 * workers + 1]:  # at work or already handed out
-                result = _alone(deck, cell)
-                del todo[cell]
-                yield cell, result
-
-
-def _in_pool(deck: _Deck, cells: list[Cell], workers: int) -> Iterator[tuple[Cell, _Result]]:
-    context = _context()
-    if context.get_start_method() != "fork":
-        _check_travels(deck)
-    with ProcessPoolExecutor(workers, context, _take_deck, (deck,)) as pool:
-        yield from _as_finished(pool, {cell: (_result_in_worker, cell) for cell in cells})
-
-
-def _alone(deck: _Deck, cell: Cell) -> _Result:
-    """Play a suspect in a process of its own."""
-    try:
-        [(_, result)] = _in_pool(deck, [cell], 1)
-    except BrokenProcessPool:
-        return _Result(None, "BrokenProcessPool: its worker process died (out of memory?)")
-    return result
-
-
-def _as_finished(
-    pool: Executor, calls: dict[Cell, tuple[Any, ...]]
-) -> Iterator[tuple[Cell, _Result]]:
-    """Yield results as they come; when interrupted, drop the rest and leave nobody behind."""
-    futures: dict[Future[_Result], Cell] = {}
-    try:
-        for cell, call in calls.items():
-            futures[pool.submit(*call)] = cell
-        while futures:
-            done, _ = wait(futures, return_when=FIRST_COMPLETED)
-            for future in done:
-                result = future.result()
-                yield futures.pop(future), result
-    except BaseException:
-        _end_workers(pool)
-        pool.shutdown(cancel_futures=True)
-        raise
-
-
-def _end_workers(pool: Executor) -> None:
-    """End worker processes, as nobody waits for what they play; threads cannot be ended."""
-    workers: dict[int, multiprocessing.Process] | None = getattr(pool, "_processes", None)
-    for worker in list((workers or {}).values()):
-        worker.terminate()
-
-
-def _context() -> multiprocessing.context.BaseContext:
-    """Return how workers are started: a fork is ready at once, but only safe without threads."""
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    if threading.active_count() == 1:
-        return multiprocessing.get_context("fork")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    return context
-
-
-def _check_travels(deck: _Deck) -> None:
-    """Refuse what cannot be sent to another process."""
-    try:
-        pickle.dumps(deck)
-    except Exception as error:
-        raise SpecError(
-            f"play_many: cannot be sent to other processes ({error}); define functions at the top "
-            "of a module, or use engine='threads'"
-        ) from error
 
 
 def _try_to_warm(deck: _Deck, cell: Cell) -> None:

@@ -10,14 +10,14 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.delays import ByPlay, ByRule
 from belated.domains import ConvexSet, Domain
 from belated.errors import BadFeedback, SpecError
 from belated.game.allowed import set_of
 from belated.game.game import Game
+from belated.game.in_python import play_in_python
 from belated.game.run import LinearSums, Run
-from belated.game.slow import play_in_python
 from belated.game.solver import support
 from belated.kernels.games import entries as game_entries
 from belated.kernels.games import losses as kernel
@@ -28,7 +28,7 @@ from belated.kernels.slots import status as S
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
 from belated.learner.state import Memory
-from belated.losses import Custom, Linear, Quadratic
+from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
 Record = Literal["totals", "detail", "plays"]
@@ -80,11 +80,16 @@ def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
     """Compile what a game needs, or load it from the cache."""
     program = compile_spec(spec)
     if not _runs_in_python(program, game):
-        how = (*game.losses.compiled().how, int(record != "totals"), int(_reveals(program)))
+        variant = _variant(game.losses.compiled(), program, record)
         if isinstance(game.timeline, ByPlay):
-            game_entries.wander(program.code, how)
+            game_entries.wander(program.code, variant)
         else:
-            game_entries.play(program.code, how)
+            game_entries.play(program.code, variant)
+
+
+def _variant(losses: Compiled, program: Program, record: Record) -> Code:
+    """Return which compiled game it is: family, source, with details, whole losses revealed."""
+    return (*losses.codes, int(record != "totals"), int(_reveals(program)))
 
 
 def _runs_in_python(program: Program, game: Game) -> bool:
@@ -99,9 +104,8 @@ def _check(spec: Playable, program: Program, game: Game) -> None:
         raise SpecError(
             f"play: {spec.kind} plays {program.dim} coordinates, the losses have {game.losses.dim}"
         )
-    if program.code[C.REDUCTION] == K.COEFFICIENTS and not isinstance(
-        game.losses, Linear | Quadratic
-    ):
+    takes_coefficients = program.code[C.REDUCTION] == K.COEFFICIENTS
+    if takes_coefficients and game.losses.form not in ("linear", "quadratic"):
         raise SpecError(
             f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
             f"{game.losses.kind}"
@@ -150,7 +154,7 @@ class _Table:
     """Everything that the compiled loop reads and writes."""
 
     program: Program
-    how: tuple[int, ...]
+    variant: Code
     memory: Memory
     q: Floats
     rows: Floats
@@ -180,20 +184,21 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     k, rounds = program.dim, game.rounds
     detail = record != "totals"
     reveals = _reveals(program)
-    (family, source), q, rows = game.losses.compiled()
+    losses = game.losses.compiled()
+    variant = _variant(losses, program, record)
     more = (0 if reveals else program.answer[0]) + (k if detail else 0)
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
         memory.resize(max(_ROOMY, 2 * open_at_most + 2, program.fewest))
-    adaptive = source == kernel.ADAPTIVE
+    adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(
         program,
-        (family, source, int(detail), int(reveals)),
+        variant,
         memory,
-        q,
-        rows,
+        losses.q,
+        losses.rows,
         np.zeros(games.size(k)),
         marks,
         np.zeros((marks.size, 1 + k if adaptive else 1)),
@@ -205,16 +210,16 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
 def _play_compiled(program: Program, game: Game, seed: int, record: Record, marks: Ints) -> Run:
     table = _lay_out(program, game, seed, record, marks)
     if isinstance(game.timeline, ByPlay):
-        timeline, seconds = _wander(table, game.timeline, set_of(program.spec))
+        timeline, seconds = _play_by_play(table, game.timeline, set_of(program.spec))
     else:
         timeline = cast(Timeline, game.timeline)
-        seconds = _follow(table, timeline)
+        seconds = _play_timeline(table, timeline)
     return _run_of(table, game, seed, timeline, seconds)
 
 
-def _follow(table: _Table, timeline: Timeline) -> float:
+def _play_timeline(table: _Table, timeline: Timeline) -> float:
     """Play along a timeline and return the seconds spent in the loop."""
-    play_events = game_entries.play(table.program.code, table.how)
+    play_events = game_entries.play(table.program.code, table.variant)
     seconds = 0.0
     answered = timeline.rounds + int(np.count_nonzero(timeline.observed))
     events = timeline.events[:answered]  # answers that never came stand last
@@ -251,25 +256,25 @@ def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
     )
 
 
-def _wander(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
+def _play_by_play(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
     """Play with delays that depend on the plays; return the timeline that came about."""
-    wander = game_entries.wander(table.program.code, table.how)
+    play_rounds = game_entries.wander(table.program.code, table.variant)
     rounds = rule.rounds
     delays = np.zeros(rounds, dtype=np.int64)
     due, last, after = (np.full(rounds, -1, dtype=np.int64) for _ in range(3))
-    lean = _lean(rule, domain)
+    numbers = _delay_numbers(rule, domain)
     seconds, done = 0.0, 0
     while done < rounds:
         stop = min(done + _CHUNK, rounds)
         began = perf_counter()
-        done = wander(*table.arguments, delays, due, last, after, lean, done, stop)
+        done = play_rounds(*table.arguments, delays, due, last, after, numbers, done, stop)
         seconds += perf_counter() - began
         if done < stop:
             _recover(table, int(table.totals[games.TICKET]))
     return Timeline.from_delays(delays), seconds
 
 
-def _lean(rule: ByPlay, domain: Domain | None) -> Floats:
+def _delay_numbers(rule: ByPlay, domain: Domain | None) -> Floats:
     """Return direction, low, high, and the least value and the range of <direction, x>."""
     if domain is None or isinstance(domain, ConvexSet):
         raise SpecError("play: delays.ByPlay needs a learner on Ball, Box, Simplex or L1Ball")
@@ -282,10 +287,10 @@ def _lean(rule: ByPlay, domain: Domain | None) -> Floats:
 def _run_of(table: _Table, game: Game, seed: int, timeline: Timeline, seconds: float) -> Run:
     program, totals = table.program, table.totals
     k = program.dim
-    detail = bool(table.how[games.DETAIL])
+    detail = bool(table.variant[games.DETAIL])
     sums = totals[games.TOTALS :]
-    ours = program.code[C.METHOD] == K.OURS and not table.how[games.REVEALS]
-    adaptive = table.how[kernel.SOURCE] == kernel.ADAPTIVE
+    ours = program.code[C.METHOD] == K.OURS and not table.variant[games.REVEALS]
+    adaptive = table.variant[kernel.SOURCE] == kernel.ADAPTIVE
     single = len(program.shape) == 1
     return Run(
         spec=program.spec,

@@ -17,6 +17,7 @@ from belated.game.allowed import bound_of, set_of
 from belated.game.best import Best, best_action
 from belated.game.game import Game
 from belated.game.solver import support
+from belated.geometry import shape_of
 from belated.learner.program import Playable
 from belated.learner.report import Report
 from belated.losses import Loss
@@ -232,10 +233,7 @@ class Run:
         """Return a point of the set in the chart of the base learner."""
         domain = self.domain
         assert domain is not None
-        if domain.kind in ("Simplex", "L1Ball"):
-            return x
-        widths = 1.0 if domain.half_widths is None else np.array(domain.half_widths)
-        return np.asarray((x - np.array(domain.center)) / widths)
+        return np.asarray((x - np.array(domain.origin)) / shape_of(domain).scales)
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,13 +30,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from belated.arrays import Floats
-from belated.domains import Ball, Box, Domain, L1Ball, Simplex
+from belated.arrays import Floats, Ints
+from belated.domains import Domain, Simplex
 from belated.errors import MissingExtra, SpecError
+from belated.geometry import Unit, shape_of
 from belated.spec import number, whole
 
 Oracle: TypeAlias = Callable[[Floats], tuple[float, npt.ArrayLike]]
-Unit: TypeAlias = Ball | Box | Simplex | L1Ball
 
 LIMIT = 1000
 """Calls of the oracle after which the search ends in any case."""
@@ -77,26 +77,12 @@ class Minimum:
 def support(domain: Domain, g: npt.ArrayLike) -> tuple[Floats, float]:
     """Return a point of the set where <g, x> is smallest, and that smallest value.
 
+    >>> from belated import Ball
     >>> support(Ball(2, radius=5.0), [3.0, 4.0])
     (array([-3., -4.]), -25.0)
     """
     slope = _vector("support", domain, g)
-    if isinstance(domain, Ball):
-        center, norm = np.array(domain.center), float(np.linalg.norm(slope))
-        x = center - slope * (domain.radius / norm) if norm > 0.0 else center
-        return x, float(slope @ center) - domain.radius * norm
-    if isinstance(domain, Box):
-        low, high = domain.bounds
-        x = np.where(slope > 0.0, low, np.where(slope < 0.0, high, domain.center))
-    elif isinstance(domain, Simplex):
-        x = np.full(domain.dim, domain.floor)
-        x[np.argmin(slope)] = 1.0 - (domain.dim - 1) * domain.floor
-    elif isinstance(domain, L1Ball):
-        x, steepest = np.zeros(domain.dim), np.argmax(np.abs(slope))
-        x[steepest] = -domain.radius * np.sign(slope[steepest])
-    else:
-        raise _unknown("support", domain)
-    return x, float(slope @ x)
+    return shape_of(domain).lowest(slope)
 
 
 def nearest(domain: Domain, a: npt.ArrayLike) -> Floats:
@@ -105,6 +91,7 @@ def nearest(domain: Domain, a: npt.ArrayLike) -> Floats:
     With ``a`` the mean of the a_t it minimises sum_t |x - a_t|^2 over the set. Distance is that of
     x itself, also on a ``Box``, where measuring in half-widths has the same nearest point.
 
+    >>> from belated import Ball
     >>> nearest(Ball(2), [3.0, 4.0])
     array([0.6, 0.8])
     """
@@ -118,13 +105,6 @@ def _vector(who: str, domain: Domain, value: npt.ArrayLike) -> Floats:
     if vector.shape != (domain.dim,) or not np.isfinite(vector).all():
         raise SpecError(f"{who}: takes {domain.dim} finite numbers, got {value!r}")
     return vector
-
-
-def _unknown(who: str, domain: Domain) -> SpecError:
-    return SpecError(
-        f"{who}: takes Ball, Box, Simplex or L1Ball, where linear functions have their minimum in "
-        f"closed form, got {domain!r}"
-    )
 
 
 # --- The search ----------------------------------------------------------------------------------
@@ -146,6 +126,7 @@ def minimise(
     units. Needs the extra ``solver``.
 
     >>> import numpy as np
+    >>> from belated import Box
     >>> found = minimise(lambda x: (np.abs(x).sum(), np.sign(x)), Box(-1, 2, dim=3), gap=1e-9)
     >>> found.value < 1e-9, found.gap <= 1e-9
     (True, True)
@@ -165,24 +146,12 @@ def minimise(
 
 
 class _Chart:
-    """The set as a unit ball, cube, simplex or cross-polytope: x = origin + scale * z."""
+    """The set in the coordinates of its unit set: x = origin + scale * z."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self.origin: Floats = np.array(domain.center)
-        self.unit: Unit
-        self.scale: float | Floats
-        if isinstance(domain, Ball):
-            self.unit, self.scale = Ball(domain.dim), domain.radius
-        elif isinstance(domain, Box):
-            self.unit, self.scale = Box(-1.0, 1.0, domain.dim), np.array(domain.half_widths)
-        elif isinstance(domain, Simplex):
-            self.unit, self.scale = Simplex(domain.dim), 1.0 - domain.dim * domain.floor
-            self.origin = np.full(domain.dim, domain.floor)
-        elif isinstance(domain, L1Ball):
-            self.unit, self.scale = L1Ball(domain.dim), domain.radius
-        else:
-            raise _unknown("minimise", domain)
+        self.parts = shape_of(domain).unit()
+        self.unit, self.origin, self.scale = self.parts[:3]
 
     @property
     def center(self) -> Floats:
@@ -221,7 +190,7 @@ class _Bundle:
         self.points: Floats = np.empty((0, dim))
         self.slopes: Floats = np.empty((0, dim))
         self.values: Floats = np.empty(0)
-        self.used: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.used: Ints = np.empty(0, dtype=np.int64)
         """Number of the call after which a cut had a weight for the last time."""
 
     def add(self, cut: _Cut, now: int) -> None:
@@ -252,7 +221,7 @@ class _Search:
 
     def __init__(self, oracle: Oracle, chart: _Chart, target: float) -> None:
         self.oracle, self.chart, self.target = oracle, chart, target
-        self.solver = _Solver(chart.unit)
+        self.solver = _Solver(chart.parts)
         self.dim = chart.domain.dim
         self.bundle = _Bundle(self.dim)
         self.best: _Cut
@@ -425,8 +394,7 @@ class _Answer(NamedTuple):
 class _Solver:
     """Clarabel on a unit set, in d = (z - c) / reach and t = (M - F(c)) / gap.
 
-    The set is written as: ``shape @ (z, extra)`` + slack = ``room`` with the slack in ``cones``.
-    ``extra`` is |z| for the cross-polytope and empty otherwise.
+    ``Unit`` says how a set is written for it.
     """
 
     def __init__(self, unit: Unit) -> None:
@@ -436,22 +404,13 @@ class _Solver:
         self.settings.direct_solve_method = "qdldl"  # three times as fast as the default here
         self.settings.tol_gap_abs = self.settings.tol_gap_rel = TOLERANCE
         self.settings.tol_feas = TOLERANCE
-        self.dim, self.has_extra = unit.dim, isinstance(unit, L1Ball)
-        self.shape, self.room, self.cones = self._describe(unit)
-
-    def _describe(self, unit: Unit) -> tuple[Floats, Floats, list[Any]]:
-        one, none, some = np.eye(unit.dim), np.zeros(unit.dim), np.ones(unit.dim)
-        positive = self.clarabel.NonnegativeConeT
-        if isinstance(unit, Ball):
-            cone = self.clarabel.SecondOrderConeT(unit.dim + 1)
-            return np.vstack([none, -one]), np.append(1.0, none), [cone]
-        if isinstance(unit, Box):
-            return np.vstack([one, -one]), np.append(some, some), [positive(2 * unit.dim)]
-        if isinstance(unit, Simplex):
-            cones = [self.clarabel.ZeroConeT(1), positive(unit.dim)]
-            return np.vstack([some, -one]), np.append(1.0, none), cones
-        sides = np.block([[one, -one], [-one, -one], [none, some]])
-        return sides, np.append(np.zeros(2 * unit.dim), 1.0), [positive(2 * unit.dim + 1)]
+        self.dim, self.sides, self.room = unit.domain.dim, unit.sides, unit.room
+        cones = {
+            "zero": self.clarabel.ZeroConeT,
+            "positive": self.clarabel.NonnegativeConeT,
+            "second order": self.clarabel.SecondOrderConeT,
+        }
+        self.cones = [cones[kind](size) for kind, size in unit.cones]
 
     def lowest(self, c: Floats, reach: float, slopes: Floats, errors: Floats) -> _Answer:
         """Minimise M(z) over the set: its weights prove the best bound that the cuts allow."""
@@ -471,12 +430,12 @@ class _Solver:
         self, c: Floats, reach: float, metric: Floats, rows: Floats, room: Floats
     ) -> _Answer:
         """Minimise t + d' metric d / 2 over the set with ``rows`` @ (d, t) <= ``room``."""
-        at = np.append(c, np.abs(c)) if self.has_extra else c
+        at = np.append(c, np.abs(c)) if self.sides.shape[1] > self.dim else c
         n, extra = self.dim, len(at) - self.dim
-        left = np.zeros((len(rows) + len(self.shape), n + 1 + extra))
+        left = np.zeros((len(rows) + len(self.sides), n + 1 + extra))
         left[: len(rows), : n + 1] = rows
-        left[len(rows) :, :n] = reach * self.shape[:, :n]
-        left[len(rows) :, n + 1 :] = reach * self.shape[:, n:]
+        left[len(rows) :, :n] = reach * self.sides[:, :n]
+        left[len(rows) :, n + 1 :] = reach * self.sides[:, n:]
         quadratic = np.zeros((n + 1 + extra, n + 1 + extra))
         quadratic[:n, :n] = np.triu(metric)
         linear = np.zeros(n + 1 + extra)
@@ -485,7 +444,7 @@ class _Solver:
             self.sparse.csc_matrix(quadratic),
             linear,
             self.sparse.csc_matrix(left),
-            np.append(room, self.room - self.shape @ at),
+            np.append(room, self.room - self.sides @ at),
             [self.clarabel.NonnegativeConeT(len(rows)), *self.cones],
             self.settings,
         ).solve()

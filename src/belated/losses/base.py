@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from belated.domains import Domain
 from belated.errors import SpecError
@@ -29,7 +29,7 @@ class Constants(NamedTuple):
 class Compiled(NamedTuple):
     """What the kernels take."""
 
-    how: tuple[int, int]
+    codes: tuple[int, int]
     """Codes of the family and of the source."""
     q: Floats
     """Parameters and work space; every call makes a new one."""
@@ -37,8 +37,15 @@ class Compiled(NamedTuple):
     """Given vectors, each followed by its target; no rows for generated ones."""
 
 
+Form = Literal["linear", "quadratic", "squared", "convex"]
+"""A sum of <a, x>, of (lambda/2) |x - a|^2, of (<a, x> - b)^2 / 2, or of any convex functions."""
+
+
 class Loss(Spec):
     """A sequence of convex functions f_t, t = 0, 1, ..., of ``dim`` numbers in the user's terms."""
+
+    form: ClassVar[Form]
+    """What kind of sum the losses make: it decides how the best action is found."""
 
     if TYPE_CHECKING:
 
@@ -71,6 +78,10 @@ class Loss(Spec):
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
         """Return the vectors a_t, one per row, and the targets b_t for start <= t < stop."""
         raise NotImplementedError
+
+    def coefficients(self, t: int) -> tuple[Floats, float]:
+        """Return (b, c) of the loss f_t(x) = <b, x> + (c / 2) |x|^2 + constant."""
+        raise SpecError(f"{self.kind}: has no coefficients: only linear and quadratic losses do")
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
         """Return the sums of f_t(x) and of its gradients over t < rounds, at one fixed x."""

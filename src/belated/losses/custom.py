@@ -36,6 +36,7 @@ class Custom(Loss, module="losses"):
     lipschitz: float | None = None
     curvature: float = 0.0
     magnitude: float | None = None
+    form = "convex"
 
     def __post_init__(self) -> None:
         """Check the numbers."""

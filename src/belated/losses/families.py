@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from belated.losses.base import Constants
 from belated.losses.family import _Family, _Supervised
-from belated.losses.geometry import Spread, chart_scales
 from belated.spec import positive
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.domains import Domain
+    from belated.geometry import Spread
     from belated.losses.source import Source
 
 
@@ -31,11 +31,16 @@ class Linear(_Family, module="losses"):
     """
 
     _code: ClassVar[str] = "LINEAR"
+    form = "linear"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         import numpy as np
 
         return spread.norm, np.maximum(-spread.low, spread.high)
+
+    def coefficients(self, t: int) -> tuple[Floats, float]:
+        """Return (b, c) = (a_t, 0)."""
+        return self.rows(t, t + 1)[0][0], 0.0
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -52,6 +57,7 @@ class Quadratic(_Family, module="losses"):
 
     curvature: float = 1.0
     _code: ClassVar[str] = "QUADRATIC"
+    form = "quadratic"
 
     def __init__(self, sequence: Source | ArrayLike, curvature: float = 1.0) -> None:
         """Take a source, or an array whose rows are the a_t."""
@@ -62,14 +68,17 @@ class Quadratic(_Family, module="losses"):
         """Return G, lambda and M for all rounds on a domain, measured in its chart."""
         import numpy as np
 
-        self._check_domain(domain)
-        scales = chart_scales(domain)
-        distance = self.sequence._distance(domain, np.ones(self.dim))
+        shape = self._shape(domain)
+        distance = self.sequence._distance(shape, np.ones(self.dim))
         return Constants(
-            lipschitz=self.curvature * self.sequence._distance(domain, scales),
-            curvature=self.curvature * float(scales.min()) ** 2,
+            lipschitz=self.curvature * self.sequence._distance(shape, shape.scales),
+            curvature=self.curvature * float(shape.scales.min()) ** 2,
             magnitude=0.5 * self.curvature * distance**2,
         )
+
+    def coefficients(self, t: int) -> tuple[Floats, float]:
+        """Return (b, c) = (-lambda a_t, lambda)."""
+        return -self.curvature * self.rows(t, t + 1)[0][0], self.curvature
 
     def _numbers(self) -> dict[str, float]:
         return {"CURVATURE": self.curvature}
@@ -84,6 +93,7 @@ class Absolute(_Supervised, module="losses"):
     """
 
     _code: ClassVar[str] = "ABSOLUTE"
+    form = "convex"
     _targets = "numbers"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
@@ -99,6 +109,7 @@ class Squared(_Supervised, module="losses"):
     """
 
     _code: ClassVar[str] = "SQUARED"
+    form = "squared"
     _targets = "numbers"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
@@ -115,6 +126,7 @@ class Logistic(_Supervised, module="losses"):
     """
 
     _code: ClassVar[str] = "LOGISTIC"
+    form = "convex"
     _targets = "labels"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
@@ -133,6 +145,7 @@ class Hinge(_Supervised, module="losses"):
     """
 
     _code: ClassVar[str] = "HINGE"
+    form = "convex"
     _targets = "labels"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from belated.arrays import Floats
     from belated.domains import Domain
-    from belated.losses.geometry import Spread
+    from belated.geometry import Shape, Spread
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -62,10 +62,10 @@ class _Family(Loss):
 
         from belated.kernels.games import loss_entries
 
-        how, q, rows = self.compiled()
+        codes, q, rows = self.compiled()
         point, out = self._point(x), np.empty(self.dim)
         t = self._known_rounds("t", t, excess=1)
-        value = loss_entries.single(how)(q, rows, t, point, out)
+        value = loss_entries.single(codes)(q, rows, t, point, out)
         return float(value), out
 
     def rows(self, start: int, stop: int) -> tuple[Floats, Floats]:
@@ -81,9 +81,9 @@ class _Family(Loss):
         stop = self._known_rounds("stop", stop)
         start = whole(self.kind, "start", start, least=0)
         count = max(0, stop - start)
-        how, q, rows = self.compiled()
+        codes, q, rows = self.compiled()
         vectors, targets = np.empty((count, self.dim)), np.empty(count)
-        loss_entries.fill(how)(q, rows, start, np.zeros(self.dim), vectors, targets)
+        loss_entries.fill(codes)(q, rows, start, np.zeros(self.dim), vectors, targets)
         return vectors, targets
 
     def total(self, x: ArrayLike, rounds: int) -> tuple[float, Floats]:
@@ -95,8 +95,8 @@ class _Family(Loss):
         self._refuse_adaptive("total")
         point, out, work = self._point(x), np.empty(self.dim), np.empty(2 * self.dim)
         rounds = self._known_rounds("rounds", rounds)
-        how, q, rows = self.compiled()
-        value = loss_entries.total(how)(q, rows, rounds, point, out, work)
+        codes, q, rows = self.compiled()
+        value = loss_entries.total(codes)(q, rows, rounds, point, out, work)
         return float(value), out
 
     def curve(self, x: ArrayLike, marks: ArrayLike) -> Floats:
@@ -108,8 +108,8 @@ class _Family(Loss):
         self._refuse_adaptive("curve")
         point, places = self._point(x), self._marks(marks)
         out = np.empty(places.size)
-        how, q, rows = self.compiled()
-        loss_entries.curve(how)(q, rows, point, places, out)
+        codes, q, rows = self.compiled()
+        loss_entries.curve(codes)(q, rows, point, places, out)
         return out
 
     def compiled(self) -> Compiled:
@@ -125,7 +125,7 @@ class _Family(Loss):
         q[kernel.PHASE] = -1.0
         rows = source._given_rows()
         return Compiled(
-            how=(getattr(kernel, self._code), getattr(kernel, source._code)),
+            codes=(getattr(kernel, self._code), getattr(kernel, source._code)),
             q=q,
             rows=np.empty((0, self.dim + 1)) if rows is None else rows,
         )
@@ -136,13 +136,18 @@ class _Family(Loss):
         They are maxima for given rounds (on a ``ConvexSet``, of the ball around it) and bounds
         that some rounds could attain, or nearly so, for generated ones.
         """
-        self._check_domain(domain)
         lipschitz = magnitude = 0.0
-        for spread in self.sequence._spreads(domain):
+        for spread in self.sequence._spreads(self._shape(domain)):
             slopes, sizes = self._bounds(spread)
             lipschitz = max(lipschitz, float(slopes.max()))
             magnitude = max(magnitude, float(sizes.max()))
         return Constants(lipschitz, 0.0, magnitude)
+
+    def _shape(self, domain: Domain) -> Shape:
+        from belated.geometry import shape_of
+
+        self._check_domain(domain)
+        return shape_of(domain)
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
         """Return the largest gradient norm and the largest |f_t| for every round of a spread."""
@@ -172,7 +177,7 @@ class _Family(Loss):
             )
         else:
             source = Given(sequence, targets)
-        if source.is_adaptive and self._code != "LINEAR":
+        if source.is_adaptive and self.form != "linear":
             raise SpecError(f"{self.kind}: only losses.Linear can be adaptive, got {source!r}")
         if isinstance(source, Given):
             self._check_targets(source.targets)

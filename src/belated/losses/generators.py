@@ -7,22 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from belated.domains import Box, Domain
 from belated.errors import SpecError
-from belated.losses.geometry import (
-    Spread,
-    both_signs,
-    chart_scales,
-    exact_spread,
-    extent,
-    farthest,
-    widest,
-)
 from belated.losses.source import Source
 from belated.spec import number, positive, whole
 
 if TYPE_CHECKING:
     from belated.arrays import Floats
+    from belated.geometry import Shape, Spread
 
 
 class _Generated(Source):
@@ -44,17 +35,14 @@ class _Generated(Source):
             "SEED_HIGH": float(seed >> 32),
         }
 
-    def _spreads(self, domain: Domain) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Let a_t point anywhere."""
-        norm = self.scale * float(chart_scales(domain).max())
-        yield both_signs(norm, self.scale * extent(domain), self.scale)
+        norm = self.scale * float(shape.scales.max())
+        yield shape.bounded_spread(norm, self.scale * shape.extent(), self.scale)
 
-    def _distance(self, domain: Domain, weights: Floats) -> float:
+    def _distance(self, shape: Shape, weights: Floats) -> float:
         """Let a_t point away from the farthest x."""
-        import numpy as np
-
-        origin = np.zeros((1, domain.dim))
-        return float(farthest(domain, origin, weights)[0] + self.scale * weights.max())
+        return shape.extent(weights) + self.scale * float(weights.max())
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,24 +148,13 @@ class Blocks(_Generated, module="losses"):
     def _numbers(self) -> dict[str, float]:
         return {**super()._numbers(), "LENGTH": float(self.length)}
 
-    @property
-    def _height(self) -> float:
-        return self.scale / math.sqrt(self.dim)
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
+        height = self.scale / math.sqrt(self.dim)
+        norm = height * math.sqrt(float((shape.scales**2).sum()))
+        yield shape.bounded_spread(norm, height * shape.widest(), self.scale)
 
-    def _spreads(self, domain: Domain) -> Iterator[Spread]:
-        norm = self._height * math.sqrt(float((chart_scales(domain) ** 2).sum()))
-        yield both_signs(norm, self._height * widest(domain), self.scale)
-
-    def _distance(self, domain: Domain, weights: Floats) -> float:
-        """Give e the signs that are opposite to those of x."""
-        import numpy as np
-
-        if isinstance(domain, Box):
-            return float(
-                np.linalg.norm(weights * (np.abs(domain.bounds).max(axis=0) + self._height))
-            )
-        cross = 2.0 * self._height * widest(domain)
-        return math.sqrt(extent(domain) ** 2 + cross + self.scale**2)
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return shape.farthest_of_signs(self.scale, weights)
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,13 +185,13 @@ class Alternating(_Generated, module="losses"):
         vectors[:, 0] = self.scale * np.array([0.5, -1.0, 1.0])
         return vectors
 
-    def _spreads(self, domain: Domain) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         import numpy as np
 
-        yield exact_spread(domain, self._vectors(), np.full(3, self.scale))
+        yield shape.exact_spread(self._vectors(), np.full(3, self.scale))
 
-    def _distance(self, domain: Domain, weights: Floats) -> float:
-        return float(farthest(domain, self._vectors(), weights).max())
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return float(shape.farthest(self._vectors(), weights).max())
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from belated.errors import SpecError
-from belated.losses.geometry import Spread, exact_spread, farthest
 from belated.losses.source import Source
 from belated.spec import LARGEST
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from belated.arrays import Floats
-    from belated.domains import Domain
+    from belated.geometry import Shape, Spread
 
 _CHUNK = 1 << 16
 """Given rounds looked at together, so that exact constants need little memory."""
@@ -109,11 +108,11 @@ class Given(Source, module="losses"):
             some = rows[first : first + _CHUNK]
             yield some[:, :-1], some[:, -1]
 
-    def _spreads(self, domain: Domain) -> Iterator[Spread]:
-        return (exact_spread(domain, vectors, targets) for vectors, targets in self._chunks())
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
+        return (shape.exact_spread(vectors, targets) for vectors, targets in self._chunks())
 
-    def _distance(self, domain: Domain, weights: Floats) -> float:
-        return max(float(farthest(domain, vectors, weights).max()) for vectors, _ in self._chunks())
+    def _distance(self, shape: Shape, weights: Floats) -> float:
+        return max(float(shape.farthest(vectors, weights).max()) for vectors, _ in self._chunks())
 
 
 def _array(name: str, value: Any, axes: int) -> Floats:

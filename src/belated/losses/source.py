@@ -9,8 +9,7 @@ from belated.spec import Spec
 
 if TYPE_CHECKING:
     from belated.arrays import Floats
-    from belated.domains import Domain
-    from belated.losses.geometry import Spread
+    from belated.geometry import Shape, Spread
 
 
 class Source(Spec):
@@ -42,10 +41,10 @@ class Source(Spec):
         """Return rows of vectors and targets where they are given."""
         return None
 
-    def _spreads(self, domain: Domain) -> Iterator[Spread]:
+    def _spreads(self, shape: Shape) -> Iterator[Spread]:
         """Yield what together covers all rounds."""
         raise NotImplementedError
 
-    def _distance(self, domain: Domain, weights: Floats) -> float:
+    def _distance(self, shape: Shape, weights: Floats) -> float:
         """Bound |weights * (x - a_t)| over all rounds and the domain."""
         raise NotImplementedError

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.game.progress import progress_bar
+from belated.engine import progress_bar
 from belated.linear.losses import Loss
 from belated.logs import OnBad, Unit
 from belated.replays import measures, others

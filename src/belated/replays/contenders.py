@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from belated.arrays import Floats, Ints
-from belated.game.progress import Progress
+from belated.engine import Progress
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
 from belated.replays import others

@@ -2,6 +2,6 @@
 
 ``belated study NAME`` runs one. A study knows its question, its cells, how to run one and how to
 read the rows; everything else is the same for all: ``rows`` keeps results on disk, so that an
-interrupted study goes on where it stopped, ``engines`` spreads the cells, ``runner`` ties it
-together.
+interrupted study goes on where it stopped, ``belated.engine`` spreads the cells, ``runner`` ties
+it together.
 """

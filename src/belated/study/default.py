@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from belated.report import Bars, Heat, Section, Series, Table
+from belated.study.contestants import CONVEX, DEFAULT, STRONGLY_CONVEX, Field
 from belated.study.fits import geometric_mean
-from belated.study.methods import CONVEX, DEFAULT, STRONGLY_CONVEX, Field
 from belated.study.plan import Row
 from belated.study.tables import by, counted, least, listed, mean, percent, quoted, short
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from belated import delays, losses
 from belated.game import Game
 from belated.report import Section, Table
+from belated.study.contestants import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.study.games import CURVATURE, ball, late_start, measure
 from belated.study.layout import growth_table, regret_figure
-from belated.study.methods import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import by, growth, least, line, mean, quoted, short, where
 
@@ -37,30 +38,27 @@ class DelayLaw(Study):
         """Constant delays for convex losses, then late starts of one total delay."""
         rounds, seeds = (20_000, 3) if quick else (100_000, 8)
         waits = (1, 10, 100, 1000) if quick else (1, 3, 10, 30, 100, 300, 1000, 3000)
-        for wait in waits:
-            for seed in range(seeds):
-                for method in _CONVEX:
-                    yield Cell.of(
-                        f"convex/{method}",
-                        part="total delay",
-                        method=method,
-                        rounds=rounds,
-                        wait=wait,
-                        seed=seed,
-                    )
+        for wait, seed, method in product(waits, range(seeds), _CONVEX):
+            yield Cell.of(
+                f"convex/{method}",
+                method=method,
+                part="total delay",
+                rounds=rounds,
+                wait=wait,
+                seed=seed,
+            )
         total = rounds // 2
-        for width in _widths(total, 5 if quick else 10):
-            for seed in range(seeds):
-                for method in _CURVED:
-                    yield Cell.of(
-                        f"strongly convex/{method}",
-                        part="backlog",
-                        method=method,
-                        rounds=rounds,
-                        total=total,
-                        width=width,
-                        seed=seed,
-                    )
+        widths = _widths(total, 5 if quick else 10)
+        for width, seed, method in product(widths, range(seeds), _CURVED):
+            yield Cell.of(
+                f"strongly convex/{method}",
+                method=method,
+                seed=seed,
+                part="backlog",
+                rounds=rounds,
+                total=total,
+                width=width,
+            )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play against blocks that are as long as the answers take."""

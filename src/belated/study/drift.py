@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from belated.arrays import Floats
 from belated.bases import OMD, PFTRL
 from belated.game import Run
 from belated.learner.program import schedule_of
 from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
 from belated.study.games import ball, code_of, game_of, measure
-from belated.study.methods import paper_learner
+from belated.study.paper import paper_learner
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import bars, by, listed, mean, quoted, short
 
@@ -39,19 +41,18 @@ class Drift(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Both bases, convex and strongly convex, on every pattern."""
         rounds, seeds = (5_000, 3) if quick else (20_000, 8)
-        for loss in ("linear", "quadratic") if quick else ("linear", "linear, noisy", "quadratic"):
-            for pattern in _QUICK_PATTERNS if quick else _PATTERNS:
-                for seed in range(seeds):
-                    for base in _BASES:
-                        yield Cell.of(
-                            f"{base}/{code_of(loss)}",
-                            base=base,
-                            loss=loss,
-                            pattern=pattern,
-                            rounds=rounds,
-                            dim=5,
-                            seed=seed,
-                        )
+        losses = ("linear", "quadratic") if quick else ("linear", "linear, noisy", "quadratic")
+        patterns = _QUICK_PATTERNS if quick else _PATTERNS
+        for loss, pattern, seed, base in product(losses, patterns, range(seeds), _BASES):
+            yield Cell.of(
+                f"{base}/{code_of(loss)}",
+                base=base,
+                loss=loss,
+                pattern=pattern,
+                rounds=rounds,
+                dim=5,
+                seed=seed,
+            )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game with records, and evaluate what the two results allow."""
@@ -104,7 +105,7 @@ def _allowed(run: Run, lipschitz: float) -> dict[str, float | None]:
     }
 
 
-def _gradients(run: Run) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _gradients(run: Run) -> Floats:
     """Return the gradient of every round at its play: a_t, or lambda (x_t - a_t)."""
     assert run.plays is not None and run.domain is not None
     vectors = run.game.losses.rows(0, run.rounds)[0]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from belated.report import Bars, Heat, Section, Series, Table
-from belated.study.default import ROUNDING, default_sections
-from belated.study.fits import geometric_mean
-from belated.study.games import ball, code_of, experts, game_of, measure
-from belated.study.methods import (
+from belated.study.contestants import (
     CONVEX,
     DEFAULT,
     EXPERTS,
@@ -20,6 +18,9 @@ from belated.study.methods import (
     TIGHT,
     Field,
 )
+from belated.study.default import ROUNDING, default_sections
+from belated.study.fits import geometric_mean
+from belated.study.games import ball, experts, game_of, measure, setting_cell
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import by, listed, mean, quoted, short
 
@@ -64,7 +65,7 @@ _CANNOT = {
 
 
 class FirstOrderRivals(Study):
-    """Every first-order method of ``methods`` on every loss and every pattern."""
+    """Every first-order method of ``contestants`` on every loss and every pattern."""
 
     name = "first-order"
     title = "First-order methods under delay"
@@ -78,21 +79,20 @@ class FirstOrderRivals(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Every method on every game that it can play."""
         rounds, seeds = (4_000, 2) if quick else (20_000, 3)
+        patterns = _QUICK_PATTERNS if quick else _PATTERNS
         for setting, losses in (_QUICK if quick else _FULL).items():
-            for loss in losses:
-                for pattern in _QUICK_PATTERNS if quick else _PATTERNS:
-                    for seed in range(seeds):
-                        for method in _who_can(setting, loss, pattern, quick):
-                            yield Cell.of(
-                                f"{setting}/{method}/{code_of(loss)}",
-                                setting=setting,
-                                method=method,
-                                loss=loss,
-                                pattern=pattern,
-                                rounds=rounds,
-                                dim=5,
-                                seed=seed,
-                            )
+            for loss, pattern, seed in product(losses, patterns, range(seeds)):
+                for method in _who_can(setting, loss, pattern, quick):
+                    yield setting_cell(
+                        loss,
+                        setting,
+                        method,
+                        loss=loss,
+                        pattern=pattern,
+                        rounds=rounds,
+                        dim=5,
+                        seed=seed,
+                    )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""

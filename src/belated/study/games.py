@@ -15,6 +15,7 @@ from belated.domains import Ball, Domain, Simplex
 from belated.game import Game, Run, play
 from belated.game.one import Record
 from belated.learner.program import Playable
+from belated.study.plan import Cell, Value
 from belated.timeline import Timeline
 
 LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyType(
@@ -51,6 +52,9 @@ LOSSES: Final[Mapping[str, Callable[[int, int], losses.Loss]]] = MappingProxyTyp
 The adversary looks at every play and picks the linear loss that is worst for it. All vectors have
 length one, so G = 1 on the unit ball, and 2 for the squared losses.
 """
+
+PLAIN: Final = MappingProxyType({"convex": "linear", "strongly convex": "quadratic"})
+"""The losses by which a setting is shown where one kind is enough."""
 
 PHASE: Final = 1000
 """Rounds from one direction of drifting or switching losses to the next."""
@@ -90,8 +94,13 @@ def code_of(loss: str) -> str:
     >>> code_of("linear") == code_of("linear, noisy")
     True
     """
-    family, source = LOSSES[loss](1, 0).compiled().how
+    family, source = LOSSES[loss](1, 0).compiled().codes
     return f"family {family}, source {source}"
+
+
+def setting_cell(loss: str, setting: str, method: str, /, **more: Value) -> Cell:
+    """Return the cell of a method in a setting; those that share compiled code are one group."""
+    return Cell.of(f"{setting}/{method}/{code_of(loss)}", setting=setting, method=method, **more)
 
 
 @lru_cache(maxsize=8)

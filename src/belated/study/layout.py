@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from belated.report import Lines, Series, Table
-from belated.study.methods import Field
+from belated.study.contestants import Field
 from belated.study.tables import BAND, Rows, by, growth, lines
 
 Column = Callable[[Rows], float | None]

@@ -12,9 +12,7 @@ from typing import Any
 
 from belated.game import Game
 from belated.report import Bars, Section, Table
-from belated.study.games import LOSSES, ball, code_of, measure
-from belated.study.log_file import read_timeline, shortened
-from belated.study.methods import (
+from belated.study.contestants import (
     CONVEX,
     DEFAULT,
     GRADIENT,
@@ -26,6 +24,8 @@ from belated.study.methods import (
     WITH_SKIP,
     Field,
 )
+from belated.study.games import LOSSES, ball, measure, setting_cell
+from belated.study.log_file import read_timeline, shortened
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import bars, by, counted, least, mean, quoted, short
 from belated.timeline import Timeline
@@ -92,13 +92,8 @@ class Logs(Study):
                 if not _can_play(field[method].in_order, method, log):
                     continue
                 for seed in range(3 if quick else 5):
-                    yield Cell.of(
-                        f"{setting}/{method}/{code_of(_LOSSES[setting])}",
-                        setting=setting,
-                        method=method,
-                        rounds=log.rounds,
-                        log=content,
-                        seed=seed,
+                    yield setting_cell(
+                        _LOSSES[setting], setting, method, rounds=log.rounds, log=content, seed=seed
                     )
 
     def run(self, cell: Cell) -> dict[str, Any]:

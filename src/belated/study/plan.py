@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,17 @@ def digest(data: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def plain(value: Any) -> Value:
+    """Return a number as JSON has it: one of Python, or None where it is not finite.
+
+    >>> import numpy as np
+    >>> [plain(value) for value in (np.float64(2.5), math.inf, np.int64(3))]
+    [2.5, None, 3]
+    """
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class Study(ABC):
     """A question, the cells that answer it, and how to read what comes out."""
 
@@ -78,6 +90,10 @@ class Study(ABC):
     @abstractmethod
     def run(self, cell: Cell) -> dict[str, Any]:
         """Run one cell and return plain results; the same cell gives the same results."""
+
+    def plain_results(self, cell: Cell) -> dict[str, Value]:
+        """Run one cell and return its results as JSON has them."""
+        return {name: plain(value) for name, value in self.run(cell).items()}
 
     @abstractmethod
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:

@@ -18,7 +18,7 @@ from belated.report.images import file_name, render
 from belated.report.plain import plain
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.plan import Plan, Row, Study
-from belated.study.rows import open_store
+from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, page_of
 
 _DPI = 80
@@ -34,8 +34,8 @@ def record(source: Path, target: Path) -> list[Path]:
         plan = Plan(study_named(name), quick=False)
         files = Files(source, plan)
         if files.rows.exists():
-            with open_store(files.rows, plan) as store:
-                results = Results.of(plan, store)
+            with open_rows(files.rows, plan) as kept:
+                results = Results.of(plan, kept)
             written.append(_write(results, target))
     if not written:
         raise StudyError(f"record: no rows of full studies in {source}; run belated study all")

@@ -9,18 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from belated._version import __version__
+from belated.engine import Outcome
 from belated.errors import StudyError
 from belated.study.plan import Cell, Plan
-
-
-class Outcome(NamedTuple):
-    """What became of a cell: its results, or why there are none."""
-
-    results: Mapping[str, Any] | None
-    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class Header:
         return cls(plan.study.name, __version__, plan.digest, plan.mode)
 
 
-class Store:
+class RowsFile:
     """The rows of one plan in a file that is only ever appended to.
 
     ``outcomes`` holds what the file had when it was opened and what was added since. A last line
@@ -75,7 +69,7 @@ class Store:
 
 
 @contextmanager
-def open_store(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[Store]:
+def open_rows(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[RowsFile]:
     """Open the file of a plan, or begin one; ``fresh`` forgets what is in it.
 
     Rows of another plan or version are refused, as is a file that another process writes to.
@@ -91,7 +85,7 @@ def open_store(path: Path, plan: Plan, *, fresh: bool = False) -> Iterator[Store
             file.truncate(0)
             _write(file, vars(header))
             outcomes = {}
-        yield Store(file, outcomes)
+        yield RowsFile(file, outcomes)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

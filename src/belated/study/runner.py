@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from belated._version import __version__
-from belated.study.engines import Engine, run_cells
+from belated.engine import Engine, run_jobs
 from belated.study.plan import Cell, Plan, Row
-from belated.study.rows import Store, open_store
+from belated.study.rows import RowsFile, open_rows
 
 if TYPE_CHECKING:
     from belated.report import Page, Section
@@ -26,15 +26,13 @@ class Results:
     failures: tuple[tuple[Cell, str], ...]
 
     @classmethod
-    def of(cls, plan: Plan, store: Store) -> Results:
-        """Sort the outcomes of a store by the order of the plan."""
-        known = [(cell, store.outcomes[cell.key]) for cell in plan.cells]
+    def of(cls, plan: Plan, rows: RowsFile) -> Results:
+        """Sort the outcomes in a file by the order of the plan."""
+        known = [(cell, rows.outcomes[cell.key]) for cell in plan.cells]
         return cls(
             plan,
-            tuple(
-                {**cell.to_dict(), **results} for cell, (results, _) in known if results is not None
-            ),
-            tuple((cell, why) for cell, (results, why) in known if results is None),
+            tuple({**cell.to_dict(), **row} for cell, (row, *_) in known if row is not None),
+            tuple((cell, why) for cell, (row, why, _) in known if row is None),
         )
 
 
@@ -80,25 +78,28 @@ def finish_rows(
 
     Every row is on disk before the next one is waited for. When interrupted, it says how to go on.
     """
-    from belated.game.progress import progress_bar
-
-    with open_store(path, plan, fresh=fresh) as store:
-        todo = store.missing(plan, retry=retry)
+    with open_rows(path, plan, fresh=fresh) as rows:
+        todo = rows.missing(plan, retry=retry)
         try:
-            with progress_bar(plan.study.name, len(todo), progress) as bar:
-                for cell, outcome in run_cells(
-                    plan.study, todo, engine=engine, workers=workers, address=address
-                ):
-                    store.add(cell, outcome)
-                    bar.advance()
+            run_jobs(
+                plan.study.plain_results,
+                todo,
+                rows.add,
+                title=plan.study.name,
+                group=lambda cell: cell.group,
+                engine=engine,
+                workers=workers,
+                address=address,
+                progress=progress,
+            )
         except KeyboardInterrupt:
             print(
-                f"study: {store.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
+                f"study: {rows.kept()} of {len(plan.cells)} cells are kept in {path}; the same "
                 "command goes on from there",
                 file=sys.stderr,
             )
             raise
-        return Results.of(plan, store)
+        return Results.of(plan, rows)
 
 
 def page_of(results: Results) -> Page:

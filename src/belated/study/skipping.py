@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from belated import bounds
 from belated.report import Lines, Section, Table
 from belated.study.games import ball, code_of, game_of, measure
 from belated.study.layout import regret_figure
-from belated.study.methods import Answer, paper_learner
+from belated.study.paper import Answer, paper_learner
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import by, line, listed, mean, quoted, short, where
 
@@ -34,19 +35,16 @@ class Skipping(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Both ways on every pattern and horizon, told gradients or values."""
         horizons = (1_000, 4_000, 16_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000)
-        for feedback in _FEEDBACK:
-            for pattern in _PATTERNS:
-                for rounds in horizons:
-                    for seed in range(3 if quick else 8):
-                        for way in _WAYS:
-                            yield Cell.of(
-                                f"{feedback}/{way}/{code_of(_LOSS)}",
-                                feedback=feedback,
-                                way=way,
-                                pattern=pattern,
-                                rounds=rounds,
-                                seed=seed,
-                            )
+        games = product(_FEEDBACK, _PATTERNS, horizons, range(3 if quick else 8), _WAYS)
+        for feedback, pattern, rounds, seed, way in games:
+            yield Cell.of(
+                f"{feedback}/{way}/{code_of(_LOSS)}",
+                feedback=feedback,
+                way=way,
+                pattern=pattern,
+                rounds=rounds,
+                seed=seed,
+            )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; costs are numbers of rounds given up on plus the root of what is left."""

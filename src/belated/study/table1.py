@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from belated import delays
 from belated.game import Game
 from belated.report import Section, Series, Table
-from belated.study.games import LOSSES, ball, code_of, game_of, measure
+from belated.study.contestants import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
+from belated.study.games import LOSSES, PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import growth_table, regret_figure
-from belated.study.methods import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import Rows, by, counted, growth, least, line, mean, quoted, short, where
 
 _FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
-_LOSSES = {"convex": "linear", "strongly convex": "quadratic"}
 _PATTERNS = ("none", "constant, root T", "footnote", "first_rounds", "heavy tails")
 _DIM = 2
 
@@ -69,23 +69,21 @@ class Table1(Study):
         for setting, field in _FIELDS.items():
             games = [(pattern, rounds, 0) for pattern in _PATTERNS for rounds in horizons]
             games += [("constant", fixed, wait) for wait in waits]
-            for pattern, rounds, wait in games:
-                for seed in range(seeds):
-                    for method in field:
-                        yield Cell.of(
-                            f"{setting}/{method}/{code_of(_LOSSES[setting])}",
-                            setting=setting,
-                            method=method,
-                            pattern=pattern,
-                            rounds=rounds,
-                            wait=wait,
-                            seed=seed,
-                        )
+            for (pattern, rounds, wait), seed, method in product(games, range(seeds), field):
+                yield setting_cell(
+                    PLAIN[setting],
+                    setting,
+                    method,
+                    pattern=pattern,
+                    rounds=rounds,
+                    wait=wait,
+                    seed=seed,
+                )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; ``promise`` is the order of the method's bound on its delays."""
         setting, method, seed = cell["setting"], cell["method"], cell["seed"]
-        game = _game(_LOSSES[setting], cell["pattern"], cell["rounds"], cell["wait"], seed)
+        game = _game(PLAIN[setting], cell["pattern"], cell["rounds"], cell["wait"], seed)
         run, row = measure(_FIELDS[setting][method].make(game, ball(_DIM)), game, seed)
         promise = _PROMISES.get((setting, method)) or _PROMISES.get(("convex", method))
         late = run.timeline

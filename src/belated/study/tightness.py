@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from belated import losses, rates
@@ -10,7 +11,7 @@ from belated.bases import OMD
 from belated.game import Game
 from belated.report import Heat, Section, Table
 from belated.study.games import CURVATURE, DELAYS, ball, measure
-from belated.study.methods import paper_learner
+from belated.study.paper import paper_learner
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import by, listed, mean, quoted, short, where
 from belated.timeline import Timeline
@@ -59,19 +60,19 @@ class Tightness(Study):
     def cells(self, quick: bool) -> Iterator[Cell]:
         """Every result on every pattern, against losses made to hurt."""
         horizons = (5_000,) if quick else (10_000, 100_000)
+        patterns = _QUICK_PATTERNS if quick else _PATTERNS
         for name, result in RESULTS.items():
-            for against in ("blocks",) if quick else _ADVERSARIES[result.curved]:
-                for pattern in _QUICK_PATTERNS if quick else _PATTERNS:
-                    for rounds in horizons:
-                        for seed in range(3 if quick else 4):
-                            yield Cell.of(
-                                f"{name}/{against}",
-                                result=name,
-                                against=against,
-                                pattern=pattern,
-                                rounds=rounds,
-                                seed=seed,
-                            )
+            adversaries = ("blocks",) if quick else _ADVERSARIES[result.curved]
+            games = product(adversaries, patterns, horizons, range(3 if quick else 4))
+            for against, pattern, rounds, seed in games:
+                yield Cell.of(
+                    f"{name}/{against}",
+                    result=name,
+                    against=against,
+                    pattern=pattern,
+                    rounds=rounds,
+                    seed=seed,
+                )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game and compare with the bound."""

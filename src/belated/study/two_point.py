@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from belated.report import Section, Table
-from belated.study.games import ball, code_of, game_of, measure
+from belated.study.contestants import ANSWERS, CURVED_ANSWERS, Field
+from belated.study.games import PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import Column, growth_table, regret_figure
-from belated.study.methods import ANSWERS, CURVED_ANSWERS, Field
 from belated.study.plan import Cell, Row, Study
 from belated.study.tables import by, least, mean, quoted, short, where
 
 _FIELDS: dict[str, Field] = {"convex": ANSWERS, "strongly convex": CURVED_ANSWERS}
-_LOSSES = {"convex": "linear", "strongly convex": "quadratic"}
 _PROMISED = {
     "convex": "k^(1/2) for one value and for two, and not at all for gradients",
     "strongly convex": "k^(2/3) for one value, k for two, and not at all for gradients",
@@ -37,25 +37,23 @@ class TwoPointFeedback(Study):
         """Every kind of answer in every dimension."""
         dims = (2, 4, 8, 16) if quick else (2, 4, 8, 16, 32, 64)
         rounds, seeds = (10_000, 3) if quick else (30_000, 8)
+        patterns = ("geometric",) if quick else ("geometric", "heavy tails")
         for setting, field in _FIELDS.items():
-            for pattern in ("geometric",) if quick else ("geometric", "heavy tails"):
-                for dim in dims:
-                    for seed in range(seeds):
-                        for method in field:
-                            yield Cell.of(
-                                f"{setting}/{method}/{code_of(_LOSSES[setting])}",
-                                setting=setting,
-                                method=method,
-                                pattern=pattern,
-                                dim=dim,
-                                rounds=rounds,
-                                seed=seed,
-                            )
+            for pattern, dim, seed, method in product(patterns, dims, range(seeds), field):
+                yield setting_cell(
+                    PLAIN[setting],
+                    setting,
+                    method,
+                    pattern=pattern,
+                    dim=dim,
+                    rounds=rounds,
+                    seed=seed,
+                )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game."""
         setting, dim = cell["setting"], cell["dim"]
-        game = game_of(_LOSSES[setting], cell["pattern"], dim, cell["rounds"], cell["seed"])
+        game = game_of(PLAIN[setting], cell["pattern"], dim, cell["rounds"], cell["seed"])
         spec = _FIELDS[setting][cell["method"]].make(game, ball(dim))
         return measure(spec, game, cell["seed"])[1]
 

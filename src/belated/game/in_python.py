@@ -18,7 +18,7 @@ from belated.kernels.slots import kinds as K
 from belated.learner.given import events_of
 from belated.learner.learner import Learner
 from belated.learner.program import Playable, checked_point
-from belated.losses import Linear, Loss, Quadratic
+from belated.losses import Linear, Loss
 from belated.spec import number
 from belated.timeline import Timeline
 
@@ -102,16 +102,8 @@ class _PythonTable:
         if program.code[C.REDUCTION] == K.FIRST_ORDER:
             return gradient
         if program.code[C.REDUCTION] == K.COEFFICIENTS:
-            return self._coefficients(t)
+            return np.append(*self._game.losses.coefficients(t))
         return values
-
-    def _coefficients(self, t: int) -> Floats:
-        """Return (b, c) of the loss <b, x> + (c / 2) |x|^2 + constant."""
-        losses = self._game.losses
-        a = losses.rows(t, t + 1)[0][0]
-        if isinstance(losses, Quadratic):
-            return np.append(-losses.curvature * a, losses.curvature)
-        return np.append(a, 0.0)
 
     def _count(self, t: int, met: float, x: Floats, gradient: Floats | None) -> None:
         """Add a round to the sums."""

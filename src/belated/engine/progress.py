@@ -6,9 +6,14 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from belated.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
 
 
 class Progress(Protocol):
@@ -45,11 +50,12 @@ def progress_bar(what: str, total: int, wanted: bool | None = None) -> Iterator[
         yield _Rich(bar, bar.add_task(what, total=total))
 
 
+@dataclass(frozen=True)
 class _Rich:
-    def __init__(self, bar: object, task: object) -> None:
-        self._bar, self._task = bar, task
+    bar: Bar
+    task: TaskID
 
     def advance(self) -> None:
         """Count one more piece as done."""
-        self._bar.advance(self._task)  # type: ignore[attr-defined]
-        self._bar.refresh()  # type: ignore[attr-defined]
+        self.bar.advance(self.task)
+        self.bar.refresh()

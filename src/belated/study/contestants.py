@@ -12,25 +12,24 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from belated import rates, rivals
-from belated.bases import OMD, PFTRL
+from belated.bases import OMD
 from belated.domains import Domain
 from belated.game import Game
 from belated.learner.program import Playable
-from belated.problem import Problem
-from belated.reductions import FirstOrder, OnePoint, Reduction, Skip, TwoPoint
+from belated.reductions import FirstOrder
 from belated.rivals import Rival
+from belated.study.paper import Answer, paper_learner
 from belated.timeline import Timeline
 
 Maker = Callable[[Game, Domain], Playable]
-Answer = Literal["gradient", "value", "two-values"]
 _SYMBOLS = {"rounds": "T", "total_delay": "d_tot", "max_delay": "d_max", "delay": "d_max"}
 
 
 @dataclass(frozen=True)
-class Method:
+class Contestant:
     """One who takes part: a name, how to make it for a game, and what it is told in advance."""
 
     name: str
@@ -47,66 +46,32 @@ class Method:
         return self.told == "nothing"
 
 
-Field = Mapping[str, Method]
+Field = Mapping[str, Contestant]
 
 
-def _field(*methods: Method) -> Field:
-    return MappingProxyType({method.name: method for method in methods})
+def _field(*contestants: Contestant) -> Field:
+    return MappingProxyType({each.name: each for each in contestants})
 
 
-def paper_learner(
-    problem: Problem,
-    answer: Answer = "gradient",
-    *,
-    base: type[PFTRL] | type[OMD] = PFTRL,
-    rate: Callable[[float], rates.Rate] = rates.DelayAdaptive,
-    skip: bool = False,
-) -> Reduction | Skip:
-    """Return the paper's algorithm for a problem, part by part.
-
-    ``Problem.learner`` returns whatever is good by default; this stays what the theorems are about.
-    ``rate`` is for convex losses, those that bend have a rate of their own.
-
-    >>> from belated import Ball
-    >>> paper_learner(Problem(Ball(2), lipschitz=1.0))
-    FirstOrder(base=PFTRL(domain=Ball(dim=2), rate=rates.DelayAdaptive(lipschitz=1.0)))
-    """
-    steps = (
-        rates.StronglyConvex(problem.curvature, problem.lipschitz)
-        if problem.curvature
-        else rate(problem.lipschitz)
-    )
-    inner = _reduced(answer, base(problem.domain, steps), problem)
-    return Skip(inner) if skip else inner
-
-
-def _reduced(answer: Answer, base: PFTRL | OMD, problem: Problem) -> Reduction:
-    """Put a base learner into the reduction for such answers."""
-    if answer == "gradient":
-        return FirstOrder(base)
-    if answer == "two-values":
-        return TwoPoint(base)
-    assert problem.magnitude is not None  # all losses of the studies know their largest value
-    return OnePoint(base, problem.magnitude)
-
-
-def _ours(name: str, answer: Answer = "gradient", *, convex: bool = False, **parts: Any) -> Method:
+def _ours(
+    name: str, answer: Answer = "gradient", *, convex: bool = False, **parts: Any
+) -> Contestant:
     """The paper's algorithm, or a variant of it."""
-    return Method(
+    return Contestant(
         name,
         lambda game, domain: paper_learner(game.problem(domain, convex=convex), answer, **parts),
         is_ours=True,
     )
 
 
-def _default(convex: bool) -> Method:
+def _default(convex: bool) -> Contestant:
     """What someone gets who asks for a learner and says nothing else."""
-    return Method(
+    return Contestant(
         DEFAULT, lambda game, domain: game.problem(domain, convex=convex).learner(), is_ours=True
     )
 
 
-def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Method:
+def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Contestant:
     """A rival that needs the constants of the losses, and is told the facts it lists."""
 
     def make(game: Game, domain: Domain) -> Playable:
@@ -118,7 +83,7 @@ def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -
         given = {name: value for name, value in known.items() if name in names}
         return cast(Playable, cast(Any, kind)(domain, **given).told(game.timeline))
 
-    return Method(kind.title, make, _facts(kind), in_order)
+    return Contestant(kind.title, make, _facts(kind), in_order)
 
 
 def _facts(kind: type[Rival], *more: str) -> str:
@@ -135,7 +100,7 @@ def _strength(game: Game, lipschitz: float, largest: float) -> float:
     return lipschitz * math.sqrt((timeline.rounds / 2 + timeline.total_delay) / largest)
 
 
-def _regularised(kind: Any) -> Method:
+def _regularised(kind: Any) -> Contestant:
     """DOOMD or ODFTRL, with the strength that its bound asks for."""
 
     def make(game: Game, domain: Domain) -> Playable:
@@ -144,10 +109,10 @@ def _regularised(kind: Any) -> Method:
         strength = _strength(game, lipschitz, largest)
         return cast(Playable, kind(domain, strength=strength, lipschitz=lipschitz))
 
-    return Method(kind.title, make, "T, d_tot")
+    return Contestant(kind.title, make, "T, d_tot")
 
 
-def _entropic(kind: Any) -> Method:
+def _entropic(kind: Any) -> Contestant:
     """DOOMD or ODFTRL with the entropy, for experts."""
 
     def make(game: Game, domain: Domain) -> Playable:
@@ -155,15 +120,15 @@ def _entropic(kind: Any) -> Method:
         strength = _strength(game, lipschitz, math.log(domain.dim))
         return cast(Playable, kind(domain, strength=strength, mirror="entropy"))
 
-    return Method(kind.title, make, "T, d_tot")
+    return Contestant(kind.title, make, "T, d_tot")
 
 
-def _arms(kind: Any) -> Method:
+def _arms(kind: Any) -> Contestant:
     """A method for experts, which takes their number."""
-    return Method(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
+    return Contestant(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
 
 
-def _copies(kind: Any, curved: bool) -> Method:
+def _copies(kind: Any, curved: bool) -> Contestant:
     """A method that copies a learner for games without delay."""
 
     def make(game: Game, domain: Domain) -> Playable:
@@ -175,7 +140,7 @@ def _copies(kind: Any, curved: bool) -> Method:
         )
         return cast(Playable, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
 
-    return Method(kind.title, make, _facts(kind))
+    return Contestant(kind.title, make, _facts(kind))
 
 
 def _ada_delay(game: Game, domain: Domain) -> Playable:
@@ -219,19 +184,19 @@ CONVEX: Final[Field] = _field(
     _rival(rivals.Zinkevich),
     _copies(rivals.WeinbergerOrdentlich, curved=False),
     _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
-    Method(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
+    Contestant(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
     _copies(rivals.BOLD, curved=False),
-    Method(rivals.AdaptiveRevision.title, _adaptive_revision),
+    Contestant(rivals.AdaptiveRevision.title, _adaptive_revision),
     _rival(rivals.QuanrudKhashabi),
     _rival(rivals.QuanrudKhashabiDoubling),
     _rival(rivals.SOLID),
-    Method(rivals.AdaDelay.title, _ada_delay),
+    Contestant(rivals.AdaDelay.title, _ada_delay),
     _rival(rivals.FTDRL),
     _rival(rivals.DMD, convex=True),
     _rival(rivals.SDMD, convex=True),
     _regularised(rivals.ODFTRL),
     _regularised(rivals.DOOMD),
-    Method(rivals.DelayAdaptiveSGD.title, _delay_adaptive_sgd, "T, sigma_max"),
+    Contestant(rivals.DelayAdaptiveSGD.title, _delay_adaptive_sgd, "T, sigma_max"),
     _rival(rivals.DelayedDualAveraging),
     _rival(rivals.DelayedOGD),
     _rival(rivals.MildOGD),
