@@ -82,7 +82,7 @@ def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
     if not _runs_in_python(program, game):
         variant = _variant(game.losses.compiled(), program, record)
         if isinstance(game.timeline, ByPlay):
-            game_entries.wander(program.code, variant)
+            game_entries.play_and_delay(program.code, variant)
         else:
             game_entries.play(program.code, variant)
 
@@ -258,7 +258,7 @@ def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
 
 def _play_by_play(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
     """Play with delays that depend on the plays; return the timeline that came about."""
-    play_rounds = game_entries.wander(table.program.code, table.variant)
+    play_rounds = game_entries.play_and_delay(table.program.code, table.variant)
     rounds = rule.rounds
     delays = np.zeros(rounds, dtype=np.int64)
     due, last, after = (np.full(rounds, -1, dtype=np.int64) for _ in range(3))

@@ -1,6 +1,6 @@
 """Losses f_t: the vector a_t and the target b_t of a round, then value and gradient at any point.
 
-A loss is a tuple ``how`` of two codes, the family of f_t and the source of (a_t, b_t), which the
+A loss is a tuple ``rules`` of two codes, the family of f_t and the source of (a_t, b_t), which the
 compiler sees as constants; everything else is data. Generated sources are pure functions of
 (seed, t), so rounds may be drawn again and in any order.
 """
@@ -11,18 +11,19 @@ import math
 from typing import NamedTuple
 
 from belated.arrays import Code, Floats
+from belated.kernels.choices import only, switch
 from belated.kernels.directions import philox, unit_vector
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.slots.floats import padded
 from belated.kernels.vectors import flat, vector
 
-# Slots of ``how``.
+# Slots of ``rules``.
 FAMILY, SOURCE = range(2)
-# how[FAMILY]: first those without a target, then those with a number, then those with a label.
+# rules[FAMILY]: first those without a target, then those with a number, then those with a label.
 LINEAR, QUADRATIC, ABSOLUTE, SQUARED, LOGISTIC, HINGE = range(6)
-# how[SOURCE]
+# rules[SOURCE]
 GIVEN, RANDOM, DRIFTING, SWITCHING, BLOCKS, ALTERNATING, ADAPTIVE = range(7)
 
 # ``q``: parameters, what is kept of the phase drawn last, then the vectors of ``Loss``.
@@ -41,6 +42,10 @@ NOISES, MEANS, SIGNS = 2, 3, 4
 
 _MASK = 0xFFFFFFFF
 _LEAST_NORMAL = 2.2250738585072014e-308
+
+
+# What the leaves of this file look at.
+of_losses = only(FAMILY, SOURCE)
 
 
 class Loss(NamedTuple):
@@ -80,7 +85,7 @@ def view(q: Floats, rows: Floats, dim: int) -> Loss:
 
 
 def size(dim: int) -> int:
-    """Return how many numbers ``q`` holds."""
+    """Return rules many numbers ``q`` holds."""
     return Q_HEADER + 4 * padded(dim)
 
 
@@ -118,17 +123,17 @@ def _squared_distance(v: Floats, w: Floats) -> float:
 
 
 @leaf
-def _as_target(how: Code, number: float) -> float:
+def _as_target(rules: Code, number: float) -> float:
     """Turn a number into what the family wants: nothing, the number or its sign."""
-    if how[FAMILY] <= QUADRATIC:
+    if rules[FAMILY] <= QUADRATIC:
         return 0.0
-    if how[FAMILY] >= LOGISTIC:
+    if rules[FAMILY] >= LOGISTIC:
         return 1.0 if number >= 0.0 else -1.0
     return number
 
 
 @leaf
-def _draw_given(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_given(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     a, rows = loss.a, loss.rows
     for i in range(a.size):
         a[i] = rows[t * (a.size + 1) + i]
@@ -150,20 +155,20 @@ def _enters_phase(loss: Loss, phase: int) -> bool:
 
 
 @leaf
-def _keep_mean(how: Code, loss: Loss, t: int) -> None:
+def _keep_mean(rules: Code, loss: Loss, t: int) -> None:
     if _enters_phase(loss, t - t):
         _draw_vector(loss, loss.m, MEANS, t - t)
 
 
 @leaf
-def _switch_mean(how: Code, loss: Loss, t: int) -> None:
+def _switch_mean(rules: Code, loss: Loss, t: int) -> None:
     phase = t // int(loss.q[LENGTH])
     if _enters_phase(loss, phase):
         _draw_vector(loss, loss.m, MEANS, phase)
 
 
 @leaf
-def _drift_mean(how: Code, loss: Loss, t: int) -> None:
+def _drift_mean(rules: Code, loss: Loss, t: int) -> None:
     """Walk from one random direction to the next along a straight line."""
     m, start, end = loss.m, loss.start, loss.end
     length = int(loss.q[LENGTH])
@@ -181,20 +186,20 @@ _move_mean = switch(SOURCE, {RANDOM: _keep_mean, DRIFTING: _drift_mean, SWITCHIN
 
 
 @leaf
-def _draw_around_mean(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_around_mean(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale ((1 - noise) m + noise u), or a = scale u and b near <m, a>."""
     a, m = loss.a, loss.m
     t = int(t)
     scale, noise = loss.q[SCALE], loss.q[NOISE]
-    _move_mean(how, loss, t)
+    _move_mean(rules, loss, t)
     _draw_vector(loss, a, NOISES, t)
-    if how[FAMILY] <= QUADRATIC:
+    if rules[FAMILY] <= QUADRATIC:
         for i in range(a.size):
             a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
         return 0.0
     for i in range(a.size):
         a[i] *= scale
-    return _as_target(how, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
+    return _as_target(rules, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
 
 
 @leaf
@@ -206,7 +211,7 @@ def _between_signs(loss: Loss, t: int) -> float:
 
 
 @leaf
-def _draw_block(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_block(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale e / sqrt(dim) with a vector e of random signs per block; the first bit is b's."""
     a, q = loss.a, loss.q
     block = int(t) // int(q[LENGTH])
@@ -221,11 +226,11 @@ def _draw_block(how: Code, loss: Loss, t: int, x: Floats) -> float:
                     q[TARGET] = q[SCALE] if is_set else -q[SCALE]
                 else:
                     a[i - 1] = height if is_set else -height
-    return _as_target(how, q[TARGET])
+    return _as_target(rules, q[TARGET])
 
 
 @leaf
-def _draw_alternating(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_alternating(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale (1/2, -1, 1, -1, ...) along the first axis, and the same b every round."""
     a, scale = loss.a, loss.q[SCALE]
     for i in range(a.size):
@@ -234,11 +239,11 @@ def _draw_alternating(how: Code, loss: Loss, t: int, x: Floats) -> float:
         a[0] = 0.5 * scale
     else:
         a[0] = -scale if t & 1 else scale
-    return _as_target(how, scale)
+    return _as_target(rules, scale)
 
 
 @leaf
-def _draw_adaptive(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_adaptive(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale x / |x|, or along the first axis where x has no direction."""
     a, scale = loss.a, loss.q[SCALE]
     squares = sum_of_squares(x)
@@ -253,7 +258,7 @@ def _draw_adaptive(how: Code, loss: Loss, t: int, x: Floats) -> float:
     return 0.0
 
 
-# draw(how, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none. t counts
+# draw(rules, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none. t counts
 # from 0; x is the play, which only ADAPTIVE looks at.
 draw = switch(
     SOURCE,
@@ -273,28 +278,28 @@ draw = switch(
 
 
 @leaf
-def _linear(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _linear(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return dot(loss.a, x)
 
 
 @leaf
-def _quadratic(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _quadratic(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return 0.5 * loss.q[CURVATURE] * _squared_distance(loss.a, x)
 
 
 @leaf
-def _absolute(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _absolute(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return abs(dot(loss.a, x) - b)
 
 
 @leaf
-def _squared(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _squared(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     rest = dot(loss.a, x) - b
     return 0.5 * rest * rest
 
 
 @leaf
-def _logistic(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _logistic(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     """ln(1 + e^-margin) = max(0, -margin) + ln(1 + e^-|margin|), which never overflows."""
     margin = b * dot(loss.a, x)
     return max(0.0, -margin) + _ln_one_plus(exp(-abs(margin)))
@@ -308,11 +313,11 @@ def _ln_one_plus(e: float) -> float:
 
 
 @leaf
-def _hinge(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _hinge(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return max(0.0, 1.0 - b * dot(loss.a, x))
 
 
-# value(how, loss, b, x): f_t(x) of the round drawn last, whose target was b.
+# value(rules, loss, b, x): f_t(x) of the round drawn last, whose target was b.
 value = switch(
     FAMILY,
     {
@@ -334,12 +339,12 @@ def _along(loss: Loss, factor: float, out: Floats) -> None:
 
 
 @leaf
-def _linear_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _linear_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     _along(loss, 1.0, out)
 
 
 @leaf
-def _quadratic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _quadratic_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     a = loss.a
     curvature = loss.q[CURVATURE]
     for i in range(a.size):
@@ -347,19 +352,19 @@ def _quadratic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats)
 
 
 @leaf
-def _absolute_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _absolute_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """The sign of <a, x> - b times a; 0 at the kink."""
     rest = dot(loss.a, x) - b
     _along(loss, 1.0 if rest > 0.0 else -1.0 if rest < 0.0 else 0.0, out)
 
 
 @leaf
-def _squared_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _squared_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     _along(loss, dot(loss.a, x) - b, out)
 
 
 @leaf
-def _logistic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _logistic_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """-b a / (1 + e^margin)."""
     margin = b * dot(loss.a, x)
     e = exp(-abs(margin))
@@ -367,12 +372,12 @@ def _logistic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) 
 
 
 @leaf
-def _hinge_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _hinge_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """-b a below the kink, 0 from there on."""
     _along(loss, -b if b * dot(loss.a, x) < 1.0 else 0.0, out)
 
 
-# gradient(how, loss, b, x, out): write a (sub)gradient of f_t at x, for the round drawn last.
+# gradient(rules, loss, b, x, out): write a (sub)gradient of f_t at x, for the round drawn last.
 gradient = switch(
     FAMILY,
     {
@@ -387,7 +392,7 @@ gradient = switch(
 
 
 @leaf
-def both(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+def both(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
     """Return f_t(x) of the round drawn last and write a gradient at x."""
-    gradient(how, loss, b, x, out)
-    return value(how, loss, b, x)
+    gradient(rules, loss, b, x, out)
+    return value(rules, loss, b, x)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, select, switch
+from belated.kernels.choices import select, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners import rates
 from belated.kernels.learners.bases import (
     dual_averaging_leap,
@@ -34,7 +35,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 
-_ON_SIMPLEX: Code = C.pack({C.BASE: K.PFTRL, C.DOMAIN: K.SIMPLEX})
+_ON_SIMPLEX: Code = C.pack({C.DOMAIN: K.SIMPLEX})
 _padded = leaf(F.padded)
 _member_at = leaf(OWN.member_at)
 
@@ -209,7 +210,7 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
     size = math.sqrt(sum_of_squares(charges))
     eta = _count_charges(code, w, size)
     if size > 0.0 and eta > 0.0:
-        pftrl_step(_ON_SIMPLEX, w, charges, eta)
+        pftrl_step(of_set(_ON_SIMPLEX), w, charges, eta)
 
 
 @leaf

@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
+from belated.kernels.choices import switch
+from belated.kernels.jit import leaf
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K

@@ -16,6 +16,7 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.learners.events import forget_skipped, start_round
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import (
     count_label,
@@ -303,7 +304,7 @@ def observe(
     record = entry * lm.KEEP
     _combine(code, s, record, y, weight)
     count_label(code, s.f, y, weight)
-    count_arrival(C.NOTHING, s, entry)
+    count_arrival(of_lags(C.NOTHING), s, entry)
     count = int(s.kept[record + lm.PAIRS])
     _learn(code, s, c, pool, int(s.kept[record + lm.START]), count, y, weight)
     s.n[N.POOL_LIVE] -= count
@@ -499,7 +500,7 @@ def _close_unanswered(s: State, c: Floats, pool: Floats, entry: int, skipped: bo
         index = int(pool[2 * j])
         _leave(c[index * lm.ROW : (index + 1) * lm.ROW], pool[2 * j + 1])
     s.n[N.POOL_LIVE] -= count
-    count_arrival(C.NOTHING, s, entry)
+    count_arrival(of_lags(C.NOTHING), s, entry)
     if skipped:
         s.n[N.SKIPPED] += 1
         s.n[N.GHOSTS] += 1
