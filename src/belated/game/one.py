@@ -27,14 +27,13 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
-from belated.learner.state import Memory
+from belated.learner.state import Memory, roomy
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
 Record = Literal["totals", "detail", "plays"]
 
 _CHUNK = 1_000_000  # events between two chances to interrupt
-_ROOMY = 1024  # squeezing a smaller table costs time
 _POINTS = 200  # checkpoints unless given
 
 
@@ -190,7 +189,7 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        memory.resize(max(_ROOMY, 2 * open_at_most + 2, program.fewest))
+        memory.resize(max(roomy(open_at_most), program.fewest))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(

@@ -8,6 +8,7 @@ compiler sees as constants; everything else is data. Generated sources are pure 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from belated.arrays import Code, Floats
@@ -15,16 +16,16 @@ from belated.kernels.choices import only, switch
 from belated.kernels.directions import philox, unit_vector
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.sets import squared_distance, sum_of_squares
+from belated.kernels.parts import Part, Parts
 from belated.kernels.slots.floats import padded
 from belated.kernels.vectors import flat, vector
 
 # Slots of ``rules``.
 FAMILY, SOURCE = range(2)
-# rules[FAMILY]: first those without a target, then those with a number, then those with a label.
-LINEAR, QUADRATIC, ABSOLUTE, SQUARED, LOGISTIC, HINGE = range(6)
-# rules[SOURCE]
-GIVEN, RANDOM, DRIFTING, SWITCHING, BLOCKS, ALTERNATING, ADAPTIVE = range(7)
+# Codes in the tables below that kernels ask for by name.
+LINEAR, QUADRATIC = range(2)  # rules[FAMILY]
+GIVEN, ADAPTIVE = 0, 6  # rules[SOURCE]
 
 # ``q``: parameters, what is kept of the phase drawn last, then the vectors of ``Loss``.
 SCALE = 0
@@ -104,32 +105,27 @@ def dot(v: Floats, w: Floats) -> float:
     return (a + b) + (c + d)
 
 
-@leaf
-def _squared_distance(v: Floats, w: Floats) -> float:
-    """Return |v - w|^2, in four interleaved sums."""
-    a = b = c = d = 0.0
-    whole = v.size - v.size % 4
-    for i in range(0, whole, 4):
-        a += (v[i] - w[i]) * (v[i] - w[i])
-        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
-        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
-        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
-    for i in range(whole, v.size):
-        a += (v[i] - w[i]) * (v[i] - w[i])
-    return (a + b) + (c + d)
-
-
 # --- Sources -------------------------------------------------------------------------------------
 
 
 @leaf
-def _as_target(rules: Code, number: float) -> float:
-    """Turn a number into what the family wants: nothing, the number or its sign."""
-    if rules[FAMILY] <= QUADRATIC:
-        return 0.0
-    if rules[FAMILY] >= LOGISTIC:
-        return 1.0 if number >= 0.0 else -1.0
+def _no_target(rules: Code, number: float) -> float:
+    return 0.0
+
+
+@leaf
+def _number(rules: Code, number: float) -> float:
     return number
+
+
+@leaf
+def _label(rules: Code, number: float) -> float:
+    return 1.0 if number >= 0.0 else -1.0
+
+
+# What a family makes of a number: nothing, the number or its sign. Filled in with the families.
+_TARGETS: dict[int, Callable[[Code, float], float]] = {}
+_as_target = switch(FAMILY, _TARGETS)
 
 
 @leaf
@@ -181,8 +177,9 @@ def _drift_mean(rules: Code, loss: Loss, t: int) -> None:
         m[i] = start[i] + share * (end[i] - start[i])
 
 
-# Write the hidden direction of a round to loss.m.
-_move_mean = switch(SOURCE, {RANDOM: _keep_mean, DRIFTING: _drift_mean, SWITCHING: _switch_mean})
+# Write the hidden direction of a round to loss.m. Filled in with the sources.
+_MEANS: dict[int, Callable[[Code, Loss, int], None]] = {}
+_move_mean = switch(SOURCE, _MEANS)
 
 
 @leaf
@@ -193,7 +190,7 @@ def _draw_around_mean(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     scale, noise = loss.q[SCALE], loss.q[NOISE]
     _move_mean(rules, loss, t)
     _draw_vector(loss, a, NOISES, t)
-    if rules[FAMILY] <= QUADRATIC:
+    if rules[FAMILY] == LINEAR or rules[FAMILY] == QUADRATIC:
         for i in range(a.size):
             a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
         return 0.0
@@ -258,20 +255,21 @@ def _draw_adaptive(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     return 0.0
 
 
-# draw(rules, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none. t counts
-# from 0; x is the play, which only ADAPTIVE looks at.
-draw = switch(
-    SOURCE,
-    {
-        GIVEN: _draw_given,
-        RANDOM: _draw_around_mean,
-        DRIFTING: _draw_around_mean,
-        SWITCHING: _draw_around_mean,
-        BLOCKS: _draw_block,
-        ALTERNATING: _draw_alternating,
-        ADAPTIVE: _draw_adaptive,
-    },
+# ``draw`` (rules, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none; t
+# counts from 0, and x is the play, which only an adaptive source looks at. ``mean``: where the
+# hidden direction of the round is.
+SOURCES = Parts(
+    "source of losses",
+    Part("losses.Given", GIVEN, draw=_draw_given),
+    Part("losses.Random", 1, draw=_draw_around_mean, mean=_keep_mean),
+    Part("losses.Drifting", 2, draw=_draw_around_mean, mean=_drift_mean),
+    Part("losses.Switching", 3, draw=_draw_around_mean, mean=_switch_mean),
+    Part("losses.Blocks", 4, draw=_draw_block),
+    Part("losses.Alternating", 5, draw=_draw_alternating),
+    Part("losses.Adaptive", ADAPTIVE, draw=_draw_adaptive),
 )
+draw = switch(SOURCE, SOURCES.choices("draw"))
+_MEANS.update(SOURCES.choices("mean"))
 
 
 # --- Families ------------------------------------------------------------------------------------
@@ -284,7 +282,7 @@ def _linear(rules: Code, loss: Loss, b: float, x: Floats) -> float:
 
 @leaf
 def _quadratic(rules: Code, loss: Loss, b: float, x: Floats) -> float:
-    return 0.5 * loss.q[CURVATURE] * _squared_distance(loss.a, x)
+    return 0.5 * loss.q[CURVATURE] * squared_distance(loss.a, x)
 
 
 @leaf
@@ -315,20 +313,6 @@ def _ln_one_plus(e: float) -> float:
 @leaf
 def _hinge(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return max(0.0, 1.0 - b * dot(loss.a, x))
-
-
-# value(rules, loss, b, x): f_t(x) of the round drawn last, whose target was b.
-value = switch(
-    FAMILY,
-    {
-        LINEAR: _linear,
-        QUADRATIC: _quadratic,
-        ABSOLUTE: _absolute,
-        SQUARED: _squared,
-        LOGISTIC: _logistic,
-        HINGE: _hinge,
-    },
-)
 
 
 @leaf
@@ -377,22 +361,61 @@ def _hinge_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -
     _along(loss, -b if b * dot(loss.a, x) < 1.0 else 0.0, out)
 
 
-# gradient(rules, loss, b, x, out): write a (sub)gradient of f_t at x, for the round drawn last.
-gradient = switch(
-    FAMILY,
-    {
-        LINEAR: _linear_gradient,
-        QUADRATIC: _quadratic_gradient,
-        ABSOLUTE: _absolute_gradient,
-        SQUARED: _squared_gradient,
-        LOGISTIC: _logistic_gradient,
-        HINGE: _hinge_gradient,
-    },
+@leaf
+def _quadratic_both(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+    """Both in one pass, in the four sums of ``squared_distance``."""
+    v, curvature = loss.a, loss.q[CURVATURE]
+    s = t = u = w = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        d, e, f, g = x[i] - v[i], x[i + 1] - v[i + 1], x[i + 2] - v[i + 2], x[i + 3] - v[i + 3]
+        out[i] = curvature * d
+        out[i + 1] = curvature * e
+        out[i + 2] = curvature * f
+        out[i + 3] = curvature * g
+        s += d * d
+        t += e * e
+        u += f * f
+        w += g * g
+    for i in range(whole, v.size):
+        d = x[i] - v[i]
+        out[i] = curvature * d
+        s += d * d
+    return 0.5 * curvature * ((s + t) + (u + w))
+
+
+# ``value`` (rules, loss, b, x): f_t(x) of the round drawn last, whose target was b. ``gradient``
+# (rules, loss, b, x, out): write a (sub)gradient of f_t at x. ``both``: the two in one pass, where
+# that is quicker. ``target``: what a number becomes.
+FAMILIES = Parts(
+    "family of losses",
+    Part("losses.Linear", LINEAR, value=_linear, gradient=_linear_gradient, target=_no_target),
+    Part(
+        "losses.Quadratic",
+        QUADRATIC,
+        value=_quadratic,
+        gradient=_quadratic_gradient,
+        both=_quadratic_both,
+        target=_no_target,
+    ),
+    Part("losses.Absolute", 2, value=_absolute, gradient=_absolute_gradient, target=_number),
+    Part("losses.Squared", 3, value=_squared, gradient=_squared_gradient, target=_number),
+    Part("losses.Logistic", 4, value=_logistic, gradient=_logistic_gradient, target=_label),
+    Part("losses.Hinge", 5, value=_hinge, gradient=_hinge_gradient, target=_label),
 )
+value = switch(FAMILY, FAMILIES.choices("value"))
+gradient = switch(FAMILY, FAMILIES.choices("gradient"))
+_TARGETS.update(FAMILIES.choices("target"))
 
 
 @leaf
-def both(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
-    """Return f_t(x) of the round drawn last and write a gradient at x."""
+def _one_by_one(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
     gradient(rules, loss, b, x, out)
     return value(rules, loss, b, x)
+
+
+# Return f_t(x) of the round drawn last and write a gradient at x.
+both = switch(
+    FAMILY,
+    {**dict.fromkeys(FAMILIES.choices("value"), _one_by_one), **FAMILIES.choices("both")},
+)

@@ -41,6 +41,21 @@ def sum_of_squares(v: Floats) -> float:
 
 
 @leaf
+def squared_distance(v: Floats, w: Floats) -> float:
+    """Return |v - w|^2, in four interleaved sums."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += (v[i] - w[i]) * (v[i] - w[i])
+        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
+        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
+        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
+    for i in range(whole, v.size):
+        a += (v[i] - w[i]) * (v[i] - w[i])
+    return (a + b) + (c + d)
+
+
+@leaf
 def _water_level(v: Floats, absolute: bool, top: float, floor: float, mass: float) -> float:
     """Return tau with sum_i max(0, w_i - tau) = mass, w_i = v_i (or |v_i|) - top - floor.
 
