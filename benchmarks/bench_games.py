@@ -126,7 +126,7 @@ def _against_hand(
         f"game, {spec.kind}(PFTRL(Ball)), {record}",
         ours,
         floor,
-        target=1.35,
+        target=1.25,
         per=events.size / 1e9,
         unit="ns/event",
     )
@@ -255,7 +255,7 @@ def over_members() -> Iterator[Result]:
             f"game, FirstOrder({base.kind}), over {len(alone)} alone",
             partial(bl.play, bl.FirstOrder(base), game, record="totals"),
             partial(_one_by_one, alone, game),
-            target=NO_TARGET,
+            target=1.3 if convex else 1.4,
             per=2 * RIVAL_ROUNDS / 1e9,
             unit="ns/event",
             repeats=15,

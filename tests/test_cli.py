@@ -173,12 +173,13 @@ def test_without_a_terminal_nothing_is_told(
 def test_warm_compiles_and_says_where(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = list(warm._common_specs())[:2]
-    monkeypatch.setattr(warm, "_common_specs", lambda: iter(few))
+    every = dict(warm._common())
+    few = {name: every[name] for name in ("Ball, gradient, the paper's", "linear model, squared")}
+    monkeypatch.setattr(warm, "_common", lambda: iter(few.items()))
     assert cli.main(["warm"]) == 0
     first, second, last = capsys.readouterr().out.splitlines()
-    assert first.startswith("[ 1/2] Ball, gradient ")
-    assert second.startswith("[ 2/2] Ball, gradient, skipping ")
+    assert first.startswith("[ 1/2] Ball, gradient, the paper's ")
+    assert second.startswith("[ 2/2] linear model, squared ")
     where = re.fullmatch(r"Kept in (.+); \d+\.\d s in all", last)
     if where:
         assert list(Path(where[1]).glob("entries.predict*.nbc"))
@@ -187,5 +188,5 @@ def test_warm_compiles_and_says_where(
 
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
-    names = [name for name, _ in warm._common_specs()]
-    assert len(names) == len(set(names)) == 12
+    names = [name for name, _ in warm._common()]
+    assert len(names) == len(set(names)) == 16 + 7

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from belated.arguments import Commands
 
 if TYPE_CHECKING:
+    from belated.linear.losses import Loss
     from belated.reductions import Reduction, Skip
 
 
@@ -17,35 +19,51 @@ def add_warm(commands: Commands) -> None:
     """Add ``warm`` to the commands of ``belated``."""
     parser = commands.add_parser(
         "warm",
-        help="compile the common compositions, so that the first learner starts at once",
-        description="Compile the common compositions and keep them on disk; needed once per "
-        "installation and user, and never required.",
+        help="compile what is common, so that the first learner or model starts at once",
+        description="Compile the usual learners and linear models and keep them on disk; needed "
+        "once per installation and user, and never required.",
     )
     parser.set_defaults(run=_warm)
 
 
 def _warm(arguments: argparse.Namespace) -> None:
     begin = time.perf_counter()
-    specs = list(_common_specs())
-    for number, (name, spec) in enumerate(specs, start=1):
+    jobs = list(_common())
+    for number, (name, exercise) in enumerate(jobs, start=1):
         started = time.perf_counter()
-        _exercise(spec)
+        exercise()
         seconds = time.perf_counter() - started
-        print(f"[{number:>2}/{len(specs)}] {name:<42}{seconds:>6.1f} s", flush=True)
-    print(f"{_where_kept(specs[0][1])}; {time.perf_counter() - begin:.1f} s in all")
+        print(f"[{number:>2}/{len(jobs)}] {name:<42}{seconds:>6.1f} s", flush=True)
+    print(f"{_where_kept()}; {time.perf_counter() - begin:.1f} s in all")
+
+
+def _common() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Name what most people run, and how to run it once."""
+    from belated.linear.losses import LOSSES
+
+    for name, spec in _common_specs():
+        yield name, partial(_exercise, spec)
+    for loss in LOSSES:
+        yield f"linear model, {loss}", partial(_exercise_model, loss)
 
 
 def _common_specs() -> Iterator[tuple[str, Reduction | Skip]]:
-    """Name what most people run: every feedback on a ball and a box, with and without skipping."""
+    """Name the usual learners: every feedback on a ball and a box, with and without skipping.
+
+    For gradients also those of strongly convex losses, and the paper's own algorithm.
+    """
     from belated.domains import Ball, Box
     from belated.problem import Problem
 
     for domain in (Ball(2), Box(0.0, 1.0, dim=2)):
         problem = Problem(domain, lipschitz=1.0, magnitude=1.0)
+        curved = Problem(domain, lipschitz=1.0, curvature=0.1)
         for feedback in ("gradient", "value", "two-values"):
             for skip in (False, True):
                 name = f"{domain.kind}, {feedback}{', skipping' if skip else ''}"
                 yield name, problem.learner(feedback=feedback, skip=skip)
+        yield f"{domain.kind}, gradient, strongly convex", curved.learner("gradient")
+        yield f"{domain.kind}, gradient, the paper's", problem.learner("gradient", base="pftrl")
 
 
 def _exercise(spec: Reduction | Skip) -> None:
@@ -60,12 +78,26 @@ def _exercise(spec: Reduction | Skip) -> None:
     learner.run([1, ~1], np.zeros((1, width)), first=1)
 
 
-def _where_kept(spec: Reduction | Skip) -> str:
+def _exercise_model(loss: str) -> None:
+    """Use a linear model in every way once."""
+    import numpy as np
+
+    from belated.linear import LinearModel
+
+    model = LinearModel(cast("Loss", loss), bits=4)
+    model.peek(np.ones(2))
+    model.observe(model.predict(np.ones(2)).ticket, 1.0)
+    model.cancel(model.predict(np.ones(2)).ticket)
+    tickets, _ = model.predict_many(np.ones((1, 2)))
+    model.observe_many(tickets, np.ones(1))
+    model.replay(np.ones((1, 2)), np.ones(1), [3, ~3], first=3)
+
+
+def _where_kept() -> str:
     """Say where the compiled code is, or why it is nowhere."""
     from belated.kernels.learners import entries
-    from belated.learner.program import compile_spec
 
-    entry: Any = entries.predict(compile_spec(spec).code)
+    entry: Any = entries.counting()[0]
     if not hasattr(entry, "stats"):
         return "Nothing to compile: NUMBA_DISABLE_JIT is set"
     folder = entry.stats.cache_path

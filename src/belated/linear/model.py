@@ -113,6 +113,8 @@ class LinearModel:
         self._arrays = memory.arrays
         self._predict = entries.predict(settings.kind)
         self._observe = entries.observe(settings.kind)
+        self._cancel = entries.cancel()
+        self._bad_entry = entries.bad_entry()
         self._hasher = Hasher(settings.bits, settings.interactions)
         self._positions: Ints = np.arange(64, dtype=np.int64)
 
@@ -189,7 +191,7 @@ class LinearModel:
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose label will never come."""
         ticket = checked_ticket(ticket)
-        status = entries.cancel()(*self._arrays, ticket)
+        status = self._cancel(*self._arrays, ticket)
         if status < 0:
             raise self._refusal(status, ticket, 0.0, 1.0, "cancel: ")
 
@@ -365,7 +367,7 @@ class LinearModel:
         else:
             sparse = self._listed(rows, who)
         coordinates = 1 << self._settings.bits
-        place = entries.bad_entry()(coordinates, sparse.indices, sparse.values)
+        place = self._bad_entry(coordinates, sparse.indices, sparse.values)
         if place >= 0:
             row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
             index, value = sparse.indices[place], sparse.values[place]
@@ -423,7 +425,7 @@ class LinearModel:
         """Make room and call again, or raise."""
         indices, values, count = row
         if status == S.BAD:
-            place = entries.bad_entry()(1 << self._settings.bits, indices[:count], values[:count])
+            place = self._bad_entry(1 << self._settings.bits, indices[:count], values[:count])
             why = self._bad(int(indices[place]), float(values[place]))
             name = _named(features, float(values[place])) or f"entry {place}"
             raise BadFeatures(f"{who}: {name}: {why}; nothing has changed")

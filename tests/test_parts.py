@@ -1,0 +1,211 @@
+"""Every part that is declared is known everywhere, and nothing else is taken for one.
+
+A part that somebody forgets to join, to cover or to refuse fails here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import domains, rates, reductions, smoothing
+from belated.bases import Base
+from belated.errors import SpecError
+from belated.game import best_action
+from belated.kernels.choices import switch
+from belated.kernels.games.losses import FAMILIES, SOURCES
+from belated.kernels.jit import leaf
+from belated.kernels.learners.portfolio import _WITHOUT_TABLE
+from belated.kernels.learners.radii import SMOOTHINGS
+from belated.kernels.learners.rates import RATES
+from belated.kernels.learners.sets import SETS
+from belated.kernels.learners.steps import BASES
+from belated.kernels.parts import Part, Parts
+from belated.kernels.slots import code as C
+from belated.spec import Spec
+
+pytestmark = pytest.mark.kernels
+
+G = 2.0
+EXAMPLES: dict[str, Spec] = {
+    spec.kind: spec
+    for spec in (
+        rates.DelayAdaptive(G),
+        rates.Tight(G),
+        rates.GradientAdaptive(G),
+        rates.StronglyConvex(0.5, G),
+        rates.Constant(0.1, G),
+        rates.InverseRoot(0.5, G),
+        rates.Table([0.5, 0.25], G),
+        smoothing.Convex(0.5),
+        smoothing.StronglyConvex(0.5),
+        smoothing.InverseRoot(),
+        smoothing.Inverse(),
+        smoothing.Constant(0.1),
+        bl.Ball(2),
+        bl.Box(-1.0, 1.0, dim=2),
+        bl.Simplex(2, floor=0.1),
+        bl.L1Ball(2),
+        bl.ConvexSet(2, bl.Ball(2).project, 2.0, 1.0, 1.0),
+    )
+}
+BALL = bl.Ball(2)
+
+
+def subclasses(kind: type[Spec]) -> Iterator[type[Spec]]:
+    """Go through all specs below a class that have a name of their own."""
+    for each in kind.__subclasses__():
+        if not each.__name__.startswith("_"):
+            yield each
+        yield from subclasses(each)
+
+
+def kinds(base: type[Spec], module: str) -> set[str]:
+    """Return the kinds of specs that belated itself declares."""
+    return {each.kind for each in subclasses(base) if each.__module__.startswith(module)}
+
+
+def lives(spec: reductions.Reduction) -> None:
+    """Go through two rounds with an answer, a lost one and a snapshot."""
+    learner = bl.Learner(spec)
+    for _ in range(2):
+        assert np.isfinite(learner.predict().x).all()
+    width = {bl.OnePoint: 1, bl.TwoPoint: 2}.get(type(spec), 2)
+    learner.observe(1, np.full(width, 0.1))
+    learner.cancel(0)
+    assert np.isfinite(learner.predict().x).all()
+    assert learner.report().observed == 1
+
+
+@pytest.mark.parametrize(
+    ("table", "base", "module", "others"),
+    [
+        (RATES, rates.Rate, "belated.rates", {"none"}),
+        (SMOOTHINGS, smoothing.Smoothing, "belated.smoothing", {"none"}),
+        (SETS, domains.Domain, "belated.domains", set()),
+        (BASES, Base, "belated.bases", {"OMD, entropy", "a user's base"}),
+    ],
+    ids=["rates", "smoothings", "sets", "bases"],
+)
+def test_specs_and_tables_know_each_other(
+    table: Parts, base: type[Spec], module: str, others: set[str]
+) -> None:
+    assert {part.kind for part in table} == kinds(base, module) | others
+
+
+def test_losses_and_tables_know_each_other() -> None:
+    families = {name for name in dir(bl.losses) if f"losses.{name}" in {p.kind for p in FAMILIES}}
+    assert {part.kind for part in FAMILIES} == {f"losses.{name}" for name in families}
+    for part in SOURCES:
+        assert part.kind == "losses.Given" or hasattr(bl.losses, part.kind.partition(".")[2])
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(rates.Rate, "belated.rates")))
+def test_every_rate_runs_or_is_refused_with_a_reason(kind: str) -> None:
+    if kind == "rates.Mixed":
+        with pytest.raises(SpecError, match="rate must come from"):
+            bl.PFTRL(BALL, rates.Mixed())
+        return
+    rate = EXAMPLES[kind]
+    assert isinstance(rate, rates.Rate)
+    for base in (bl.PFTRL(BALL, rate), bl.OMD(BALL, rate), bl.DualAveraging(BALL, rate)):
+        lives(bl.FirstOrder(base))
+        if rate.for_members:
+            lives(bl.FirstOrder(bl.Portfolio([base, bl.PFTRL(BALL, rates.Tight(G))])))
+            assert RATES.code(kind) in _WITHOUT_TABLE
+        else:
+            with pytest.raises(SpecError, match="a member cannot have"):
+                bl.Portfolio([base])
+        if rate.not_for_values:
+            with pytest.raises(SpecError, match=rate.not_for_values):
+                bl.TwoPoint(base)
+        else:
+            lives(bl.OnePoint(base, 1.0, smoothing.Convex(0.5)))
+            lives(bl.TwoPoint(base))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(smoothing.Smoothing, "belated.smoothing")))
+def test_every_smoothing_runs(kind: str) -> None:
+    schedule = EXAMPLES[kind]
+    assert isinstance(schedule, smoothing.Smoothing)
+    base = bl.PFTRL(BALL, rates.DelayAdaptive(G))
+    lives(bl.OnePoint(base, 1.0, schedule))
+    lives(bl.TwoPoint(base, schedule))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(domains.Domain, "belated.domains")))
+def test_every_set_projects_plays_and_has_a_best_action(kind: str) -> None:
+    domain = EXAMPLES[kind]
+    assert isinstance(domain, domains.Domain)
+    outside = np.array(domain.center) + 7.0
+    inside = domain.project(outside)  # type: ignore[attr-defined]  # every set has it
+    np.testing.assert_allclose(domain.project(inside), inside)  # type: ignore[attr-defined]
+    lives(bl.FirstOrder(bl.PFTRL(domain, rates.Tight(G))))
+    lives(bl.FirstOrder(bl.OMD(domain, rates.Tight(G))))
+    losses = bl.losses.Quadratic(bl.losses.Random(2))
+    best = best_action(losses, domain, 5)
+    assert np.isfinite(best.x).all()
+    game = bl.Game(losses, bl.delays.constant(5, 1))
+    run = bl.play(bl.FirstOrder(bl.PFTRL(domain, rates.Tight(G))), game)
+    assert np.isfinite(run.regret_against(best.x))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(Base, "belated.bases")))
+def test_every_base_says_whether_it_is_certified(kind: str) -> None:
+    tight, curved = rates.Tight(G), rates.StronglyConvex(0.5, G)
+    made: dict[str, Base] = {
+        "PFTRL": bl.PFTRL(BALL, tight),
+        "OMD": bl.OMD(BALL, tight),
+        "DualAveraging": bl.DualAveraging(BALL, tight),
+        "Leader": bl.Leader(BALL, curved),
+        "Portfolio": bl.Portfolio([bl.PFTRL(BALL, tight)]),
+    }
+    spec = bl.FirstOrder(made[kind])
+    lives(spec)
+    learner = bl.Learner(spec)
+    for ticket in range(400):
+        learner.predict()
+        learner.observe(ticket, [0.1, 0.0])
+    report = learner.report()
+    assert (report.certificate is None) == bool(made[kind].uncertified)
+    assert made[kind].uncertified in report.certificate_note
+
+
+@pytest.mark.parametrize(
+    ("family", "source"), list(itertools.product((p.kind for p in FAMILIES), SOURCES)), ids=str
+)
+def test_every_loss_has_all_its_leaves(family: str, source: Part) -> None:
+    (part,) = [each for each in FAMILIES if each.kind == family]
+    assert {"value", "gradient", "target"} <= part.leaves.keys()
+    assert "draw" in source.leaves
+
+
+def test_an_unknown_part_is_an_error() -> None:
+    class Sudden(rates.Rate, module="rates"):
+        lipschitz = G
+
+    for table in (RATES, SMOOTHINGS, SETS, BASES, FAMILIES, SOURCES):
+        with pytest.raises(SpecError, match=r"no kernel is known for the .* Nonsense; known are"):
+            table.code("Nonsense")
+    with pytest.raises(SpecError, match=r"no kernel is known for the rate rates\.Sudden"):
+        bl.Learner(bl.FirstOrder(bl.PFTRL(BALL, Sudden())))
+
+
+def test_an_unknown_code_is_an_error() -> None:
+    @leaf
+    def nothing(code: tuple[int, ...]) -> int:
+        return 0
+
+    chosen = switch(C.RATE, {0: nothing})
+    assert switch(C.RATE, {0: nothing}) is not chosen
+    with pytest.raises(LookupError):
+        chosen(C.pack({C.RATE: 99}))
+
+
+def test_two_parts_cannot_share_a_code() -> None:
+    with pytest.raises(ValueError, match="two parts of the table for hat"):
+        Parts("hat", Part("Top", 0), Part("Bowler", 0))
