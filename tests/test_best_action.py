@@ -593,6 +593,8 @@ THREE: list[Domain] = [
 ]
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("domain", THREE, ids=repr)
 @pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])
 def test_no_action_is_better(loss: Make, domain: Domain) -> None:

@@ -49,8 +49,6 @@ from belated.spec import from_json
 from conftest import Python
 from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
 
-pytestmark = pytest.mark.kernels
-
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 ROUNDS = 40
 Array = npt.NDArray[np.float64]
@@ -371,7 +369,8 @@ def test_totals_and_curves_are_sums(pair: Pair) -> None:
     assert loss.curve(x, []).shape == (0,)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="too many rounds without a compiler")
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_long_sums_keep_their_digits() -> None:
     rounds = 3 * loss_entries.PART + 17
     loss, x = given_loss("squared", 2, rounds), np.array([0.3, -0.2])
@@ -692,6 +691,8 @@ def interpreted(python: Python) -> dict[str, str]:
     return digests
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @each_pair
 def test_compiled_is_interpreted_bit_for_bit(pair: Pair, interpreted: dict[str, str]) -> None:
     assert digest(pair) == interpreted[pair.name]

@@ -25,12 +25,10 @@ from rival_games import adversaries, arena_of, regret, timelines
 from rival_laws import (
     CASES,
     CHOSEN,
-    IS_INTERPRETED,
     ROUNDS,
     SEED,
     Array,
     Event,
-    Findings,
     Kind,
     answers,
     chart_of,
@@ -38,6 +36,7 @@ from rival_laws import (
     digest,
     distance,
     follow,
+    from_ancestor,
     from_slow,
     learner,
     life,
@@ -79,32 +78,34 @@ def test_every_method_is_exported() -> None:
 # --- One method, many ways to run it -------------------------------------------------------------
 
 
+@every
+@pytest.mark.parametrize("seed", range(4))
+def test_agrees_with_the_slow_version(case: RivalCase, seed: int) -> None:
+    assert from_slow(case, seed) <= 1.0
+
+
+@every
+def test_without_delay_it_is_its_ancestor(case: RivalCase) -> None:
+    assert from_ancestor(case) <= 1.0
+
+
 @pytest.fixture(scope="module")
-def found(python: Python) -> dict[str, Findings]:
-    """What there is to find out about every case from the source, without a compiler."""
-    printed = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
-    return {name: Findings(*values) for name, values in printed.items()}
+def interpreted(python: Python) -> dict[str, str]:
+    """Digests of every case, from the source without a compiler."""
+    digests: dict[str, str] = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
+    return digests
 
 
-@every
-def test_agrees_with_the_slow_version(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert found[case.name].from_slow <= 1.0
-
-
-@pytest.mark.kernels
-@pytest.mark.parametrize("case", CASES if IS_INTERPRETED else CHOSEN, ids=lambda case: case.name)
-def test_agrees_with_the_slow_version_in_this_process(case: RivalCase) -> None:
-    assert from_slow(case, seed=3) <= 1.0
-
-
-@every
-def test_without_delay_it_is_its_ancestor(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert found[case.name].from_ancestor <= 1.0
-
-
-@every
-def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert digest(case) == found[case.name].digest
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.compiled] * (case in CHOSEN))
+        for case in CASES
+    ],
+)
+def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, interpreted: dict[str, str]) -> None:
+    assert digest(case) == interpreted[case.name]
 
 
 @chosen
@@ -465,6 +466,8 @@ def guaranteed(case: RivalCase) -> dict[str, tuple[Rival, bl.Timeline, float]]:
     return found
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @chosen
 def test_the_published_guarantee_holds(case: RivalCase) -> None:
     """Against the best fixed play in hindsight; in expectation where the method draws."""
