@@ -1051,9 +1051,13 @@ def test_warming_leaves_nothing_to_compile() -> None:
     run = wandering()
     for game in (run.game, bl.Game(run.game.losses, bl.delays.constant(10, 1))):
         one.warm(run.spec, game)
-        before = [found.cache_info().misses for found in (game_entries.play, game_entries.wander)]
+        before = [
+            found.cache_info().misses for found in (game_entries.play, game_entries.play_and_delay)
+        ]
         bl.play(run.spec, game)
-        after = [found.cache_info().misses for found in (game_entries.play, game_entries.wander)]
+        after = [
+            found.cache_info().misses for found in (game_entries.play, game_entries.play_and_delay)
+        ]
         assert after == before
     one.warm(run.spec, bl.Game(custom(run.game.losses), bl.delays.constant(10, 1)))
 

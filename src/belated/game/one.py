@@ -27,14 +27,13 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
-from belated.learner.state import Memory
+from belated.learner.state import Memory, roomy
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
 Record = Literal["totals", "detail", "plays"]
 
 _CHUNK = 1_000_000  # events between two chances to interrupt
-_ROOMY = 1024  # squeezing a smaller table costs time
 _POINTS = 200  # checkpoints unless given
 
 
@@ -82,7 +81,7 @@ def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
     if not _runs_in_python(program, game):
         variant = _variant(game.losses.compiled(), program, record)
         if isinstance(game.timeline, ByPlay):
-            game_entries.wander(program.code, variant)
+            game_entries.play_and_delay(program.code, variant)
         else:
             game_entries.play(program.code, variant)
 
@@ -190,7 +189,7 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        memory.resize(max(_ROOMY, 2 * open_at_most + 2, program.fewest))
+        memory.resize(max(roomy(open_at_most), program.fewest))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(
@@ -258,7 +257,7 @@ def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
 
 def _play_by_play(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
     """Play with delays that depend on the plays; return the timeline that came about."""
-    play_rounds = game_entries.wander(table.program.code, table.variant)
+    play_rounds = game_entries.play_and_delay(table.program.code, table.variant)
     rounds = rule.rounds
     delays = np.zeros(rounds, dtype=np.int64)
     due, last, after = (np.full(rounds, -1, dtype=np.int64) for _ in range(3))

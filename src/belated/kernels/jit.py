@@ -10,21 +10,17 @@ more than the arithmetic (58 against 20 ns per event at dimension 10).
 from __future__ import annotations
 
 import functools
-import math
 import pickle
-import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-import numba.extending
 import numpy as np
 from numba import types
 from numba.core import sigutils
 
-from belated.arrays import Code
 from belated.errors import CacheWarning
 from belated.kernels import lean
 
@@ -35,82 +31,18 @@ ENTRY: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-_LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
+# Options of leaves.
+LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
 ENTRY["pipeline_class"] = lean.AnnouncedCompiler
 if lean.SUPPORTED:
-    _LEAF["pipeline_class"] = lean.LeafCompiler
+    LEAF["pipeline_class"] = lean.LeafCompiler
     ENTRY["pipeline_class"] = lean.EntryCompiler
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def leaf(function: _Function) -> _Function:
     """Compile a function into whatever calls it; no fastmath, so its bits never change."""
-    return cast(_Function, numba.njit(**_LEAF)(function))
-
-
-def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
-    """Return a leaf that calls ``choices[code[slot]]``, ``code`` being its first argument.
-
-    The codes of a composition are constants in the type of ``code``, so the choice is made while
-    compiling, and what a composition does not use is never compiled for it. Choices may be added
-    to the mapping until then.
-    """
-
-    def chosen(code: Code, *arguments: Any) -> Any:
-        return choices[code[slot]](code, *arguments)
-
-    chosen.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
-
-    def choose(code: Any, *arguments: Any) -> Any:
-        value = getattr(code[slot], "literal_value", None)
-        if value is not None and value not in choices:
-            raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
-        return None if value is None else cast(Any, choices[value]).py_func
-
-    # numba asks for the constants first; asked for plain ints, there is nothing to choose.
-    numba.extending.overload(chosen, prefer_literal=True, strict=False, jit_options=_LEAF)(choose)
-    return cast(_Function, chosen)
-
-
-def only(*slots: int) -> Callable[[Code], Code]:
-    """Return a function that clears all slots of a code but these.
-
-    Leaves are compiled for every code that they are called with. One that is called with the slots
-    that it looks at, and no others, is compiled once for all compositions that share them.
-    """
-
-    def typed(typing_context: Any, code: Any) -> Any:
-        if not all(isinstance(code[slot], types.Literal) for slot in slots):
-            return None  # numba also asks for plain ints; there is nothing to choose then
-        parts = [code[i] if i in slots else types.literal(0) for i in range(len(code))]
-        kept = types.Tuple(parts)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            values = [context.get_constant(types.intp, part.literal_value) for part in parts]
-            return context.make_tuple(builder, kept, values)
-
-        return kept(code), generate
-
-    if numba.config.DISABLE_JIT:
-        return lambda code: code
-    return cast(Callable[[Code], Code], numba.extending.intrinsic(prefer_literal=True)(typed))
-
-
-def select(
-    choices: Mapping[int, Callable[..., Any]], arguments: str, otherwise: str
-) -> Callable[..., Any]:
-    """Return a leaf (number, arguments) that calls ``choices[number]``, found out while running.
-
-    ``otherwise`` is what it returns for any other number.
-    """
-    lines = [f"def selected(number, {arguments}):"]
-    for number in choices:
-        lines.append(f"    if number == {number}:\n        return choice_{number}({arguments})")
-    source = "\n".join([*lines, f"    return {otherwise}"])
-    names: dict[str, Any] = {f"choice_{number}": choice for number, choice in choices.items()}
-    names.update(math=math, __name__=sys._getframe(1).f_globals["__name__"])
-    exec(source, names)
-    return cast(Callable[..., Any], leaf(names["selected"]))
+    return cast(_Function, numba.njit(**LEAF)(function))
 
 
 # What reading a torn index or code file raises.

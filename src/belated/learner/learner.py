@@ -20,6 +20,7 @@ from belated.learner.blob import Content, pack, unpack
 from belated.learner.given import checked_ticket, events_of, numbers
 from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
+from belated.learner.state import roomy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base
 from belated.reductions import Reduction, Skip
 from belated.spec import from_json
@@ -29,7 +30,6 @@ __all__ = ["Certificate", "Decision", "Learner", "Report"]
 
 _FLOAT = np.dtype(np.float64)
 _CHUNK = 1_000_000  # events between two chances to interrupt a long run
-_ROOMY = 1024  # a run starts with a table of this size, as squeezing a small one costs time
 
 
 class Decision(NamedTuple):
@@ -208,7 +208,7 @@ class Learner:
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
         memory = self._memory
-        memory.reserve(max(_ROOMY, 2 * (memory.known + int(balance.max(initial=0))) + 2))
+        memory.reserve(roomy(memory.known + int(balance.max(initial=0))))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]

@@ -20,6 +20,17 @@ from belated.kernels.slots import table as T
 
 FEWEST = 64
 """Smallest table of tickets."""
+
+
+def roomy(most_open: int) -> int:
+    """Return how large a table serves a whole run with so many tickets open at once.
+
+    When a table is full, the open tickets are moved together. With eight times their number that
+    costs next to nothing; very many get twice as much, as memory then matters more.
+    """
+    return max(1024, min(8 * most_open, 2 * most_open + 32_768) + 2)
+
+
 PARTS = {
     "f": "<f8",
     "n": "<i8",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from belated.losses.base import Constants
 from belated.losses.family import _Family, _Supervised
@@ -30,7 +30,6 @@ class Linear(_Family, module="losses"):
     Constants(lipschitz=3.0, curvature=0.0, magnitude=15.0)
     """
 
-    _code: ClassVar[str] = "LINEAR"
     form = "linear"
 
     def _bounds(self, spread: Spread) -> tuple[Floats, Floats]:
@@ -56,7 +55,6 @@ class Quadratic(_Family, module="losses"):
     """
 
     curvature: float = 1.0
-    _code: ClassVar[str] = "QUADRATIC"
     form = "quadratic"
 
     def __init__(self, sequence: Source | ArrayLike, curvature: float = 1.0) -> None:
@@ -92,7 +90,6 @@ class Absolute(_Supervised, module="losses"):
     9.0
     """
 
-    _code: ClassVar[str] = "ABSOLUTE"
     form = "convex"
     _targets = "numbers"
 
@@ -108,7 +105,6 @@ class Squared(_Supervised, module="losses"):
     40.5
     """
 
-    _code: ClassVar[str] = "SQUARED"
     form = "squared"
     _targets = "numbers"
 
@@ -125,7 +121,6 @@ class Logistic(_Supervised, module="losses"):
     1000.0
     """
 
-    _code: ClassVar[str] = "LOGISTIC"
     form = "convex"
     _targets = "labels"
 
@@ -144,7 +139,6 @@ class Hinge(_Supervised, module="losses"):
     3.0
     """
 
-    _code: ClassVar[str] = "HINGE"
     form = "convex"
     _targets = "labels"
 

@@ -27,7 +27,6 @@ class _Family(Loss):
     """Losses with a kernel: a function of a_t, b_t and x, and a source of a_t and b_t."""
 
     sequence: Source
-    _code: ClassVar[str]
     _targets: ClassVar[Literal["none", "numbers", "labels"]] = "none"
 
     def __init__(self, sequence: Source | ArrayLike) -> None:
@@ -125,7 +124,7 @@ class _Family(Loss):
         q[kernel.PHASE] = -1.0
         rows = source._given_rows()
         return Compiled(
-            codes=(getattr(kernel, self._code), getattr(kernel, source._code)),
+            codes=(kernel.FAMILIES.code(self.kind), kernel.SOURCES.code(source.kind)),
             q=q,
             rows=np.empty((0, self.dim + 1)) if rows is None else rows,
         )

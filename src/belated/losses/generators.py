@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from belated.errors import SpecError
 from belated.losses.source import Source
@@ -65,7 +65,6 @@ class Random(_Generated, module="losses"):
     scale: float = 1.0
     noise: float = 0.5
     seed: int = 0
-    _code: ClassVar[str] = "RANDOM"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -88,7 +87,6 @@ class Drifting(_Generated, module="losses"):
     scale: float = 1.0
     noise: float = 0.5
     seed: int = 0
-    _code: ClassVar[str] = "DRIFTING"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -111,7 +109,6 @@ class Switching(_Generated, module="losses"):
     scale: float = 1.0
     noise: float = 0.5
     seed: int = 0
-    _code: ClassVar[str] = "SWITCHING"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -139,7 +136,6 @@ class Blocks(_Generated, module="losses"):
     length: int = 1
     scale: float = 1.0
     seed: int = 0
-    _code: ClassVar[str] = "BLOCKS"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -171,7 +167,6 @@ class Alternating(_Generated, module="losses"):
 
     dim: int
     scale: float = 1.0
-    _code: ClassVar[str] = "ALTERNATING"
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -208,7 +203,6 @@ class Adaptive(_Generated, module="losses"):
 
     dim: int
     scale: float = 1.0
-    _code: ClassVar[str] = "ADAPTIVE"
 
     def __post_init__(self) -> None:
         """Check the numbers."""

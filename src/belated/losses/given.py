@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from belated.errors import SpecError
 from belated.losses.source import Source
@@ -36,7 +36,6 @@ class Given(Source, module="losses"):
 
     vectors: ArrayLike
     targets: ArrayLike | None = None
-    _code: ClassVar[str] = "GIVEN"
 
     def __post_init__(self) -> None:
         """Check the arrays and copy them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from belated.spec import Spec
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 class Source(Spec):
     """Where the vectors a_t and the targets b_t of the rounds come from."""
-
-    _code: ClassVar[str]
 
     if TYPE_CHECKING:
 

@@ -10,6 +10,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.feedback import chart
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_chart
 from belated.kernels.slots import floats as F
 from belated.learner.program import Program
 from belated.rivals.base import Rival
@@ -54,7 +55,7 @@ def _play_many(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None
     for row in range(k + 1):
         for i in range(k):
             moved = s.z[i] + s.f[F.BREADTH] if row == i + 1 else s.z[i]
-            x[row * k + i] = chart(code, s, i, moved)
+            x[row * k + i] = chart(of_chart(code), s, i, moved)
 
 
 @leaf

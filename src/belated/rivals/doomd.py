@@ -10,6 +10,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
+from belated.kernels.learners.uses import of_step
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import status as S
 from belated.learner.program import Program
@@ -27,7 +28,7 @@ def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
         s.work[i] = c + new * c - old * last[i]
         last[i] = c
     s.f[WEIGHT] = new
-    step(code, s, s.work, s.f[F.ETA])
+    step(of_step(code), s, s.work, s.f[F.ETA])
 
 
 @leaf
@@ -38,7 +39,7 @@ def _change_hint(code: Code, s: State, new: float) -> None:
     if new != old:
         for i in range(s.z.size):
             s.work[i] = new * s.own[i] - old * s.own[i]
-        step(code, s, s.work, s.f[F.ETA])
+        step(of_step(code), s, s.work, s.f[F.ETA])
 
 
 @leaf

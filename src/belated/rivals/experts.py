@@ -17,8 +17,9 @@ import numpy as np
 from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.domains import Domain, Simplex
+from belated.kernels.choices import switch
 from belated.kernels.exact import exp
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State

@@ -14,6 +14,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.feedback import chart
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_chart
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.rivals.base import UNCHECKED, Rival
@@ -53,7 +54,7 @@ def play_shrunk(code: Code, s: State, ticket: int, delta: float, x: Floats) -> N
     direction(s, ticket)
     shrink = 1.0 - delta / s.f[F.INNER]
     for i in range(s.z.size):
-        x[i] = chart(code, s, i, shrink * s.z[i] + delta * s.work[i])
+        x[i] = chart(of_chart(code), s, i, shrink * s.z[i] + delta * s.work[i])
 
 
 @leaf
@@ -62,7 +63,7 @@ def play_around(code: Code, s: State, entry: int, ticket: int, x: Floats) -> Non
     direction(s, ticket)
     delta = s.f[F.BREADTH]
     for i in range(s.z.size):
-        x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
+        x[i] = chart(of_chart(code), s, i, s.z[i] + delta * s.work[i])
 
 
 @leaf
@@ -72,8 +73,8 @@ def play_pair(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     k = s.z.size
     delta = s.f[F.BREADTH]
     for i in range(k):
-        x[i] = chart(code, s, i, s.z[i] + delta * s.work[i])
-        x[k + i] = chart(code, s, i, s.z[i] - delta * s.work[i])
+        x[i] = chart(of_chart(code), s, i, s.z[i] + delta * s.work[i])
+        x[k + i] = chart(of_chart(code), s, i, s.z[i] - delta * s.work[i])
 
 
 # ---- estimates ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
+from belated.kernels.learners.uses import of_step
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
@@ -28,7 +29,7 @@ def _lead(code: Code, s: State) -> None:
         s.work[i] = received[i] + weight * last[i]
         s.z[i] = 1.0 / k if code[C.DOMAIN] == K.SIMPLEX else 0.0
         s.p[i] = 0.0
-    step(code, s, s.work, s.f[F.ETA])
+    step(of_step(code), s, s.work, s.f[F.ETA])
 
 
 @leaf

@@ -19,6 +19,7 @@ from belated.kernels.learners.methods import give_up
 from belated.kernels.learners.sets import onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
+from belated.kernels.learners.uses import of_set, of_step
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
@@ -78,16 +79,16 @@ def _source(function: Any) -> Any:
 @leaf
 def descend(code: Code, s: State, cost: Floats, eta: float) -> None:
     """x = Pi(x - eta c)."""
-    step(code, s, cost, eta)
+    step(of_step(code), s, cost, eta)
     s.f[F.ETA] = eta
 
 
 @leaf
 def into_set(code: Code, s: State, v: Floats) -> None:
     """Put Pi(v) in the place of v."""
-    a, b = threshold(code, s.f[F.SIZE], v)
+    a, b = threshold(of_set(code), s.f[F.SIZE], v)
     for i in range(v.size):
-        v[i] = onto(code, s.f[F.SIZE], a, b, v[i])
+        v[i] = onto(of_set(code), s.f[F.SIZE], a, b, v[i])
 
 
 @leaf

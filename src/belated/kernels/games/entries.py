@@ -12,6 +12,7 @@ from belated.kernels.games.rounds import (
     REFUSAL,
     TICKET,
     give_answer,
+    of_rules,
     open_book,
     play_of,
     play_round,
@@ -20,6 +21,7 @@ from belated.kernels.games.rounds import (
 from belated.kernels.jit import entry, leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.state import view
+from belated.kernels.learners.uses import of_all
 from belated.kernels.slots import code as C
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
@@ -29,7 +31,7 @@ _BOOK = f"{_VECTOR}, {_INTS}, {_MATRIX}, {_VECTOR}, {_MATRIX}"
 _GAME = f"{_VECTOR}, {_INTS}, {_VECTOR}, {_MATRIX}, {_BOOK}"
 
 Play = Callable[..., int]
-Wander = Callable[..., int]
+PlayAndDelay = Callable[..., int]
 
 
 def _stamped(code: Code) -> Code:
@@ -37,13 +39,13 @@ def _stamped(code: Code) -> Code:
 
 
 @functools.cache
-def play(code: Code, how: Code) -> Play:
+def play(code: Code, rules: Code) -> Play:
     """Return the entry (f, n, q, rows, totals, marks, curve, losses, plays, timeline) -> events.
 
     ``timeline`` holds t for a prediction and ~t for an observation. A count below the number of
     events points at the one that was refused.
     """
-    code, how = _stamped(code), (*how, 0)
+    code = _stamped(code)
 
     def play(
         f: Floats,
@@ -63,9 +65,9 @@ def play(code: Code, how: Code) -> Play:
         for i in range(timeline.size):
             event = timeline[i]
             if event >= 0:
-                status = play_round(code, how, s, loss, book, event)
+                status = play_round(of_all(code), of_rules(rules), s, loss, book, event)
             else:
-                status = give_answer(code, how, s, loss, book, ~event)
+                status = give_answer(of_all(code), of_rules(rules), s, loss, book, ~event)
             if status < 0:
                 totals[REFUSAL] = status
                 return i
@@ -75,27 +77,27 @@ def play(code: Code, how: Code) -> Play:
 
 
 @leaf
-def _delay_of(lean: Floats, x: Floats) -> int:
+def _delay_of(delay_rule: Floats, x: Floats) -> int:
     """Return low + floor((high - low + 1) share), share = ((<w, x> - least) / range) in [0, 1)."""
     k = x.size
-    share = (dot(lean[:k], x) - lean[k + 2]) / lean[k + 3]
+    share = (dot(delay_rule[:k], x) - delay_rule[k + 2]) / delay_rule[k + 3]
     share = min(1.0, max(0.0, share))
-    low, high = lean[k], lean[k + 1]
+    low, high = delay_rule[k], delay_rule[k + 1]
     return int(min(high, low + (high - low + 1.0) * share))
 
 
 @functools.cache
-def wander(code: Code, how: Code) -> Wander:
+def play_and_delay(code: Code, rules: Code) -> PlayAndDelay:
     """Return the entry for delays that depend on the plays, rounds ``first`` up to ``stop``.
 
     After the arguments of ``play`` up to ``plays`` come ``delays`` (written), ``due`` and ``last``
     (first and last ticket due in a round, -1 for none), ``after`` (the next one due in the same
-    round), and ``lean``: a direction, then low, high, least and range of the rule. It returns the
-    number of rounds played.
+    round), and ``delay_rule``: a direction, then low, high, least and range. It returns the number
+    of rounds played.
     """
-    code, how = _stamped(code), (*how, 0)
+    code = _stamped(code)
 
-    def wander(
+    def play_and_delay(
         f: Floats,
         n: Ints,
         q: Floats,
@@ -109,7 +111,7 @@ def wander(code: Code, how: Code) -> Wander:
         due: Ints,
         last: Ints,
         after: Ints,
-        lean: Floats,
+        delay_rule: Floats,
         first: int,
         stop: int,
     ) -> int:
@@ -117,13 +119,13 @@ def wander(code: Code, how: Code) -> Wander:
         k = s.z.size
         loss = view_loss(q, rows, k)
         book = open_book(totals, marks, curve, losses, plays, k)
-        rule = vector(lean)
+        rule = vector(delay_rule)
         for t in range(first, stop):
-            status = play_round(code, how, s, loss, book, t)
+            status = play_round(of_all(code), of_rules(rules), s, loss, book, t)
             if status < 0:
                 totals[REFUSAL] = status
                 return t
-            if writes_plays(code, book):
+            if writes_plays(of_all(code), book):
                 delays[t] = _delay_of(rule, play_of(book, t)[:k])
             else:
                 delays[t] = _delay_of(rule, s.z)
@@ -136,7 +138,7 @@ def wander(code: Code, how: Code) -> Wander:
                 last[arrival] = t
             ticket = due[t]
             while ticket >= 0:
-                status = give_answer(code, how, s, loss, book, ticket)
+                status = give_answer(of_all(code), of_rules(rules), s, loss, book, ticket)
                 if status < 0:
                     totals[REFUSAL] = status
                     totals[TICKET] = ticket
@@ -145,4 +147,4 @@ def wander(code: Code, how: Code) -> Wander:
         return stop
 
     calendar = f"{_INTS}, {_INTS}, {_INTS}, {_INTS}"
-    return entry(wander, f"int64({_GAME}, {calendar}, {_VECTOR}, int64, int64)")
+    return entry(play_and_delay, f"int64({_GAME}, {calendar}, {_VECTOR}, int64, int64)")

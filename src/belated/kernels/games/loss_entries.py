@@ -1,6 +1,6 @@
 """Compiled entries for one family of losses and one source of its rounds.
 
-The first two arguments are always ``q`` and ``rows`` of the loss; ``how`` is (family, source).
+The first two arguments are always ``q`` and ``rows`` of the loss; ``rules`` is (family, source).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.games import losses
-from belated.kernels.games.losses import view
+from belated.kernels.games.losses import of_losses, view
 from belated.kernels.jit import entry, leaf
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
@@ -28,30 +28,30 @@ PART = 4096
 
 
 @functools.cache
-def single(how: Code) -> Single:
+def single(rules: Code) -> Single:
     """Return the entry (q, rows, t, x, out) -> f_t(x), which writes the gradient to out."""
-    how = (*how, stamp(__name__))
+    rules = (*rules, stamp(__name__))
 
     def single(q: Floats, rows: Floats, t: int, x: Floats, out: Floats) -> float:
         point, loss = vector(x), view(q, rows, x.size)
-        b = losses.draw(how, loss, t, point)
-        losses.gradient(how, loss, b, point, vector(out))
-        return losses.value(how, loss, b, point)
+        b = losses.draw(of_losses(rules), loss, t, point)
+        losses.gradient(of_losses(rules), loss, b, point, vector(out))
+        return losses.value(of_losses(rules), loss, b, point)
 
     return entry(single, f"float64({_LOSS}, int64, {_VECTOR}, {_VECTOR})")
 
 
 @functools.cache
-def fill(how: Code) -> Fill:
+def fill(rules: Code) -> Fill:
     """Return the entry (q, rows, start, x, vectors, targets), which writes rounds from start on."""
-    how = (*how, stamp(__name__))
+    rules = (*rules, stamp(__name__))
 
     def fill(
         q: Floats, rows: Floats, start: int, x: Floats, vectors: Floats, targets: Floats
     ) -> None:
         point, loss = vector(x), view(q, rows, x.size)
         for t in range(targets.size):
-            targets[t] = losses.draw(how, loss, start + t, point)
+            targets[t] = losses.draw(of_losses(rules), loss, start + t, point)
             for i in range(x.size):
                 vectors[t, i] = loss.a[i]
 
@@ -67,12 +67,12 @@ def _pour(source: Floats, into: Floats) -> None:
 
 
 @functools.cache
-def total(how: Code) -> Total:
+def total(rules: Code) -> Total:
     """Return the entry (q, rows, rounds, x, out, work) -> sum of f_t(x) over t < rounds.
 
     It writes the sum of the gradients to ``out``; ``work`` holds two vectors.
     """
-    how = (*how, stamp(__name__))
+    rules = (*rules, stamp(__name__))
 
     def total(q: Floats, rows: Floats, rounds: int, x: Floats, out: Floats, work: Floats) -> float:
         point, loss = vector(x), view(q, rows, x.size)
@@ -84,9 +84,9 @@ def total(how: Code) -> Total:
         for first in range(0, rounds, PART):
             some = 0.0
             for t in range(first, min(first + PART, rounds)):
-                b = losses.draw(how, loss, t, point)
-                some += losses.value(how, loss, b, point)
-                losses.gradient(how, loss, b, point, step)
+                b = losses.draw(of_losses(rules), loss, t, point)
+                some += losses.value(of_losses(rules), loss, b, point)
+                losses.gradient(of_losses(rules), loss, b, point, step)
                 for i in range(x.size):
                     part[i] += step[i]
             value += some
@@ -97,12 +97,12 @@ def total(how: Code) -> Total:
 
 
 @functools.cache
-def curve(how: Code) -> Curve:
+def curve(rules: Code) -> Curve:
     """Return the entry (q, rows, x, marks, out): out[i] = sum of f_t(x) over t < marks[i].
 
     Marks ascend. The sums are those of ``total``, bit for bit.
     """
-    how = (*how, stamp(__name__))
+    rules = (*rules, stamp(__name__))
 
     def curve(q: Floats, rows: Floats, x: Floats, marks: Ints, out: Floats) -> None:
         point, loss = vector(x), view(q, rows, x.size)
@@ -111,8 +111,8 @@ def curve(how: Code) -> Curve:
         t = 0
         for i in range(marks.size):
             while t < marks[i]:
-                b = losses.draw(how, loss, t, point)
-                some += losses.value(how, loss, b, point)
+                b = losses.draw(of_losses(rules), loss, t, point)
+                some += losses.value(of_losses(rules), loss, b, point)
                 t += 1
                 if t % PART == 0:
                     value += some

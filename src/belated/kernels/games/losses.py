@@ -1,6 +1,6 @@
 """Losses f_t: the vector a_t and the target b_t of a round, then value and gradient at any point.
 
-A loss is a tuple ``how`` of two codes, the family of f_t and the source of (a_t, b_t), which the
+A loss is a tuple ``rules`` of two codes, the family of f_t and the source of (a_t, b_t), which the
 compiler sees as constants; everything else is data. Generated sources are pure functions of
 (seed, t), so rounds may be drawn again and in any order.
 """
@@ -8,22 +8,24 @@ compiler sees as constants; everything else is data. Generated sources are pure 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from belated.arrays import Code, Floats
+from belated.kernels.choices import only, switch
 from belated.kernels.directions import philox, unit_vector
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf, switch
-from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.jit import leaf
+from belated.kernels.learners.sets import squared_distance, sum_of_squares
+from belated.kernels.parts import Part, Parts
 from belated.kernels.slots.floats import padded
 from belated.kernels.vectors import flat, vector
 
-# Slots of ``how``.
+# Slots of ``rules``.
 FAMILY, SOURCE = range(2)
-# how[FAMILY]: first those without a target, then those with a number, then those with a label.
-LINEAR, QUADRATIC, ABSOLUTE, SQUARED, LOGISTIC, HINGE = range(6)
-# how[SOURCE]
-GIVEN, RANDOM, DRIFTING, SWITCHING, BLOCKS, ALTERNATING, ADAPTIVE = range(7)
+# Codes in the tables below that kernels ask for by name.
+LINEAR, QUADRATIC = range(2)  # rules[FAMILY]
+GIVEN, ADAPTIVE = 0, 6  # rules[SOURCE]
 
 # ``q``: parameters, what is kept of the phase drawn last, then the vectors of ``Loss``.
 SCALE = 0
@@ -41,6 +43,10 @@ NOISES, MEANS, SIGNS = 2, 3, 4
 
 _MASK = 0xFFFFFFFF
 _LEAST_NORMAL = 2.2250738585072014e-308
+
+
+# What the leaves of this file look at.
+of_losses = only(FAMILY, SOURCE)
 
 
 class Loss(NamedTuple):
@@ -80,7 +86,7 @@ def view(q: Floats, rows: Floats, dim: int) -> Loss:
 
 
 def size(dim: int) -> int:
-    """Return how many numbers ``q`` holds."""
+    """Return rules many numbers ``q`` holds."""
     return Q_HEADER + 4 * padded(dim)
 
 
@@ -99,36 +105,31 @@ def dot(v: Floats, w: Floats) -> float:
     return (a + b) + (c + d)
 
 
-@leaf
-def _squared_distance(v: Floats, w: Floats) -> float:
-    """Return |v - w|^2, in four interleaved sums."""
-    a = b = c = d = 0.0
-    whole = v.size - v.size % 4
-    for i in range(0, whole, 4):
-        a += (v[i] - w[i]) * (v[i] - w[i])
-        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
-        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
-        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
-    for i in range(whole, v.size):
-        a += (v[i] - w[i]) * (v[i] - w[i])
-    return (a + b) + (c + d)
-
-
 # --- Sources -------------------------------------------------------------------------------------
 
 
 @leaf
-def _as_target(how: Code, number: float) -> float:
-    """Turn a number into what the family wants: nothing, the number or its sign."""
-    if how[FAMILY] <= QUADRATIC:
-        return 0.0
-    if how[FAMILY] >= LOGISTIC:
-        return 1.0 if number >= 0.0 else -1.0
+def _no_target(rules: Code, number: float) -> float:
+    return 0.0
+
+
+@leaf
+def _number(rules: Code, number: float) -> float:
     return number
 
 
 @leaf
-def _draw_given(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _label(rules: Code, number: float) -> float:
+    return 1.0 if number >= 0.0 else -1.0
+
+
+# What a family makes of a number: nothing, the number or its sign. Filled in with the families.
+_TARGETS: dict[int, Callable[[Code, float], float]] = {}
+_as_target = switch(FAMILY, _TARGETS)
+
+
+@leaf
+def _draw_given(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     a, rows = loss.a, loss.rows
     for i in range(a.size):
         a[i] = rows[t * (a.size + 1) + i]
@@ -150,20 +151,20 @@ def _enters_phase(loss: Loss, phase: int) -> bool:
 
 
 @leaf
-def _keep_mean(how: Code, loss: Loss, t: int) -> None:
+def _keep_mean(rules: Code, loss: Loss, t: int) -> None:
     if _enters_phase(loss, t - t):
         _draw_vector(loss, loss.m, MEANS, t - t)
 
 
 @leaf
-def _switch_mean(how: Code, loss: Loss, t: int) -> None:
+def _switch_mean(rules: Code, loss: Loss, t: int) -> None:
     phase = t // int(loss.q[LENGTH])
     if _enters_phase(loss, phase):
         _draw_vector(loss, loss.m, MEANS, phase)
 
 
 @leaf
-def _drift_mean(how: Code, loss: Loss, t: int) -> None:
+def _drift_mean(rules: Code, loss: Loss, t: int) -> None:
     """Walk from one random direction to the next along a straight line."""
     m, start, end = loss.m, loss.start, loss.end
     length = int(loss.q[LENGTH])
@@ -176,25 +177,26 @@ def _drift_mean(how: Code, loss: Loss, t: int) -> None:
         m[i] = start[i] + share * (end[i] - start[i])
 
 
-# Write the hidden direction of a round to loss.m.
-_move_mean = switch(SOURCE, {RANDOM: _keep_mean, DRIFTING: _drift_mean, SWITCHING: _switch_mean})
+# Write the hidden direction of a round to loss.m. Filled in with the sources.
+_MEANS: dict[int, Callable[[Code, Loss, int], None]] = {}
+_move_mean = switch(SOURCE, _MEANS)
 
 
 @leaf
-def _draw_around_mean(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_around_mean(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale ((1 - noise) m + noise u), or a = scale u and b near <m, a>."""
     a, m = loss.a, loss.m
     t = int(t)
     scale, noise = loss.q[SCALE], loss.q[NOISE]
-    _move_mean(how, loss, t)
+    _move_mean(rules, loss, t)
     _draw_vector(loss, a, NOISES, t)
-    if how[FAMILY] <= QUADRATIC:
+    if rules[FAMILY] == LINEAR or rules[FAMILY] == QUADRATIC:
         for i in range(a.size):
             a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
         return 0.0
     for i in range(a.size):
         a[i] *= scale
-    return _as_target(how, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
+    return _as_target(rules, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
 
 
 @leaf
@@ -206,7 +208,7 @@ def _between_signs(loss: Loss, t: int) -> float:
 
 
 @leaf
-def _draw_block(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_block(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale e / sqrt(dim) with a vector e of random signs per block; the first bit is b's."""
     a, q = loss.a, loss.q
     block = int(t) // int(q[LENGTH])
@@ -221,11 +223,11 @@ def _draw_block(how: Code, loss: Loss, t: int, x: Floats) -> float:
                     q[TARGET] = q[SCALE] if is_set else -q[SCALE]
                 else:
                     a[i - 1] = height if is_set else -height
-    return _as_target(how, q[TARGET])
+    return _as_target(rules, q[TARGET])
 
 
 @leaf
-def _draw_alternating(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_alternating(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale (1/2, -1, 1, -1, ...) along the first axis, and the same b every round."""
     a, scale = loss.a, loss.q[SCALE]
     for i in range(a.size):
@@ -234,11 +236,11 @@ def _draw_alternating(how: Code, loss: Loss, t: int, x: Floats) -> float:
         a[0] = 0.5 * scale
     else:
         a[0] = -scale if t & 1 else scale
-    return _as_target(how, scale)
+    return _as_target(rules, scale)
 
 
 @leaf
-def _draw_adaptive(how: Code, loss: Loss, t: int, x: Floats) -> float:
+def _draw_adaptive(rules: Code, loss: Loss, t: int, x: Floats) -> float:
     """a = scale x / |x|, or along the first axis where x has no direction."""
     a, scale = loss.a, loss.q[SCALE]
     squares = sum_of_squares(x)
@@ -253,48 +255,49 @@ def _draw_adaptive(how: Code, loss: Loss, t: int, x: Floats) -> float:
     return 0.0
 
 
-# draw(how, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none. t counts
-# from 0; x is the play, which only ADAPTIVE looks at.
-draw = switch(
-    SOURCE,
-    {
-        GIVEN: _draw_given,
-        RANDOM: _draw_around_mean,
-        DRIFTING: _draw_around_mean,
-        SWITCHING: _draw_around_mean,
-        BLOCKS: _draw_block,
-        ALTERNATING: _draw_alternating,
-        ADAPTIVE: _draw_adaptive,
-    },
+# ``draw`` (rules, loss, t, x): write a_t to loss.a and return b_t, 0 where the family has none; t
+# counts from 0, and x is the play, which only an adaptive source looks at. ``mean``: where the
+# hidden direction of the round is.
+SOURCES = Parts(
+    "source of losses",
+    Part("losses.Given", GIVEN, draw=_draw_given),
+    Part("losses.Random", 1, draw=_draw_around_mean, mean=_keep_mean),
+    Part("losses.Drifting", 2, draw=_draw_around_mean, mean=_drift_mean),
+    Part("losses.Switching", 3, draw=_draw_around_mean, mean=_switch_mean),
+    Part("losses.Blocks", 4, draw=_draw_block),
+    Part("losses.Alternating", 5, draw=_draw_alternating),
+    Part("losses.Adaptive", ADAPTIVE, draw=_draw_adaptive),
 )
+draw = switch(SOURCE, SOURCES.choices("draw"))
+_MEANS.update(SOURCES.choices("mean"))
 
 
 # --- Families ------------------------------------------------------------------------------------
 
 
 @leaf
-def _linear(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _linear(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return dot(loss.a, x)
 
 
 @leaf
-def _quadratic(how: Code, loss: Loss, b: float, x: Floats) -> float:
-    return 0.5 * loss.q[CURVATURE] * _squared_distance(loss.a, x)
+def _quadratic(rules: Code, loss: Loss, b: float, x: Floats) -> float:
+    return 0.5 * loss.q[CURVATURE] * squared_distance(loss.a, x)
 
 
 @leaf
-def _absolute(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _absolute(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return abs(dot(loss.a, x) - b)
 
 
 @leaf
-def _squared(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _squared(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     rest = dot(loss.a, x) - b
     return 0.5 * rest * rest
 
 
 @leaf
-def _logistic(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _logistic(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     """ln(1 + e^-margin) = max(0, -margin) + ln(1 + e^-|margin|), which never overflows."""
     margin = b * dot(loss.a, x)
     return max(0.0, -margin) + _ln_one_plus(exp(-abs(margin)))
@@ -308,22 +311,8 @@ def _ln_one_plus(e: float) -> float:
 
 
 @leaf
-def _hinge(how: Code, loss: Loss, b: float, x: Floats) -> float:
+def _hinge(rules: Code, loss: Loss, b: float, x: Floats) -> float:
     return max(0.0, 1.0 - b * dot(loss.a, x))
-
-
-# value(how, loss, b, x): f_t(x) of the round drawn last, whose target was b.
-value = switch(
-    FAMILY,
-    {
-        LINEAR: _linear,
-        QUADRATIC: _quadratic,
-        ABSOLUTE: _absolute,
-        SQUARED: _squared,
-        LOGISTIC: _logistic,
-        HINGE: _hinge,
-    },
-)
 
 
 @leaf
@@ -334,12 +323,12 @@ def _along(loss: Loss, factor: float, out: Floats) -> None:
 
 
 @leaf
-def _linear_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _linear_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     _along(loss, 1.0, out)
 
 
 @leaf
-def _quadratic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _quadratic_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     a = loss.a
     curvature = loss.q[CURVATURE]
     for i in range(a.size):
@@ -347,19 +336,19 @@ def _quadratic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats)
 
 
 @leaf
-def _absolute_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _absolute_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """The sign of <a, x> - b times a; 0 at the kink."""
     rest = dot(loss.a, x) - b
     _along(loss, 1.0 if rest > 0.0 else -1.0 if rest < 0.0 else 0.0, out)
 
 
 @leaf
-def _squared_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _squared_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     _along(loss, dot(loss.a, x) - b, out)
 
 
 @leaf
-def _logistic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _logistic_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """-b a / (1 + e^margin)."""
     margin = b * dot(loss.a, x)
     e = exp(-abs(margin))
@@ -367,27 +356,66 @@ def _logistic_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) 
 
 
 @leaf
-def _hinge_gradient(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
+def _hinge_gradient(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> None:
     """-b a below the kink, 0 from there on."""
     _along(loss, -b if b * dot(loss.a, x) < 1.0 else 0.0, out)
 
 
-# gradient(how, loss, b, x, out): write a (sub)gradient of f_t at x, for the round drawn last.
-gradient = switch(
-    FAMILY,
-    {
-        LINEAR: _linear_gradient,
-        QUADRATIC: _quadratic_gradient,
-        ABSOLUTE: _absolute_gradient,
-        SQUARED: _squared_gradient,
-        LOGISTIC: _logistic_gradient,
-        HINGE: _hinge_gradient,
-    },
+@leaf
+def _quadratic_both(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+    """Both in one pass, in the four sums of ``squared_distance``."""
+    v, curvature = loss.a, loss.q[CURVATURE]
+    s = t = u = w = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        d, e, f, g = x[i] - v[i], x[i + 1] - v[i + 1], x[i + 2] - v[i + 2], x[i + 3] - v[i + 3]
+        out[i] = curvature * d
+        out[i + 1] = curvature * e
+        out[i + 2] = curvature * f
+        out[i + 3] = curvature * g
+        s += d * d
+        t += e * e
+        u += f * f
+        w += g * g
+    for i in range(whole, v.size):
+        d = x[i] - v[i]
+        out[i] = curvature * d
+        s += d * d
+    return 0.5 * curvature * ((s + t) + (u + w))
+
+
+# ``value`` (rules, loss, b, x): f_t(x) of the round drawn last, whose target was b. ``gradient``
+# (rules, loss, b, x, out): write a (sub)gradient of f_t at x. ``both``: the two in one pass, where
+# that is quicker. ``target``: what a number becomes.
+FAMILIES = Parts(
+    "family of losses",
+    Part("losses.Linear", LINEAR, value=_linear, gradient=_linear_gradient, target=_no_target),
+    Part(
+        "losses.Quadratic",
+        QUADRATIC,
+        value=_quadratic,
+        gradient=_quadratic_gradient,
+        both=_quadratic_both,
+        target=_no_target,
+    ),
+    Part("losses.Absolute", 2, value=_absolute, gradient=_absolute_gradient, target=_number),
+    Part("losses.Squared", 3, value=_squared, gradient=_squared_gradient, target=_number),
+    Part("losses.Logistic", 4, value=_logistic, gradient=_logistic_gradient, target=_label),
+    Part("losses.Hinge", 5, value=_hinge, gradient=_hinge_gradient, target=_label),
 )
+value = switch(FAMILY, FAMILIES.choices("value"))
+gradient = switch(FAMILY, FAMILIES.choices("gradient"))
+_TARGETS.update(FAMILIES.choices("target"))
 
 
 @leaf
-def both(how: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
-    """Return f_t(x) of the round drawn last and write a gradient at x."""
-    gradient(how, loss, b, x, out)
-    return value(how, loss, b, x)
+def _one_by_one(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -> float:
+    gradient(rules, loss, b, x, out)
+    return value(rules, loss, b, x)
+
+
+# Return f_t(x) of the round drawn last and write a gradient at x.
+both = switch(
+    FAMILY,
+    {**dict.fromkeys(FAMILIES.choices("value"), _one_by_one), **FAMILIES.choices("both")},
+)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from belated.arrays import Code, Floats, Ints
+from belated.kernels.choices import only, switch
 from belated.kernels.games.losses import (
     ADAPTIVE,
     CURVATURE,
+    FAMILY,
     GIVEN,
     QUADRATIC,
     SOURCE,
@@ -21,12 +23,14 @@ from belated.kernels.games.losses import (
     dot,
     draw,
     gradient,
+    of_losses,
     value,
 )
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.feedback import answer_size, chart, is_cost
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_answer, of_chart
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
@@ -34,8 +38,10 @@ from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
 from belated.kernels.vectors import flat, vector
 
-# Slots of ``how`` after those of the losses.
+# Slots of ``rules`` after those of the losses: whether details are recorded, and whether an answer
+# is the loss itself.
 DETAIL, REVEALS = 2, 3
+of_rules = only(FAMILY, SOURCE, DETAIL, REVEALS)
 
 # ``totals``: sums over the game, then vectors: sums of g_t, c_n and a_t, and room for two more.
 LOSS = 0  # sum of f_t(x_t); of the mean over the points of a play
@@ -49,7 +55,7 @@ TOTALS = 8
 
 
 def size(dim: int) -> int:
-    """Return how many numbers ``totals`` holds."""
+    """Return rules many numbers ``totals`` holds."""
     return TOTALS + 5 * dim + 1
 
 
@@ -102,9 +108,9 @@ def open_book(
 
 
 @leaf
-def stored(code: Code, how: Code, s: State) -> int:
-    """Return how many numbers of an answer are stored; a revealed loss is drawn again instead."""
-    return 0 if how[REVEALS] else answer_size(code, s)
+def stored(code: Code, rules: Code, s: State) -> int:
+    """Return rules many numbers of an answer are stored; a revealed loss is drawn again instead."""
+    return 0 if rules[REVEALS] else answer_size(of_answer(code), s)
 
 
 @leaf
@@ -127,7 +133,7 @@ def play_of(book: Book, t: int) -> Floats:
 
 
 @leaf
-def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) -> int:
+def play_round(code: Code, rules: Code, s: State, loss: Loss, book: Book, t: int) -> int:
     """Predict, meet the loss, and put the answer aside; a refusal is below 0."""
     if t != s.n[N.ROUNDS]:
         return S.UNKNOWN
@@ -140,101 +146,125 @@ def play_round(code: Code, how: Code, s: State, loss: Loss, book: Book, t: int) 
     if status < 0:
         return status
     k = s.z.size
-    size = stored(code, how, s)
-    width = size + k if how[DETAIL] else size
+    size = stored(code, rules, s)
+    width = size + k if rules[DETAIL] else size
     at_answer = _record_at(s, t + s.n[N.OFFSET], width)
     answer = s.kept[at_answer : at_answer + size]
-    if how[SOURCE] == GIVEN:  # it is used where it stands
+    if rules[SOURCE] == GIVEN:  # it is used where it stands
         row = t * (k + 1)
         loss = Loss(loss.q, loss.rows, loss.rows[row : row + k], loss.m, loss.start, loss.end)
         b = loss.rows[row + k]
     else:
-        b = draw(how, loss, t, x[:k])
-    met = _meet(code, how, s, loss, b, x, answer)
+        b = draw(of_losses(rules), loss, t, x[:k])
+    met = _meet(of_answer(code), of_losses(rules), s, loss, b, x, answer)
     book.totals[LOSS] += met
     if book.losses.size > 0:
         book.losses[t] = met
-    if how[DETAIL]:
-        for i in range(k):
-            s.kept[at_answer + size + i] = s.z[i]
-        _sum_linear(code, how, loss, book, b, x, answer)
-    if how[SOURCE] == ADAPTIVE:
+    _keep_detail(rules, code, s, loss, book, b, x, answer, at_answer + size)
+    if rules[SOURCE] == ADAPTIVE:
         for i in range(k):
             book.vectors[i] += loss.a[i]
-    _pass_mark(how, book, t)
+    mark = int(book.totals[MARK])
+    if mark < book.marks.size and book.marks[mark] == t + 1:
+        _pass_mark(of_losses(rules), book, mark)
     return status
 
 
 @leaf
 def _meet(
-    code: Code, how: Code, s: State, loss: Loss, b: float, x: Floats, answer: Floats
+    code: Code, rules: Code, s: State, loss: Loss, b: float, x: Floats, answer: Floats
 ) -> float:
     """Return the loss of a play and write the answer that it will get."""
     if code[C.REDUCTION] == K.FIRST_ORDER or code[C.REDUCTION] == K.COEFFICIENTS:
         if answer.size > 0:
-            return both(how, loss, b, x, answer)
-        return value(how, loss, b, x)
+            return both(rules, loss, b, x, answer)
+        return value(rules, loss, b, x)
     k = s.z.size
     total = 0.0
     for j in range(answer.size):
-        answer[j] = value(how, loss, b, x[j * k : (j + 1) * k])
+        answer[j] = value(rules, loss, b, x[j * k : (j + 1) * k])
         total += answer[j]
     return total / answer.size
 
 
 @leaf
-def _sum_linear(
-    code: Code, how: Code, loss: Loss, book: Book, b: float, x: Floats, answer: Floats
+def _no_detail(
+    rules: Code,
+    code: Code,
+    s: State,
+    loss: Loss,
+    book: Book,
+    b: float,
+    x: Floats,
+    answer: Floats,
+    place: int,
 ) -> None:
-    """Add <g_t, x_t> and g_t; for a play of several points, at the first one."""
-    k = book.point.size
+    pass
+
+
+@leaf
+def _detail(
+    rules: Code,
+    code: Code,
+    s: State,
+    loss: Loss,
+    book: Book,
+    b: float,
+    x: Floats,
+    answer: Floats,
+    place: int,
+) -> None:
+    """Keep z, and add <g_t, x_t> and g_t; for a play of several points, at the first one."""
+    k = s.z.size
+    for i in range(k):
+        s.kept[place + i] = s.z[i]
     g = answer if code[C.REDUCTION] == K.FIRST_ORDER and answer.size > 0 else book.point
     if not (code[C.REDUCTION] == K.FIRST_ORDER and answer.size > 0):
-        gradient(how, loss, b, x[:k], g)
+        gradient(of_losses(rules), loss, b, x[:k], g)
     book.totals[LINEAR] += dot(g, x[:k])
     for i in range(k):
         book.gradients[i] += g[i]
 
 
-@leaf
-def _pass_mark(how: Code, book: Book, t: int) -> None:
-    """Take a checkpoint if one is due after round t."""
-    mark = int(book.totals[MARK])
-    if mark < book.marks.size and book.marks[mark] == t + 1:
-        place = mark * (book.curve.size // book.marks.size)
-        book.curve[place] = book.totals[LOSS]
-        if how[SOURCE] == ADAPTIVE:
-            for i in range(book.vectors.size):
-                book.curve[place + 1 + i] = book.vectors[i]
-        book.totals[MARK] += 1.0
+# Record the details of a round, if they are wanted.
+_keep_detail = switch(DETAIL, {0: _no_detail, 1: _detail})
 
 
 @leaf
-def give_answer(code: Code, how: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
-    """Let the learner observe what was put aside for a ticket; a refusal is below 0."""
-    entry = locate(s, ticket)
-    if entry < 0:
-        return entry
-    if how[REVEALS]:
-        return _reveal(code, how, s, loss, book, ticket)
-    size = stored(code, how, s)
-    if not how[DETAIL] or code[C.METHOD] != K.OURS:
-        start = _record_at(s, entry, size + s.z.size if how[DETAIL] else size)
-        return events.observe_at(code, s, entry, ticket, s.kept[start : start + size])
-    start = _record_at(s, entry, size + s.z.size)
+def _pass_mark(rules: Code, book: Book, mark: int) -> None:
+    """Take a checkpoint."""
+    place = mark * (book.curve.size // book.marks.size)
+    book.curve[place] = book.totals[LOSS]
+    if rules[SOURCE] == ADAPTIVE:
+        for i in range(book.vectors.size):
+            book.curve[place + 1 + i] = book.vectors[i]
+    book.totals[MARK] += 1.0
+
+
+@leaf
+def _give_stored(
+    rules: Code, code: Code, s: State, loss: Loss, book: Book, entry: int, ticket: int
+) -> int:
+    """Give the answer that was put aside; with details, compare the points of then and now."""
+    size = answer_size(of_answer(code), s)
+    width = size + s.z.size if rules[DETAIL] else size
+    start = _record_at(s, entry, width)
     answer = s.kept[start : start + size]
-    past = s.kept[start + size : start + size + s.z.size]
-    if is_cost(code):
+    wanted = rules[DETAIL] == 1 and code[C.METHOD] == K.OURS
+    direct = is_cost(of_answer(code))
+    prompt = 0.0
+    if wanted and direct:
         prompt = dot(answer, s.z)
-        status = events.observe_at(code, s, entry, ticket, answer)
-        if status == S.USED:
-            _sum_drift(book, answer, past, prompt)
-        return status
-    for i in range(s.z.size):
-        book.point[i] = s.z[i]
+    elif wanted:
+        for i in range(s.z.size):
+            book.point[i] = s.z[i]
     status = events.observe_at(code, s, entry, ticket, answer)
-    if status == S.USED:
-        _sum_drift(book, s.work, past, dot(s.work, book.point))
+    if wanted and status == S.USED:
+        past = s.kept[start + size : start + size + s.z.size]
+        if direct:
+            _sum_drift(book, answer, past, prompt)
+        else:
+            _sum_drift(book, s.work, past, dot(s.work, book.point))
     return status
 
 
@@ -248,19 +278,31 @@ def _sum_drift(book: Book, cost: Floats, past: Floats, prompt: float) -> None:
 
 
 @leaf
-def _reveal(code: Code, how: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
+def _reveal(
+    rules: Code, code: Code, s: State, loss: Loss, book: Book, entry: int, ticket: int
+) -> int:
     """Reveal the loss itself: its gradient at the current point, or its coefficients."""
     k = s.z.size
-    b = draw(how, loss, ticket, book.point)
+    b = draw(of_losses(rules), loss, ticket, book.point)
     if code[C.REDUCTION] == K.COEFFICIENTS:
         coefficients = book.totals[TOTALS + 4 * k : TOTALS + 5 * k + 1]
-        curvature = loss.q[CURVATURE] if how[0] == QUADRATIC else 0.0
+        curvature = loss.q[CURVATURE] if rules[FAMILY] == QUADRATIC else 0.0
         for i in range(k):
-            coefficients[i] = -curvature * loss.a[i] if how[0] == QUADRATIC else loss.a[i]
+            coefficients[i] = -curvature * loss.a[i] if rules[FAMILY] == QUADRATIC else loss.a[i]
         coefficients[k] = curvature
         return events.observe(code, s, ticket, coefficients)
     for i in range(k):
-        book.point[i] = chart(code, s, i, s.z[i])
+        book.point[i] = chart(of_chart(code), s, i, s.z[i])
     fresh = book.totals[TOTALS + 4 * k : TOTALS + 5 * k]
-    gradient(how, loss, b, book.point, fresh)
+    gradient(of_losses(rules), loss, b, book.point, fresh)
     return events.observe(code, s, ticket, fresh)
+
+
+_give = switch(REVEALS, {0: _give_stored, 1: _reveal})
+
+
+@leaf
+def give_answer(code: Code, rules: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
+    """Let the learner observe what is due for a ticket; a refusal is below 0."""
+    entry = locate(s, ticket)
+    return entry if entry < 0 else _give(rules, code, s, loss, book, entry, ticket)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
+from belated.kernels.choices import switch
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.sets import SETS, onto, sum_of_squares, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set

@@ -18,6 +18,7 @@ from belated.kernels.jit import entry, leaf
 from belated.kernels.learners import events, feedback, radii, sets
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
+from belated.kernels.learners.uses import of_all
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
@@ -59,7 +60,7 @@ def predict(code: Code) -> Predict:
     code = _stamped(code)
 
     def predict(f: Floats, n: Ints, x: Floats) -> int:
-        return events.predict(code, view(f, n), vector(x))
+        return events.predict(of_all(code), view(f, n), vector(x))
 
     return entry(predict, f"int64({_STATE}, float64[::1])")
 
@@ -70,7 +71,7 @@ def observe(code: Code) -> Observe:
     code = _stamped(code)
 
     def observe(f: Floats, n: Ints, ticket: int, answer: Floats) -> int:
-        return events.observe(code, view(f, n), ticket, vector(answer))
+        return events.observe(of_all(code), view(f, n), ticket, vector(answer))
 
     return entry(observe, f"int64({_STATE}, int64, float64[::1])")
 
@@ -83,7 +84,7 @@ def peek(code: Code) -> Peek:
     def peek(f: Floats, n: Ints, x: Floats) -> None:
         s = view(f, n)
         for i in range(s.z.size):
-            x[i] = feedback.chart(code, s, i, s.z[i])
+            x[i] = feedback.chart(of_all(code), s, i, s.z[i])
 
     return entry(peek, f"void({_STATE}, float64[::1])")
 
@@ -94,7 +95,7 @@ def find(code: Code) -> Cancel:
     code = _stamped(code)
 
     def find(f: Floats, n: Ints, ticket: int) -> int:
-        return events.find(code, view(f, n), ticket)
+        return events.find(of_all(code), view(f, n), ticket)
 
     return entry(find, f"int64({_STATE}, int64)")
 
@@ -105,7 +106,7 @@ def cancel(code: Code) -> Cancel:
     code = _stamped(code)
 
     def cancel(f: Floats, n: Ints, ticket: int) -> int:
-        return events.cancel(code, view(f, n), ticket)
+        return events.cancel(of_all(code), view(f, n), ticket)
 
     return entry(cancel, f"int64({_STATE}, int64)")
 
@@ -157,9 +158,11 @@ def run(code: Code) -> Run:
             if event >= 0:
                 row = event - first_play if keep else 0
                 x = taken[row * width : (row + 1) * width]
-                status = _predict_in_order(code, s, event, x)
+                status = _predict_in_order(of_all(code), s, event, x)
             else:
-                status = _observe_from_row(code, s, ~event, given, ~event - first_answer, size)
+                status = _observe_from_row(
+                    of_all(code), s, ~event, given, ~event - first_answer, size
+                )
             if status < 0:
                 return i
         return timeline.size
@@ -187,14 +190,14 @@ def schedule(code: Code) -> Schedule:
             if event >= 0:
                 tickets.has_room(s)
                 tickets.open_ticket(s)
-                plain_radii[event] = radii.radius(code, s, event + 1)
+                plain_radii[event] = radii.radius(of_all(code), s, event + 1)
             else:
                 found = tickets.locate(s, ~event)
-                open_lags = tickets.count_arrival(code, s, found)
+                open_lags = tickets.count_arrival(of_all(code), s, found)
                 s.table[2 * found + 1] = T.DEAD
                 arrival = n[N.ARRIVED] - 1
-                etas[arrival] = step_size(code, s, open_lags, 0.0)
-                late_radii[arrival] = radii.radius(code, s, n[N.ROUNDS])
+                etas[arrival] = step_size(of_all(code), s, open_lags, 0.0)
+                late_radii[arrival] = radii.radius(of_all(code), s, n[N.ROUNDS])
 
     return entry(schedule, f"void({_STATE}, int64[::1], {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
@@ -211,16 +214,16 @@ def steps(code: Code) -> Steps:
         events.start_round(view(f, n))
 
     def skip_one(f: Floats, n: Ints) -> bool:
-        return events.skip_one(code, view(f, n))
+        return events.skip_one(of_all(code), view(f, n))
 
     def issue(f: Floats, n: Ints, x: Floats) -> int:
-        return events.issue(code, view(f, n), vector(x))
+        return events.issue(of_all(code), view(f, n), vector(x))
 
     def to_user(f: Floats, n: Ints, out: Floats) -> None:
-        feedback.to_user(code, view(f, n), vector(out))
+        feedback.to_user(of_all(code), view(f, n), vector(out))
 
     def from_user(f: Floats, n: Ints, given: Floats) -> None:
-        feedback.from_user(code, view(f, n), vector(given))
+        feedback.from_user(of_all(code), view(f, n), vector(given))
 
     return Steps(
         entry(make_room, f"boolean({_STATE})"),
@@ -245,9 +248,9 @@ def project(domain: int) -> Project:
         y = vector(x)
         for i in range(y.size):
             y[i] -= origin[i]
-        a, b = sets.threshold(code, size, y)
+        a, b = sets.threshold(of_all(code), size, y)
         for i in range(y.size):
-            y[i] = origin[i] + sets.onto(code, size, a, b, y[i])
+            y[i] = origin[i] + sets.onto(of_all(code), size, a, b, y[i])
 
     return entry(project, f"void({_VECTOR}, float64, {_VECTOR}, {_VECTOR}, {_VECTOR})")
 
@@ -268,7 +271,7 @@ def counting() -> tuple[Callable[[Floats, Ints], int], Cancel]:
         s = view(f, n)
         found = tickets.locate(s, ticket)
         if found >= 0:
-            tickets.count_arrival(code, s, found)
+            tickets.count_arrival(of_all(code), s, found)
             s.table[2 * found + 1] = T.DEAD
         return found
 

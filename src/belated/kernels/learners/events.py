@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
+from belated.kernels.choices import switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive, play, write_cost
 from belated.kernels.learners.rates import sum_up
 from belated.kernels.learners.state import State

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from belated.arrays import Code, Floats
+from belated.kernels.choices import switch
 from belated.kernels.directions import direction
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.radii import radius
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C

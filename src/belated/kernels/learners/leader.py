@@ -22,16 +22,17 @@ def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     z, total, k = s.z, s.p, s.z.size
     seen = seen_by(s)
     level = level_of(s, seen)
-    s.own[OWN.LED] += 1.0
+    below = above = z
+    if level >= 0:
+        first = record_at(OWN.HEADER, k, level, seen >> level)
+        second = record_at(OWN.HEADER, k, level, after(seen, level))
+        below, above = s.own[first : first + k], s.own[second : second + k]
+    count = s.own[OWN.LED] + 1.0
+    s.own[OWN.LED] = count
     for i in range(k):
-        y = z[i]
-        if level >= 0:
-            below = record_at(OWN.HEADER, k, level, seen >> level)
-            above = record_at(OWN.HEADER, k, level, after(seen, level))
-            y = 0.5 * (s.own[below + i] + s.own[above + i])
-        total[i] += y - cost[i] / s.f[F.CURVATURE]
+        total[i] += 0.5 * (below[i] + above[i]) - cost[i] / s.f[F.CURVATURE]
     for i in range(k):
-        z[i] = total[i] / s.own[OWN.LED]
+        z[i] = total[i] / count
     settle(of_set(code), s, eta, False)
     newest = record_at(OWN.HEADER, k, 0, s.n[N.ARRIVED])
     for i in range(k):

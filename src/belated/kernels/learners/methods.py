@@ -23,7 +23,8 @@ from collections.abc import Callable
 from typing import Any
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
+from belated.kernels.choices import switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.feedback import answer_size, chart, is_cost, write_gradient
 from belated.kernels.learners.state import State

@@ -29,8 +29,8 @@ def level_of(s: State, seen: int) -> int:
         return -1
     level = 0
     while newest - seen >= OWN.PLACES:
-        newest //= 2
-        seen //= 2
+        newest >>= 1
+        seen >>= 1
         level += 1
     return level
 
@@ -38,7 +38,7 @@ def level_of(s: State, seen: int) -> int:
 @leaf
 def record_at(start: int, width: int, level: int, number: int) -> int:
     """Return where the record after number * 2^level arrivals stands."""
-    return start + (level * OWN.PLACES + number % OWN.PLACES) * width
+    return start + (level * OWN.PLACES + (number & (OWN.PLACES - 1))) * width
 
 
 @leaf
@@ -53,8 +53,8 @@ def spread(s: State, start: int, width: int) -> None:
     number = s.n[N.ARRIVED]
     source = record_at(start, width, 0, number)
     level = 1
-    while number % 2 == 0 and level < int(s.own[OWN.LEVELS]):
-        number //= 2
+    while number & 1 == 0 and level < int(s.own[OWN.LEVELS]):
+        number >>= 1
         target = record_at(start, width, level, number)
         for i in range(width):
             s.own[target + i] = s.own[source + i]

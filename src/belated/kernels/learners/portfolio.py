@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, select, switch
+from belated.kernels.choices import select, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners import rates
 from belated.kernels.learners.bases import (
     dual_averaging_leap,
@@ -25,7 +26,7 @@ from belated.kernels.learners.bases import (
     settle,
 )
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import sum_of_squares
+from belated.kernels.learners.sets import squared_distance, sum_of_squares
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_rate, of_set
 from belated.kernels.slots import code as C
@@ -34,7 +35,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 
-_ON_SIMPLEX: Code = C.pack({C.BASE: K.PFTRL, C.DOMAIN: K.SIMPLEX})
+_ON_SIMPLEX: Code = C.pack({C.DOMAIN: K.SIMPLEX})
 _padded = leaf(F.padded)
 _member_at = leaf(OWN.member_at)
 
@@ -60,10 +61,10 @@ def _weights(s: State) -> State:
 
 
 @leaf
-def _member(s: State, number: int) -> State:
-    """Name the parts of a member."""
+def _member(s: State, place: int) -> State:
+    """Name the parts of the member that begins at a place of the own region."""
     k = s.z.size
-    f = s.own[_member_at(int(s.own[OWN.MEMBERS]), k, number) :]
+    f = s.own[place:]
     p = OWN.MEMBER_HEADER + _padded(k)
     return State(
         f,
@@ -79,14 +80,16 @@ def _member(s: State, number: int) -> State:
 
 
 @leaf
-def _points_at(s: State) -> int:
-    """Return where the points begin: one record holds way and point of every member."""
-    count = int(s.own[OWN.MEMBERS])
-    return _member_at(count, s.z.size, count)
+def _places(s: State) -> tuple[int, int, int]:
+    """Return where the first member begins, how much room one takes, and where the points begin."""
+    count, k = int(s.own[OWN.MEMBERS]), s.z.size
+    first = _member_at(count, k, 0)
+    return first, _member_at(count, k, 1) - first, _member_at(count, k, count)
 
 
 @leaf
 def _width(s: State) -> int:
+    """Return the length of a record: way and point of every member."""
     return int(s.own[OWN.MEMBERS]) * (1 + s.z.size)
 
 
@@ -106,9 +109,10 @@ _pace = select(_WITHOUT_TABLE, "code, m, open_lags, norm", "math.nan")
 def step_sizes(code: Code, s: State, open_lags: int, norm: float) -> float:
     """Let every member choose its step; return their mean under the weights."""
     w = _weights(s).z
+    place, room, _ = _places(s)
     mean = 0.0
     for i in range(w.size):
-        m = _member(s, i)
+        m = _member(s, place + i * room)
         eta = _pace(int(m.f[OWN.PACE]), code, m, open_lags, norm)
         rates.sum_up(m.f, eta, open_lags, norm)
         mean += w[i] * eta
@@ -131,31 +135,33 @@ def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
 
 @leaf
 def _move(code: Code, s: State, cost: Floats) -> None:
-    """Let every member take its step, and measure how far it goes."""
-    old = s.z  # free until the members are mixed again
-    for i in range(int(s.own[OWN.MEMBERS])):
-        m = _member(s, i)
+    """Let every member take its step, and measure how far it goes from where it was kept."""
+    place, room, points = _places(s)
+    before = record_at(points, _width(s), 0, s.n[N.ARRIVED] - 1)
+    for _ in range(int(s.own[OWN.MEMBERS])):
+        m = _member(s, place)
         if m.f[F.ETA] > 0.0:
-            for j in range(old.size):
-                old[j] = m.z[j]
             _take_step(code, m, cost, m.f[F.ETA])
-            for j in range(old.size):
-                old[j] -= m.z[j]
-            m.f[OWN.WAY] += math.sqrt(sum_of_squares(old))
+            old = s.own[before + 1 : before + 1 + m.z.size]
+            m.f[OWN.WAY] += math.sqrt(squared_distance(old, m.z))
+        place += room
+        before += 1 + m.z.size
 
 
 @leaf
 def _keep(s: State) -> None:
     """Keep the points after this arrival."""
-    start, width = _points_at(s), _width(s)
-    place = record_at(start, width, 0, s.n[N.ARRIVED])
-    for i in range(int(s.own[OWN.MEMBERS])):
-        m = _member(s, i)
-        s.own[place] = m.f[OWN.WAY]
+    place, room, points = _places(s)
+    width = _width(s)
+    newest = record_at(points, width, 0, s.n[N.ARRIVED])
+    for _ in range(int(s.own[OWN.MEMBERS])):
+        m = _member(s, place)
+        s.own[newest] = m.f[OWN.WAY]
         for j in range(m.z.size):
-            s.own[place + 1 + j] = m.z[j]
-        place += 1 + m.z.size
-    spread(s, start, width)
+            s.own[newest + 1 + j] = m.z[j]
+        place += room
+        newest += 1 + m.z.size
+    spread(s, points, width)
 
 
 # ---- weights -----------------------------------------------------------------------------------
@@ -166,24 +172,27 @@ def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
     """Write what a cost charges every member, counted from the mean of all."""
     seen = seen_by(s)
     level = level_of(s, seen)
-    start, width = _points_at(s), _width(s)
-    below = record_at(start, width, level, seen >> max(level, 0))
-    above = record_at(start, width, level, after(seen, max(level, 0)))
+    place, room, points = _places(s)
+    width, step = _width(s), 1 + cost.size
+    below = record_at(points, width, level, seen >> max(level, 0))
+    above = record_at(points, width, level, after(seen, max(level, 0)))
     mean = 0.0
     for i in range(charges.size):
-        m = _member(s, i)
         away = 0.5 * s.f[F.DIAMETER]  # half of what not moving the weights may cost
-        charges[i] = 0.0
+        charge = 0.0
         if level >= 0:
-            away = min(s.f[F.DIAMETER], 0.5 * (s.own[above] - s.own[below]))
+            low, high = s.own[below : below + step], s.own[above : above + step]
+            away = min(s.f[F.DIAMETER], 0.5 * (high[0] - low[0]))
             for j in range(cost.size):
-                charges[i] += cost[j] * (0.5 * (s.own[below + 1 + j] + s.own[above + 1 + j]))
+                charge += cost[j] * (0.5 * (low[1 + j] + high[1 + j]))
         misread = norm * away
-        m.f[OWN.MISREAD] += misread
-        charges[i] += misread
-        mean += charges[i]
-        below += 1 + cost.size
-        above += 1 + cost.size
+        s.own[place + OWN.MISREAD] += misread
+        charge += misread
+        charges[i] = charge
+        mean += charge
+        place += room
+        below += step
+        above += step
     mean /= charges.size
     for i in range(charges.size):
         charges[i] = charges[i] - mean if level >= 0 else 0.0
@@ -209,7 +218,7 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
     size = math.sqrt(sum_of_squares(charges))
     eta = _count_charges(code, w, size)
     if size > 0.0 and eta > 0.0:
-        pftrl_step(_ON_SIMPLEX, w, charges, eta)
+        pftrl_step(of_set(_ON_SIMPLEX), w, charges, eta)
 
 
 @leaf
@@ -227,9 +236,10 @@ def _mix(s: State) -> None:
     w = _weights(s).z
     for j in range(s.z.size):
         s.z[j] = 0.0
+    place, room, _ = _places(s)
     for i in range(w.size):
         if w[i] > 0.0:
-            point = _member(s, i).z
+            point = _member(s, place + i * room).z
             for j in range(s.z.size):
                 s.z[j] += w[i] * point[j]
 

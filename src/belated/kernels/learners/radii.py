@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code
+from belated.kernels.choices import switch
 from belated.kernels.exact import cube_root, ln
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
+from belated.kernels.choices import switch
+from belated.kernels.jit import leaf
 from belated.kernels.learners.radii import radius
 from belated.kernels.learners.state import State
 from belated.kernels.parts import Part, Parts

@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.jit import leaf, switch
+from belated.kernels.choices import switch
+from belated.kernels.jit import leaf
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
@@ -36,6 +37,21 @@ def sum_of_squares(v: Floats) -> float:
         d += v[i + 3] * v[i + 3]
     for i in range(whole, v.size):
         a += v[i] * v[i]
+    return (a + b) + (c + d)
+
+
+@leaf
+def squared_distance(v: Floats, w: Floats) -> float:
+    """Return |v - w|^2, in four interleaved sums."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += (v[i] - w[i]) * (v[i] - w[i])
+        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
+        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
+        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
+    for i in range(whole, v.size):
+        a += (v[i] - w[i]) * (v[i] - w[i])
     return (a + b) + (c + d)
 
 

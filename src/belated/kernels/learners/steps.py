@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from belated.kernels.jit import switch
+from belated.kernels.choices import switch
 from belated.kernels.learners import leader, portfolio
 from belated.kernels.learners.bases import (
     dual_averaging_step,

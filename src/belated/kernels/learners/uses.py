@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from belated.kernels.jit import only
+from belated.kernels.choices import only
 from belated.kernels.slots import code as C
 
+of_all = only(*range(C.SLOTS))  # what comes after the slots is a stamp, and none of their business
 of_answer = only(C.REDUCTION, C.CHART, C.SMOOTHING, C.BASELINE)
 of_norm = only(C.BASE)
 of_set = only(C.DOMAIN)

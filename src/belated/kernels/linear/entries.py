@@ -13,7 +13,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry
 from belated.kernels.linear import model as linear
-from belated.kernels.linear.losses import is_label
+from belated.kernels.linear.losses import is_label, of_loss
 from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
@@ -59,7 +59,7 @@ def predict(kind: int) -> Predict:
         f: Floats, n: Ints, c: Floats, pool: Floats, indices: Ints, values: Floats, count: int
     ) -> tuple[int, float]:
         return linear.predict(
-            code,
+            of_loss(code),
             linear.state_of(f, n),
             vector(c),
             vector(pool),
@@ -81,7 +81,7 @@ def peek(kind: int) -> Predict:
         f: Floats, n: Ints, c: Floats, pool: Floats, indices: Ints, values: Floats, count: int
     ) -> tuple[int, float]:
         return linear.peek(
-            code,
+            of_loss(code),
             linear.state_of(f, n),
             vector(c),
             vector(pool),
@@ -102,7 +102,7 @@ def observe(kind: int) -> Observe:
         f: Floats, n: Ints, c: Floats, pool: Floats, ticket: int, label: float, weight: float
     ) -> int:
         return linear.observe(
-            code, linear.state_of(f, n), vector(c), vector(pool), ticket, label, weight
+            of_loss(code), linear.state_of(f, n), vector(c), vector(pool), ticket, label, weight
         )
 
     return entry(linear_observe, f"int64({_STATE}, int64, float64, float64)")
@@ -144,7 +144,9 @@ def predict_many(kind: int) -> PredictMany:
         places, numbers = vector(indices), vector(values)
         for row in range(first, indptr.size - 1):
             begin, count = indptr[row], indptr[row + 1] - indptr[row]
-            ticket, value = linear.predict(code, s, table, pairs, places, numbers, begin, count)
+            ticket, value = linear.predict(
+                of_loss(code), s, table, pairs, places, numbers, begin, count
+            )
             if ticket < 0:
                 return row
             out[row] = value
@@ -171,7 +173,9 @@ def observe_many(kind: int) -> ObserveMany:
         s = linear.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         for i in range(tickets.size):
-            status[i] = linear.observe(code, s, table, pairs, tickets[i], labels[i], weights[i])
+            status[i] = linear.observe(
+                of_loss(code), s, table, pairs, tickets[i], labels[i], weights[i]
+            )
 
     return entry(linear_observe_many, f"void({_STATE}, {_INTS}, {_FLOATS}, {_FLOATS}, {_INTS})")
 
@@ -210,12 +214,14 @@ def replay(kind: int) -> Replay:
             if event >= 0:
                 row = event - first_row
                 begin, count = indptr[row], indptr[row + 1] - indptr[row]
-                status, value = linear.predict(code, s, table, pairs, places, numbers, begin, count)
+                status, value = linear.predict(
+                    of_loss(code), s, table, pairs, places, numbers, begin, count
+                )
                 out[row] = value
             else:
                 label = ~event - first_label
                 y, weight = labels[label], weights[label]
-                status = linear.observe(code, s, table, pairs, ~event, y, weight)
+                status = linear.observe(of_loss(code), s, table, pairs, ~event, y, weight)
             if status < 0:
                 return i
         return events.size
@@ -259,7 +265,7 @@ def bad_label(kind: int) -> BadLabel:
 
     def linear_bad_label(labels: Floats) -> int:
         for i in range(labels.size):
-            if not is_label(code, labels[i]):
+            if not is_label(of_loss(code), labels[i]):
                 return i
         return -1
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
+from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf, switch
+from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -350,6 +351,7 @@ LOSSES = Parts(
         rebase=_log_mean,
     ),
 )
+of_loss = only(lm.LOSS)
 loss = switch(lm.LOSS, LOSSES.choices("loss"))  # l(p, y), or without what only depends on y
 slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
 _bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form

@@ -16,6 +16,7 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.learners.events import forget_skipped, start_round
 from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import (
     count_label,
@@ -41,6 +42,7 @@ _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
 SCALES = (_A1, _A2, _A3, _A4)
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
 _C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
+_NOTHING = C.NOTHING  # nobody looks at lags here
 _AHEAD = 16  # entries that memory is asked for ahead of the one in hand
 _ENDOWMENT = 0.25  # what the coin starts with, as a part of S
 _FLAT = 1e-12  # a variance below this part of the squared mean is rounding
@@ -303,7 +305,7 @@ def observe(
     record = entry * lm.KEEP
     _combine(code, s, record, y, weight)
     count_label(code, s.f, y, weight)
-    count_arrival(C.NOTHING, s, entry)
+    count_arrival(of_lags(_NOTHING), s, entry)
     count = int(s.kept[record + lm.PAIRS])
     _learn(code, s, c, pool, int(s.kept[record + lm.START]), count, y, weight)
     s.n[N.POOL_LIVE] -= count
@@ -499,7 +501,7 @@ def _close_unanswered(s: State, c: Floats, pool: Floats, entry: int, skipped: bo
         index = int(pool[2 * j])
         _leave(c[index * lm.ROW : (index + 1) * lm.ROW], pool[2 * j + 1])
     s.n[N.POOL_LIVE] -= count
-    count_arrival(C.NOTHING, s, entry)
+    count_arrival(of_lags(_NOTHING), s, entry)
     if skipped:
         s.n[N.SKIPPED] += 1
         s.n[N.GHOSTS] += 1

@@ -15,7 +15,7 @@ MEMBERS = 2  # of a portfolio
 LED = 3  # answers that a leader has used
 HEADER = 8
 
-PLACES = 16  # points kept per level
+PLACES = 16  # points kept per level; a power of 2
 
 # What a member's header holds after that of ``f``.
 KIND = F.HEADER  # code of its base ...

@@ -1,0 +1,132 @@
+"""Choices by code: made while compiling where they can be, so that only what is used is compiled.
+
+A code is a tuple of ints. Inside an entry ``only`` turns it into a type that has the ints in its
+name and no value at all: ``code[C.RATE]`` is a constant wherever it stands, and a branch that a
+composition does not take is gone before anything is optimised. Interpreted, it stays a tuple.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import types
+from numba.core.typing import templates
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    models,
+    overload,
+    register_model,
+)
+
+from belated.arrays import Code
+from belated.kernels.jit import LEAF, leaf
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Composition(types.Type):  # type: ignore[misc]  # numba is not typed
+    """The type of a code, for the compiler; slots after the last one that is not 0 are 0."""
+
+    def __init__(self, values: tuple[int, ...]) -> None:
+        last = max((slot for slot, value in enumerate(values) if value), default=-1)
+        self.values = values[: last + 1]
+        super().__init__(name=f"C{'_'.join(map(str, self.values))}")
+
+    def at(self, slot: int) -> int:
+        """Return what a slot holds."""
+        return self.values[slot] if slot < len(self.values) else 0
+
+
+register_model(Composition)(models.OpaqueModel)
+
+
+class _Slot(templates.AbstractTemplate):  # type: ignore[misc]  # numba is not typed
+    """The type of ``code[slot]``: a constant."""
+
+    key = "static_getitem"
+
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        """Return the types of the call."""
+        code, slot = arguments
+        if isinstance(code, Composition) and isinstance(slot, int):
+            return templates.signature(types.literal(code.at(slot)), *arguments)
+        return None
+
+
+def _get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return context.get_constant(types.intp, signature.return_type.literal_value)
+
+
+templates.infer(_Slot)
+lower_builtin("static_getitem", Composition, types.IntegerLiteral)(_get)
+
+
+def _held(code: Any, slot: int) -> int | None:
+    """Return what a slot of a code holds, given its type; None if that does not say."""
+    if isinstance(code, Composition):
+        return code.at(slot)
+    return cast("int | None", getattr(code[slot], "literal_value", None))
+
+
+def only(*slots: int) -> Callable[[Code], Code]:
+    """Return a function that clears all slots of a code but these.
+
+    Leaves are compiled for every code that they are called with. One that is called with the slots
+    that it looks at, and no others, is compiled once for all compositions that share them.
+    """
+
+    def typed(typing_context: Any, code: Any) -> Any:
+        held = {slot: _held(code, slot) for slot in slots}
+        if None in held.values():
+            return None  # numba also asks for plain ints; there is nothing to choose then
+        kept = Composition(tuple(held.get(i) or 0 for i in range(max(slots) + 1)))
+        return kept(code), lambda context, *_: context.get_dummy_value()
+
+    if numba.config.DISABLE_JIT:
+        return lambda code: code
+    return cast(Callable[[Code], Code], intrinsic(prefer_literal=True)(typed))
+
+
+def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
+    """Return a leaf that calls ``choices[code[slot]]``, ``code`` being its first argument.
+
+    The choice is made while compiling, and what a composition does not use is never compiled for
+    it. Choices may be added to the mapping until then.
+    """
+
+    def chosen(code: Code, *arguments: Any) -> Any:
+        return choices[code[slot]](code, *arguments)
+
+    chosen.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
+
+    def choose(code: Any, *arguments: Any) -> Any:
+        value = _held(code, slot)
+        if value is not None and value not in choices:
+            raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
+        return None if value is None else cast(Any, choices[value]).py_func
+
+    # numba asks for the constants first; asked for plain ints, there is nothing to choose.
+    overload(chosen, prefer_literal=True, strict=False, jit_options=LEAF)(choose)
+    return cast(_Function, chosen)
+
+
+def select(
+    choices: Mapping[int, Callable[..., Any]], arguments: str, otherwise: str
+) -> Callable[..., Any]:
+    """Return a leaf (number, arguments) that calls ``choices[number]``, found out while running.
+
+    ``otherwise`` is what it returns for any other number.
+    """
+    lines = [f"def selected(number, {arguments}):"]
+    for number in choices:
+        lines.append(f"    if number == {number}:\n        return choice_{number}({arguments})")
+    source = "\n".join([*lines, f"    return {otherwise}"])
+    names: dict[str, Any] = {f"choice_{number}": choice for number, choice in choices.items()}
+    names.update(math=math, __name__=sys._getframe(1).f_globals["__name__"])
+    exec(source, names)
+    return cast(Callable[..., Any], leaf(names["selected"]))
