@@ -25,6 +25,7 @@ from rival_games import adversaries, arena_of, regret, timelines
 from rival_laws import (
     CASES,
     CHOSEN,
+    COMPILED,
     ROUNDS,
     SEED,
     Array,
@@ -50,6 +51,15 @@ told = pytest.mark.parametrize(
     "case", [case for case in CASES if rival(case).facts()], ids=lambda case: case.name
 )
 exploring = ("value", "pair", "arm")
+
+
+def also_compiled(cases: list[RivalCase], compiled: list[RivalCase]) -> pytest.MarkDecorator:
+    """Run a test for these cases; for some of them it is part of the compiled pass."""
+    rows = [
+        pytest.param(case, id=case.name, marks=[pytest.mark.compiled] * (case in compiled))
+        for case in cases
+    ]
+    return pytest.mark.parametrize("case", rows)
 
 
 def with_life(case: RivalCase, length: int | None = None) -> bl.Learner:
@@ -97,13 +107,7 @@ def interpreted(python: Python) -> dict[str, str]:
 
 
 @pytest.mark.needs_compiler
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name, marks=[pytest.mark.compiled] * (case in CHOSEN))
-        for case in CASES
-    ],
-)
+@also_compiled(CASES, CHOSEN)
 def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, interpreted: dict[str, str]) -> None:
     assert digest(case) == interpreted[case.name]
 
@@ -466,9 +470,8 @@ def guaranteed(case: RivalCase) -> dict[str, tuple[Rival, bl.Timeline, float]]:
     return found
 
 
-@pytest.mark.compiled
 @pytest.mark.needs_compiler
-@chosen
+@also_compiled(CHOSEN, COMPILED)
 def test_the_published_guarantee_holds(case: RivalCase) -> None:
     """Against the best fixed play in hindsight; in expectation where the method draws."""
     bounds = guaranteed(case)
