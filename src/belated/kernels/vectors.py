@@ -18,6 +18,7 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typing import templates
 from numba.extending import (
     intrinsic,
     lower_builtin,
@@ -67,6 +68,32 @@ def _type_setitem(context: Any) -> Any:
     return typed
 
 
+class _StaticGet(templates.AbstractTemplate):  # type: ignore[misc]  # numba is not typed
+    """``v[3]``: found at once, where ``v[i]`` is looked for among all that can be indexed."""
+
+    key = "static_getitem"
+
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        """Return the types of the call."""
+        vector, index = arguments
+        if isinstance(vector, Vector) and isinstance(index, int):
+            return templates.signature(vector.dtype, vector, index)
+        return None
+
+
+class _StaticSet(templates.AbstractTemplate):  # type: ignore[misc]  # numba is not typed
+    """``v[3] = x``."""
+
+    key = "static_setitem"
+
+    def generic(self, arguments: Any, keywords: Any) -> Any:
+        """Return the types of the call."""
+        vector, index, value = arguments
+        if isinstance(vector, Vector) and isinstance(index, int):
+            return templates.signature(types.void, vector, types.literal(index), value)
+        return None
+
+
 def _place(context: Any, builder: Any, types_: Any, vector: Any, index: Any) -> Any:
     """Return the address of an entry."""
     parts = cgutils.create_struct_proxy(types_[0])(context, builder, value=vector)
@@ -96,6 +123,25 @@ def _set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return context.get_dummy_value()
 
 
+def _static_place(context: Any, builder: Any, vector: Any, value: Any, index: Any) -> Any:
+    parts = cgutils.create_struct_proxy(vector)(context, builder, value=value)
+    return builder.gep(parts.data, [context.get_constant(types.intp, index)])
+
+
+def _static_get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    vector, index = signature.args[0], arguments[1]
+    place = _static_place(context, builder, vector, arguments[0], index)
+    return _tag(builder, builder.load(place), vector)
+
+
+def _static_set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    vector, index, kind = signature.args
+    place = _static_place(context, builder, vector, arguments[0], index.literal_value)
+    value = context.cast(builder, arguments[2], kind, vector.dtype)
+    _tag(builder, builder.store(value, place), vector)
+    return context.get_dummy_value()
+
+
 def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """v[a:b]: the part from a on, up to b or the end."""
     vector, bounds = signature.args
@@ -109,6 +155,10 @@ def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return part._getvalue()
 
 
+templates.infer(_StaticGet)
+templates.infer(_StaticSet)
+lower_builtin("static_getitem", Vector, types.IntegerLiteral)(_static_get)
+lower_builtin("static_setitem", Vector, types.IntegerLiteral, types.Any)(_static_set)
 type_callable(operator.getitem)(_type_getitem)
 type_callable(operator.setitem)(_type_setitem)
 lower_builtin(operator.getitem, Vector, types.Integer)(_get)
