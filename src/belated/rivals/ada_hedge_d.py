@@ -22,11 +22,13 @@ from belated.rivals.experts import (
 
 
 @leaf
-def _gap(theta: Floats, seen: Floats, share: float, w: Floats, strength: float) -> float:
+def _gap(
+    theta: Floats, seen: Floats, share: float, w: Floats, strength: float, work: Floats
+) -> float:
     """How far w is from the best, if x = share * (seen - theta) is what it did not know.
 
     lambda ln(sum_i w_i exp(x_i / lambda)) - <x, w>, the largest x_i under some weight being shifted
-    out before exp; at lambda = 0: <theta, w> - min theta.
+    out before exp; at lambda = 0: <theta, w> - min theta. ``work`` is overwritten.
     """
     if strength == 0.0:
         return dot(theta, w) - least(theta)
@@ -34,13 +36,14 @@ def _gap(theta: Floats, seen: Floats, share: float, w: Floats, strength: float) 
     for i in range(w.size):
         if w[i] > 0.0:
             top = max(top, share * (seen[i] - theta[i]))
+    for i in range(w.size):  # on its own, so that exponentials are taken several at a time
+        work[i] = exp(min(share * (seen[i] - theta[i]) - top, 0.0) / strength)
     mass = 0.0
     mean = 0.0
     for i in range(w.size):
         if w[i] > 0.0:
-            x = share * (seen[i] - theta[i])
-            mass += w[i] * exp((x - top) / strength)
-            mean += w[i] * x
+            mass += w[i] * work[i]
+            mean += w[i] * (share * (seen[i] - theta[i]))
     return strength * ln(mass) + top - mean
 
 
@@ -55,7 +58,7 @@ def _use(code: Code, s: State, entry: int) -> None:
         theta[i] += cost[i]
     then = record[2 * k + 2 : 3 * k + 2]  # w_s
     played = dot(cost, then)
-    aux = _gap(theta, seen, 1.0, then, strength)
+    aux = _gap(theta, seen, 1.0, then, strength, w)
     softmin(theta, strength, w)  # as if nothing had been missing
     drift = played - dot(cost, w)
     pending, size = errors(theta, seen, cost)
@@ -63,7 +66,8 @@ def _use(code: Code, s: State, entry: int) -> None:
     for i in range(k):
         w[i] = seen[i] + (1.0 - share) * (theta[i] - seen[i])
     softmin(w, strength, w)  # w', as if all but a share had been there
-    hat = _gap(theta, seen, share, w, strength) + played - dot(cost, w)
+    gap = _gap(theta, seen, share, w, strength, then)  # which is not needed any more
+    hat = gap + played - dot(cost, w)
     s.own[STRENGTH] += max(0.0, min(drift, min(aux, hat))) / ln(float(k))
 
 

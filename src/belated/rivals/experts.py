@@ -110,10 +110,11 @@ def softmin(v: Floats, strength: float, w: Floats) -> None:
     w may be v itself.
     """
     lowest = least(v)
-    for i in range(v.size):
-        if strength > 0.0:
+    if strength > 0.0:
+        for i in range(v.size):
             w[i] = exp(-(v[i] - lowest) / strength)
-        else:
+    else:
+        for i in range(v.size):
             w[i] = 1.0 if v[i] == lowest else 0.0
     normalise(w)
 
