@@ -8,6 +8,8 @@ stamp=$venv/belated-stamp
 log=$venv/belated-install.log
 lock=$root/.venv.lock
 lock_timeout=${BELATED_LOCK_TIMEOUT:-900}
+# Modules get their bytecode when they are first imported, not all while installing; it is kept.
+unset PYTHONDONTWRITEBYTECODE
 
 say() {
     printf '%s\n' "$*" >&2
@@ -93,7 +95,7 @@ install_extra() {
     fi
     rm -f "$stamp"
     print=$(fingerprint) || die "could not read pyproject.toml and src/belated/_version.py."
-    if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input \
+    if ! "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile \
         -e "${root}[$1]" >"$log" 2>&1; then
         tail -n 30 "$log" >&2
         die "the installation failed; the whole log is in $log"

@@ -1,8 +1,11 @@
-"""Every kind of composition, with the slow reference for each; run as a script, it prints digests.
+"""Every kind of composition, with the slow reference for each.
 
 ``COVERING`` brings every pair of parts that fit together at least once (a test checks it); ``MORE``
 uses defaults, horizons and a base written by a user. A row names its parts; ``SETS``, ``RATES`` and
-``SMOOTHINGS`` give each name its spec and the same thing in the words of ``naive``.
+``SMOOTHINGS`` give each name its spec and the same thing in the words of ``naive``. The laws run
+interpreted for all of them, and compiled for a few that use every part of the kernels.
+
+Run as a script, it prints the digests of those that are named, or of all.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 import itertools
 import json
 import random
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -22,6 +26,7 @@ import belated as bl
 import naive
 from belated.bases import Base
 from belated.domains import Domain
+from belated.learner.program import compile_spec
 from belated.rates import Rate
 from belated.reductions import Reduction
 from belated.smoothing import Smoothing
@@ -604,14 +609,37 @@ def _portfolio_config(row: Row, words: dict[str, Any]) -> PortfolioConfig:
 COMPOSITIONS = {str(row): Composition(row) for row in [*COVERING, *MORE]}
 ALL = list(COMPOSITIONS.values())
 
-# These take long to compile: a few stand for all there, and the interpreted pass runs every one.
-SLOW = ("portfolio", "dual", "leader")
-CHOSEN = (
-    "first-portfolio-floored-tight-3",
-    "first-dual-simplex-tight-skip-3",
-    "first-leader-floored-curved-skip-3",
-)
-COMPILED = [each for each in ALL if each.row.base not in SLOW or each.name in CHOSEN]
+
+FEW = [
+    COMPOSITIONS[name]
+    for name in (
+        "first-pftrl-l1-gradient-3",
+        "full-omd-l1-tight-7",
+        "one-omd-ball-constant-curved-3",
+        "mean-omd-box-table-root-2",
+        "two-omd-ball-constant-root-skip-3",
+        "first-portfolio-floored-tight-3",
+        "first-leader-floored-curved-skip-3",
+    )
+]
+
+
+def _choices(each: Composition) -> set[tuple[int, int]]:
+    """Return what the kernels of a composition choose while they are compiled."""
+    return set(enumerate(compile_spec(each.spec()).code))
+
+
+def _every_choice_once() -> list[Composition]:
+    """Add to the few, one by one, what has most choices that are still missing."""
+    chosen = list(FEW)
+    missing = set().union(*map(_choices, ALL)).difference(*map(_choices, FEW))
+    while missing:
+        chosen.append(max(ALL, key=lambda each: len(missing & _choices(each))))
+        missing -= _choices(chosen[-1])
+    return chosen
+
+
+COMPILED = _every_choice_once()
 
 # --- Events --------------------------------------------------------------------------------------
 
@@ -681,4 +709,5 @@ def digest(composition: Composition) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({composition.name: digest(composition) for composition in ALL}))
+    wanted = sys.argv[1:] or COMPOSITIONS
+    print(json.dumps({name: digest(COMPOSITIONS[name]) for name in wanted}))

@@ -1,4 +1,8 @@
-"""Settings and fixtures that all tests share."""
+"""Settings and fixtures that all tests share.
+
+Tests run interpreted unless NUMBA_DISABLE_JIT=0 asks for the compiler, as both give the same bits
+and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.errors import InvalidArgument
 
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # numba reads it when it is imported
+INTERPRETED = os.environ["NUMBA_DISABLE_JIT"] != "0"
 TESTS = Path(__file__).resolve().parent
 
 try:
@@ -20,6 +26,14 @@ except InvalidArgument:  # a release of hypothesis from before it brought this p
     settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 
 Python = Callable[..., str]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs the compiler where there is none."""
+    if INTERPRETED:
+        out = [item for item in items if item.get_closest_marker("needs_compiler")]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if not item.get_closest_marker("needs_compiler")]
 
 
 @pytest.fixture(scope="session")

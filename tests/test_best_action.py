@@ -593,20 +593,27 @@ THREE: list[Domain] = [
 ]
 
 
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("domain", THREE, ids=repr)
-@pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])
-def test_no_action_is_better(loss: Make, domain: Domain) -> None:
+@pytest.mark.parametrize(
+    ("loss", "source"),
+    [
+        pytest.param(loss, source, marks=[pytest.mark.compiled] * (i % len(SOURCES) == j))
+        for i, loss in enumerate([*PLAIN, *TARGETED])
+        for j, source in enumerate(SOURCES)
+    ],
+)
+def test_no_action_is_better(loss: Make, source: losses.Source, domain: Domain) -> None:
     others = points(domain, 60)
-    for source in SOURCES:
-        game = loss(source)
-        found = best_action(game, domain, 200)
-        near = [nearest(domain, found.x + 1e-3 * step) for step in others - others.mean(axis=0)]
-        assert found.how == ("closed form" if loss in PLAIN else "solver")
-        assert is_inside(domain, found.x)
-        assert found.loss == pytest.approx(game.total(found.x, 200)[0], rel=1e-12, abs=1e-12)
-        rounding = 1e-11 * (1.0 + abs(found.loss))
-        for x in [*others, *near]:
-            assert game.total(x, 200)[0] >= found.loss - found.gap - rounding
+    game = loss(source)
+    found = best_action(game, domain, 200)
+    near = [nearest(domain, found.x + 1e-3 * step) for step in others - others.mean(axis=0)]
+    assert found.how == ("closed form" if loss in PLAIN else "solver")
+    assert is_inside(domain, found.x)
+    assert found.loss == pytest.approx(game.total(found.x, 200)[0], rel=1e-12, abs=1e-12)
+    rounding = 1e-11 * (1.0 + abs(found.loss))
+    for x in [*others, *near]:
+        assert game.total(x, 200)[0] >= found.loss - found.gap - rounding
 
 
 @pytest.mark.parametrize("domain", THREE, ids=repr)

@@ -199,7 +199,6 @@ VALUES = ("5.7", "5.8", "G.3", "G.4")
 ROUND_BASED = ("none", "constant", "uniform", "batch", "pareto", "one huge", "all at the end")
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("name", RESULTS)
 def test_formula(name: str) -> None:
     """Every result equals its formula, with its learning part that of no delay."""

@@ -18,6 +18,8 @@ import pytest
 import belated
 from conftest import Python
 
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 SCRIPT = """
 import json, sys, warnings
 warnings.simplefilter("default")

@@ -35,7 +35,16 @@ def blocks(page: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+LONG = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=LONG * (page.stem in ("README", "games", "replay")))
+        for page in PAGES
+    ],
+)
 def test_python_blocks_run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = blocks(page)
     exec(compile(code, str(page), "exec"), given())

@@ -42,7 +42,7 @@ from belated.rivals.ftdrl import FTDRL
 from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
 from belated.rivals.solid import SOLID
-from compositions import ALL, COMPILED, COMPOSITIONS, KINDS, Composition
+from compositions import ALL, COMPOSITIONS, KINDS, Composition
 from conftest import Python
 from naive_game import (
     FAMILIES,
@@ -157,7 +157,7 @@ def cover(groups: Iterable[list[Case]], news_of: Callable[[Case], set[Any]]) -> 
     return cases
 
 
-OURS = [composition for composition in COMPILED if not composition.has_user_code]
+OURS = [composition for composition in ALL if not composition.has_user_code]
 THEIRS = [composition for composition in ALL if composition.has_user_code]
 FEW = cover([options_of(*(c for c in OURS if c.row.dim > 1))] * 9, parts_of)
 """Every part once; compiling is slow."""
@@ -262,7 +262,6 @@ def assert_sums_of(run: Run, slow: SlowGame) -> None:
         np.testing.assert_allclose(run.vectors, wanted, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("case", MANY if INTERPRETED else FEW, ids=lambda case: case.name)
 def test_a_game_is_the_slow_game(case: Case) -> None:
     run = case.play(record="plays", checkpoints=7)
@@ -272,7 +271,7 @@ def test_a_game_is_the_slow_game(case: Case) -> None:
     assert (run.vectors is None) == (case.source != "adaptive")
 
 
-@pytest.mark.kernels
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", MANY if INTERPRETED else FEW[:3], ids=lambda case: case.name)
 def test_a_game_is_a_loop_by_hand(case: Case, tables: list[Any]) -> None:
     run = case.play(record="plays")
@@ -295,7 +294,6 @@ def test_any_log_is_a_loop_by_hand(case: Case, waits: list[int | None], ties: bo
     assert_played_by_hand(run, spec, case.composition.answer, [])
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     "case",
     cover(map(options_of, THEIRS if INTERPRETED else THEIRS[:1]), pairs_of),
@@ -341,7 +339,6 @@ RIVALS = {
 }
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("name", RIVALS if INTERPRETED else ["coefficients"])
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, tables: list[Any], monkeypatch: pytest.MonkeyPatch
@@ -355,7 +352,6 @@ def test_a_rivals_game_is_a_loop_by_hand(
         _ = run.drift
 
 
-@pytest.mark.kernels
 @pytest.mark.skipif(not INTERPRETED, reason="compiling is slow, and refusals are in Python")
 def test_a_rival_refuses_what_it_cannot_use() -> None:
     spec = LangfordSmolaZinkevich(bl.Ball(2), 2.0, delay=1)
@@ -404,6 +400,8 @@ def interpreted(python: Python) -> dict[str, str]:
     return digests
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("name", DIGESTED)
 def test_compiled_is_interpreted_bit_for_bit(name: str, interpreted: dict[str, str]) -> None:
     assert digest(DIGESTED[name]()) == interpreted[name]
@@ -574,7 +572,6 @@ def test_there_are_200_checkpoints_unless_given() -> None:
     assert steady(1000).checkpoints.tolist() == list(range(5, 1001, 5))
 
 
-@pytest.mark.kernels
 def test_records_agree() -> None:
     totals, detail, plays = (steady(record=name) for name in ("totals", "detail", "plays"))
     for run in (totals, detail):
@@ -594,6 +591,8 @@ def test_records_agree() -> None:
             getattr(totals, name)
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("record", ["totals", "detail"])
 def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
     rounds, dim = 200_000, 50
@@ -656,7 +655,6 @@ def test_skipped_answers_are_dropped_when_they_come() -> None:
     assert other.loss == run.loss
 
 
-@pytest.mark.kernels
 def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = bl.delays.constant(3000, 700)
     plain = SETTINGS["linear"].play(timeline, record="plays")
@@ -699,7 +697,6 @@ def assert_same_game(slow: Run, fast: Run) -> None:
             np.testing.assert_allclose(ours.gradients, theirs.gradients)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     "case",
     [case for case in MANY[::4] if case.source != "adaptive"] if INTERPRETED else FEW[:3],
@@ -717,7 +714,6 @@ def rule_of(delays: list[int]) -> Callable[[int, Array], int | None]:
     return lambda t, x: delays[t] if delays[t] < len(delays) else None
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize(
     "case", [*MANY[1::4], *FEW[-1:]] if INTERPRETED else FEW[:3], ids=lambda case: case.name
 )
@@ -731,7 +727,6 @@ def test_a_users_rule_gives_the_same_game(case: Case) -> None:
         np.testing.assert_allclose(np.asarray(slow.vectors), fast.vectors)
 
 
-@pytest.mark.kernels
 @pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
 @pytest.mark.parametrize("name", ["coefficients", "linear coefficients", "many values", "copies"])
 def test_a_users_rule_gives_the_same_game_to_rivals(name: str) -> None:
@@ -742,7 +737,6 @@ def test_a_users_rule_gives_the_same_game_to_rivals(name: str) -> None:
     assert_same_game(slow, bl.play(rival.spec, game, SEED, record="plays"))
 
 
-@pytest.mark.kernels
 @pytest.mark.skipif(not INTERPRETED, reason="compiling is slow")
 def test_an_adversary_looks_at_the_first_of_two_points() -> None:
     spec = bl.TwoPoint(bl.PFTRL(bl.Ball(3, 1.5), bl.rates.DelayAdaptive(2.0)))
@@ -845,7 +839,6 @@ def test_the_best_action_of_a_users_losses() -> None:
 # --- Delays that depend on the plays -------------------------------------------------------------
 
 
-@pytest.mark.kernels
 def test_delays_by_play() -> None:
     run = wandering(record="plays")
     assert run.plays is not None
@@ -864,7 +857,6 @@ def test_delays_by_play() -> None:
     assert "no theorem: the delays depend on the plays" in str(run)
 
 
-@pytest.mark.kernels
 def test_the_timeline_that_came_about_replays_the_game() -> None:
     run = wandering(record="plays")
     game = bl.Game(run.game.losses, run.timeline)
@@ -886,7 +878,6 @@ def test_a_rule_can_do_what_by_play_does() -> None:
     assert_same_game(bl.play(run.spec, game, record="plays"), run)
 
 
-@pytest.mark.kernels
 def test_many_tickets_open_by_play(tables: list[Any]) -> None:
     run = wandering(1000, 900, record="plays")
     assert run.report.max_backlog > 64

@@ -34,8 +34,6 @@ from belated.learner.state import Memory
 from compositions import ALL, COMPOSITIONS, Array, Composition, Drive, codes, events
 from naive import ChartSet
 
-pytestmark = pytest.mark.kernels
-
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 Ints = npt.NDArray[np.int64]
 
@@ -468,12 +466,11 @@ def test_schedules_against_the_formulas(composition: Composition) -> None:
         assert not found.radii.any()
 
 
-# --- Everything once more, for the interpreted pass ----------------------------------------------
+# --- Longer lives than those of the laws ---------------------------------------------------------
 
 
-@pytest.mark.skipif(not INTERPRETED, reason="the laws do this with compiled kernels")
 @pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
-def test_every_composition_interpreted(composition: Composition) -> None:
+def test_every_composition_in_a_long_life(composition: Composition) -> None:
     answers, life = composition.answers(150), events(150)
     fast, slow = composition.learner(), composition.reference()
     quick = Drive(composition, answers)(fast, life)

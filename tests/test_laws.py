@@ -22,6 +22,7 @@ from compositions import (
     COMPILED,
     COMPOSITIONS,
     COVERING,
+    FEW,
     LIPSCHITZ,
     MAGNITUDE,
     RATES,
@@ -42,20 +43,18 @@ from compositions import (
 )
 from conftest import Python
 
-every = pytest.mark.parametrize("composition", COMPILED, ids=lambda c: c.name)
-PLAIN = [c for c in COMPILED if not c.has_user_code]
-FEW = [
-    COMPOSITIONS[name]
-    for name in (
-        "first-pftrl-l1-gradient-3",
-        "full-omd-l1-tight-7",
-        "one-omd-ball-constant-curved-3",
-        "mean-omd-box-table-root-2",
-        "two-omd-ball-constant-root-skip-3",
-        "first-portfolio-floored-tight-3",
-        "first-leader-floored-curved-skip-3",
-    )
-]
+
+def of(compositions: list[Composition]) -> pytest.MarkDecorator:
+    """Run a test for these compositions; for some of them it also runs compiled."""
+    rows = [
+        pytest.param(each, id=each.name, marks=[pytest.mark.compiled] * (each in COMPILED))
+        for each in compositions
+    ]
+    return pytest.mark.parametrize("composition", rows)
+
+
+every = of(ALL)
+PLAIN = [c for c in ALL if not c.has_user_code]
 
 
 def with_life(composition: Composition, length: int | None = None) -> bl.Learner:
@@ -116,6 +115,7 @@ def interpreted(python: Python) -> dict[str, str]:
     return digests
 
 
+@pytest.mark.needs_compiler
 @every
 def test_compiled_is_interpreted_bit_for_bit(
     composition: Composition, interpreted: dict[str, str]
@@ -261,7 +261,7 @@ def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
     assert learner.observe(ticket, good(composition))
 
 
-@pytest.mark.parametrize("composition", FEW, ids=lambda c: c.name)
+@of(FEW)
 @pytest.mark.parametrize(
     "value",
     [
@@ -309,7 +309,7 @@ def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
     assert learner.snapshot() == before
 
 
-@pytest.mark.parametrize("composition", [*FEW, ALL[-1]], ids=lambda c: c.name)
+@of([*FEW, ALL[-1]])
 @pytest.mark.parametrize("ticket", [2**63, -(2**63) - 1, 10**30, True, np.uint64(2**64 - 1)])
 def test_no_number_is_a_ticket_by_accident(composition: Composition, ticket: Any) -> None:
     learner = composition.learner()
@@ -423,11 +423,7 @@ def test_plays_stay_in_the_set(composition: Composition) -> None:
             assert config.domain.violation(y) <= 1e-12 * size * max(1.0, config.radius)
 
 
-@pytest.mark.parametrize(
-    "composition",
-    [c for c in COMPILED if not c.explores and not c.row.skip],
-    ids=lambda c: c.name,
-)
+@of([c for c in ALL if not c.explores and not c.row.skip])
 def test_plays_stand_still_between_observations(composition: Composition) -> None:
     learner = composition.learner()
     answers = composition.answers()
@@ -508,7 +504,7 @@ def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
 # --- Specs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("composition", PLAIN, ids=lambda c: c.name)
+@of(PLAIN)
 def test_json_and_repr_bring_the_spec_back(composition: Composition) -> None:
     spec = composition.spec()
     assert bl.from_json(spec.to_json()) == spec
@@ -524,7 +520,7 @@ def test_json_and_repr_bring_the_spec_back(composition: Composition) -> None:
     assert composition.spec() == spec
 
 
-@pytest.mark.parametrize("composition", [c for c in ALL if c.has_user_code], ids=lambda c: c.name)
+@of([c for c in ALL if c.has_user_code])
 def test_user_code_has_no_json(composition: Composition) -> None:
     with pytest.raises(bl.SpecError, match="no JSON form"):
         composition.spec().to_json()
@@ -533,7 +529,8 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 # --- Memory --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("composition", FEW, ids=lambda c: c.name)
+@pytest.mark.needs_compiler
+@of(FEW)
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
     waiting = 20_000
     learner = bl.Learner(composition.spec(dim=1000))

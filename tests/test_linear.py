@@ -25,8 +25,6 @@ from belated.linear.losses import LOSSES
 from conftest import Python
 from sealing import header_of, rewritten
 
-pytestmark = pytest.mark.kernels
-
 Array = NDArray[np.float64]
 BITS = 6
 WAITS: list[Any] = ["skip", None, 5]
@@ -159,6 +157,8 @@ print(json.dumps(digests))
 """
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_interpreted_equals_compiled(python: Python) -> None:
     compiled = json.loads(python("-c", INTERPRETED))
     assert json.loads(python("-c", INTERPRETED, NUMBA_DISABLE_JIT="1")) == compiled

@@ -719,6 +719,8 @@ def test_a_run_does_not_touch_its_arguments() -> None:
 # --- Long lives ----------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("composition", [WIDE, MEANS], ids=lambda c: c.name)
 def test_a_straggler_is_still_known_after_a_hundred_thousand_rounds(composition: Any) -> None:
     rounds = 100_000

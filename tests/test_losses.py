@@ -49,8 +49,6 @@ from belated.spec import from_json
 from conftest import Python
 from naive_losses import TARGETS, Family, Kind, NaiveSource, Targets
 
-pytestmark = pytest.mark.kernels
-
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 ROUNDS = 40
 Array = npt.NDArray[np.float64]
@@ -131,6 +129,8 @@ class Pair(NamedTuple):
 KINDS: list[Kind] = ["random", "drifting", "switching", "blocks", "alternating"]
 PAIRS = [Pair(family, kind) for family in FAMILIES for kind in (None, *KINDS)]
 PAIRS.append(Pair("linear", "adaptive"))
+COMPILED = [*map(Pair, FAMILIES, (None, *KINDS)), PAIRS[-1]]
+"""Every family and every source once."""
 OBLIVIOUS = [pair for pair in PAIRS if pair.kind != "adaptive"]
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 each_oblivious = pytest.mark.parametrize("pair", OBLIVIOUS, ids=lambda pair: pair.name)
@@ -371,7 +371,8 @@ def test_totals_and_curves_are_sums(pair: Pair) -> None:
     assert loss.curve(x, []).shape == (0,)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="too many rounds without a compiler")
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_long_sums_keep_their_digits() -> None:
     rounds = 3 * loss_entries.PART + 17
     loss, x = given_loss("squared", 2, rounds), np.array([0.3, -0.2])
@@ -692,7 +693,14 @@ def interpreted(python: Python) -> dict[str, str]:
     return digests
 
 
-@each_pair
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param(pair, id=pair.name, marks=[pytest.mark.compiled] * (pair in COMPILED))
+        for pair in PAIRS
+    ],
+)
 def test_compiled_is_interpreted_bit_for_bit(pair: Pair, interpreted: dict[str, str]) -> None:
     assert digest(pair) == interpreted[pair.name]
 

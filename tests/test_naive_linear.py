@@ -629,7 +629,6 @@ def check_same(chosen: Settings, log: Log) -> None:
     np.testing.assert_allclose(issued, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("loss", LOSSES, ids=loss_name)
 @pytest.mark.parametrize("wait", ["skip", None])
 @pytest.mark.parametrize("penalties", [(0.0, 0.0), (0.02, 0.0), (0.0, 0.1), (0.01, 0.1)], ids=str)
@@ -644,7 +643,6 @@ def test_fast_model_equals_the_slow_one(
     )
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("wait", [0, 1, 4])
 def test_fast_model_equals_the_slow_one_with_a_fixed_wait(wait: int) -> None:
     for loss in LOSSES:
@@ -672,7 +670,6 @@ def small_logs(draw: st.DrawFn, kind: Loss) -> Log:
     return Log(rows, labels, weights, events_of(delays), lost)
 
 
-@pytest.mark.kernels
 @settings(max_examples=150)
 @given(data=st.data())
 def test_fast_model_equals_the_slow_one_on_any_small_log(data: st.DataObject) -> None:

@@ -400,6 +400,8 @@ def opponents(dim: int, rounds: int, seed: int) -> dict[str, Adversary]:
     }
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("name", GAMES)
 def test_both_guarantees(name: str) -> None:
     """No regret exceeds the bound in advance, nor the certificate of any member."""
@@ -460,6 +462,8 @@ def test_cancelled_rounds_are_in_the_certificate() -> None:
         check_certificates(learner, BAD, regret)
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_skipped_rounds_are_in_both_guarantees() -> None:
     spec = bl.Skip(bl.FirstOrder(default(bl.Ball(3))))
     skipped = 0
@@ -475,6 +479,8 @@ def test_skipped_rounds_are_in_both_guarantees() -> None:
     assert skipped
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_a_member_that_jumps_there_and_back_cannot_hide() -> None:
     """Where the way is longer than the set is wide, both kept points are far from the play.
 
@@ -517,6 +523,8 @@ def echo(base: bl.Portfolio, delay: int, rounds: int) -> tuple[float, bl.Learner
     return float(np.sum(plays * costs)) + abs(float(np.sum(costs))), learner
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("reach", [1, 15, 16, 17, 30, 31, 32, 64])
 def test_the_bound_holds_up_to_the_reach_and_beyond(reach: int) -> None:
     rounds = 12_000

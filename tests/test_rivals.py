@@ -25,12 +25,11 @@ from rival_games import adversaries, arena_of, regret, timelines
 from rival_laws import (
     CASES,
     CHOSEN,
-    IS_INTERPRETED,
+    COMPILED,
     ROUNDS,
     SEED,
     Array,
     Event,
-    Findings,
     Kind,
     answers,
     chart_of,
@@ -38,6 +37,7 @@ from rival_laws import (
     digest,
     distance,
     follow,
+    from_ancestor,
     from_slow,
     learner,
     life,
@@ -51,6 +51,15 @@ told = pytest.mark.parametrize(
     "case", [case for case in CASES if rival(case).facts()], ids=lambda case: case.name
 )
 exploring = ("value", "pair", "arm")
+
+
+def also_compiled(cases: list[RivalCase], compiled: list[RivalCase]) -> pytest.MarkDecorator:
+    """Run a test for these cases; for some of them it is part of the compiled pass."""
+    rows = [
+        pytest.param(case, id=case.name, marks=[pytest.mark.compiled] * (case in compiled))
+        for case in cases
+    ]
+    return pytest.mark.parametrize("case", rows)
 
 
 def with_life(case: RivalCase, length: int | None = None) -> bl.Learner:
@@ -79,32 +88,28 @@ def test_every_method_is_exported() -> None:
 # --- One method, many ways to run it -------------------------------------------------------------
 
 
+@every
+@pytest.mark.parametrize("seed", range(4))
+def test_agrees_with_the_slow_version(case: RivalCase, seed: int) -> None:
+    assert from_slow(case, seed) <= 1.0
+
+
+@every
+def test_without_delay_it_is_its_ancestor(case: RivalCase) -> None:
+    assert from_ancestor(case) <= 1.0
+
+
 @pytest.fixture(scope="module")
-def found(python: Python) -> dict[str, Findings]:
-    """What there is to find out about every case from the source, without a compiler."""
-    printed = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
-    return {name: Findings(*values) for name, values in printed.items()}
+def interpreted(python: Python) -> dict[str, str]:
+    """Digests of every case, from the source without a compiler."""
+    digests: dict[str, str] = json.loads(python("rival_laws.py", NUMBA_DISABLE_JIT="1"))
+    return digests
 
 
-@every
-def test_agrees_with_the_slow_version(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert found[case.name].from_slow <= 1.0
-
-
-@pytest.mark.kernels
-@pytest.mark.parametrize("case", CASES if IS_INTERPRETED else CHOSEN, ids=lambda case: case.name)
-def test_agrees_with_the_slow_version_in_this_process(case: RivalCase) -> None:
-    assert from_slow(case, seed=3) <= 1.0
-
-
-@every
-def test_without_delay_it_is_its_ancestor(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert found[case.name].from_ancestor <= 1.0
-
-
-@every
-def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, found: dict[str, Findings]) -> None:
-    assert digest(case) == found[case.name].digest
+@pytest.mark.needs_compiler
+@also_compiled(CASES, CHOSEN)
+def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, interpreted: dict[str, str]) -> None:
+    assert digest(case) == interpreted[case.name]
 
 
 @chosen
@@ -465,7 +470,8 @@ def guaranteed(case: RivalCase) -> dict[str, tuple[Rival, bl.Timeline, float]]:
     return found
 
 
-@chosen
+@pytest.mark.needs_compiler
+@also_compiled(CHOSEN, COMPILED)
 def test_the_published_guarantee_holds(case: RivalCase) -> None:
     """Against the best fixed play in hindsight; in expectation where the method draws."""
     bounds = guaranteed(case)

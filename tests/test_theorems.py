@@ -237,7 +237,6 @@ LINEAR_GAMES = {
 }
 
 
-@pytest.mark.kernels
 @pytest.mark.parametrize("name", LINEAR_GAMES)
 def test_linear_game(name: str) -> None:
     """Theorem 4.1 (regret and drift), one-step stability, Lemma 4.2 and Lemma D.6."""
@@ -585,6 +584,8 @@ CERTIFIED = {
 }
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_certificate(name: str) -> None:
     """It is the sums of Theorem 4.1, and no regret exceeds it, now or in the middle of a run."""

@@ -36,9 +36,9 @@ def ln_scaled(x: float, shift: int) -> float:
 
     x = m 2^e with m in [sqrt(1/2), sqrt 2), then ln m = 2 atanh(t), t = (m - 1)/(m + 1).
     """
-    bits = np.float64(x).view(np.int64)
+    bits = int(np.float64(x).view(np.int64))
     e = (bits >> 52) - 1023 - shift
-    m = np.int64((bits & _FRACTION) | _ONE).view(np.float64)  # in [1, 2)
+    m = float(np.int64((bits & _FRACTION) | _ONE).view(np.float64))  # in [1, 2)
     if m > _ROOT_TWO:
         m *= 0.5
         e += 1
@@ -72,7 +72,8 @@ def exp(x: float) -> float:
         )
     )
     square = r * r
-    return math.ldexp(1.0 + (r + square * (low + square * square * high)), int(e))
+    power = float(np.int64((int(e) + 1023) << 52).view(np.float64))  # 2^e, normal down to -708
+    return (1.0 + (r + square * (low + square * square * high))) * power
 
 
 @leaf

@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+from numba import types
+from numba.core import sigutils
 
 from belated.errors import CacheWarning
 from belated.kernels import lean
@@ -53,7 +56,7 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     a home (compiles every time, and says so once).
     """
     if numba.config.DISABLE_JIT:
-        return function
+        return _interpreted(function, signature)
     try:
         return _compiled(_cached(function), signature)
     except _TORN:
@@ -64,6 +67,31 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
         return _compiled(_cached(function), signature)
     except (*_TORN, OSError) as error:
         return _uncached(function, signature, error)
+
+
+def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
+    """Return a function that takes and returns what the compiled one does, and never warns."""
+    wanted, _ = sigutils.normalize_signature(signature)
+
+    @functools.wraps(function)
+    def checked(*arguments: Any) -> Any:
+        for kind, given in zip(wanted, arguments, strict=True):
+            if isinstance(kind, types.Array) and not _is_like(given, kind):
+                raise TypeError(f"{function.__name__}: {kind} is wanted, got {given!r}")
+        with np.errstate(all="ignore"):
+            result = function(*arguments)
+        return result.item() if isinstance(result, np.generic) else result
+
+    return checked
+
+
+def _is_like(array: Any, kind: Any) -> bool:
+    return bool(
+        array.ndim == kind.ndim
+        and array.dtype.name == kind.dtype.name
+        and (array.flags.c_contiguous or kind.layout == "A")
+        and (array.flags.writeable or not kind.mutable)
+    )
 
 
 def _cached(function: Callable[..., Any]) -> Any:

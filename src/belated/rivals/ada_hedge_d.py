@@ -53,9 +53,9 @@ def _use(code: Code, s: State, entry: int) -> None:
     theta, w = s.p, s.work
     for i in range(k):
         theta[i] += cost[i]
-    softmin(seen, strength, w)  # w_s
-    played = dot(cost, w)
-    aux = _gap(theta, seen, 1.0, w, strength)
+    then = record[2 * k + 2 : 3 * k + 2]  # w_s
+    played = dot(cost, then)
+    aux = _gap(theta, seen, 1.0, then, strength)
     softmin(theta, strength, w)  # as if nothing had been missing
     drift = played - dot(cost, w)
     pending, size = errors(theta, seen, cost)

@@ -119,7 +119,8 @@ def softmin(v: Floats, strength: float, w: Floats) -> None:
 
 
 # ---- answers in turn ---------------------------------------------------------------------------
-# A record: theta at the play, the answer (zero until it is there), lambda and PAID at the play.
+# A record: theta at the play, the answer (zero until it is there), lambda and PAID at the play, and
+# the play itself.
 
 Use = Callable[[Code, State, int], None]
 
@@ -144,6 +145,7 @@ def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> N
         x[i] = s.z[i]
         record[i] = s.p[i]
         record[k + i] = 0.0
+        record[2 * k + 2 + i] = s.z[i]
     record[2 * k] = s.own[STRENGTH]
     record[2 * k + 1] = s.own[PAID]
 
@@ -304,7 +306,7 @@ class Hedging(OnArms):
     """A rival that plays softmin(theta, lambda) and uses answers in turn."""
 
     reference = "Flaspohler et al. 2021"
-    memory = "two vectors per ticket from the oldest open one on"
+    memory = "three vectors per ticket from the oldest open one on"
     guarantee = (
         "8 m + 2 sqrt((4 + ln k) T + 2 w ln k), m the most and w the sum pending before plays"
     )
@@ -314,7 +316,7 @@ class Hedging(OnArms):
 
     def program(self) -> Program:
         """Return what the kernels run; p is theta."""
-        own, keep = np.zeros(IN_TURN), 2 * self.arms + 2
+        own, keep = np.zeros(IN_TURN), 3 * self.arms + 2
         return self.compiled(self._number, own=own, keep=keep, base=K.ENTROPY)
 
     def bound(self, timeline: Timeline) -> Bound | None:

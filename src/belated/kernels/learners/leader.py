@@ -29,9 +29,9 @@ def step(code: Code, s: State, cost: Floats, eta: float) -> None:
         below, above = s.own[first : first + k], s.own[second : second + k]
     count = s.own[OWN.LED] + 1.0
     s.own[OWN.LED] = count
+    curvature = s.f[F.CURVATURE]
     for i in range(k):
-        total[i] += 0.5 * (below[i] + above[i]) - cost[i] / s.f[F.CURVATURE]
-    for i in range(k):
+        total[i] += 0.5 * (below[i] + above[i]) - cost[i] / curvature
         z[i] = total[i] / count
     settle(of_set(code), s, eta, False)
     newest = record_at(OWN.HEADER, k, 0, s.n[N.ARRIVED])

@@ -232,16 +232,16 @@ def _count_charges(code: Code, w: State, size: float) -> float:
 
 @leaf
 def _mix(s: State) -> None:
-    """z = sum_i w_i z_i."""
+    """z = sum_i w_i z_i, a coordinate at a time, so that nothing is written in between."""
     w = _weights(s).z
-    for j in range(s.z.size):
-        s.z[j] = 0.0
     place, room, _ = _places(s)
-    for i in range(w.size):
-        if w[i] > 0.0:
-            point = _member(s, place + i * room).z
-            for j in range(s.z.size):
-                s.z[j] += w[i] * point[j]
+    points = s.own[place + OWN.MEMBER_HEADER :]
+    for j in range(s.z.size):
+        total = 0.0
+        for i in range(w.size):
+            if w[i] > 0.0:
+                total += w[i] * points[i * room + j]
+        s.z[j] = total
 
 
 @leaf

@@ -1,0 +1,27 @@
+"""Leaves give the same bits whichever way they are compiled; ``belated.kernels.lean`` has one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compositions import FEW
+from conftest import Python
+
+NAMES = [each.name for each in FEW[:3]]
+
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
+
+@pytest.mark.parametrize("plain", ["0", "1"])
+def test_both_ways_are_interpreted_bit_for_bit(plain: str, python: Python, tmp_path: Path) -> None:
+    compiled = python(
+        "compositions.py",
+        *NAMES,
+        NUMBA_CACHE_DIR=str(tmp_path),
+        BELATED_PLAIN_LEAVES=plain,
+    )
+    interpreted = python("compositions.py", *NAMES, NUMBA_DISABLE_JIT="1")
+    assert json.loads(compiled) == json.loads(interpreted)
