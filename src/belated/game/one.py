@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from belated.arrays import Code, Floats, Ints
 from belated.delays import ByPlay, ByRule
 from belated.domains import ConvexSet, Domain
-from belated.errors import BadFeedback, SpecError
+from belated.errors import SpecError
 from belated.game.allowed import set_of
 from belated.game.game import Game
 from belated.game.in_python import play_in_python
@@ -25,6 +24,8 @@ from belated.kernels.games import rounds as games
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
+from belated.learner import refusals
+from belated.learner.given import checked_seed
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
 from belated.learner.state import Memory, roomy
@@ -71,8 +72,8 @@ def play(
         raise SpecError(f"play: record is one of {words}, got {record!r}")
     marks = _marks(checkpoints, game.rounds)
     if _runs_in_python(program, game):
-        return play_in_python(spec, game, _seed(seed), record, marks)
-    return _play_compiled(program, game, _seed(seed), record, marks)
+        return play_in_python(spec, game, checked_seed(seed, "play"), record, marks)
+    return _play_compiled(program, game, checked_seed(seed, "play"), record, marks)
 
 
 def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
@@ -87,8 +88,8 @@ def warm(spec: Playable, game: Game, *, record: Record = "detail") -> None:
 
 
 def _variant(losses: Compiled, program: Program, record: Record) -> Code:
-    """Return which compiled game it is: family, source, with details, whole losses revealed."""
-    return (*losses.codes, int(record != "totals"), int(_reveals(program)))
+    """Return which compiled game it is: family, source, with details, what is revealed."""
+    return (*losses.codes, int(record != "totals"), _revealed(program))
 
 
 def _runs_in_python(program: Program, game: Game) -> bool:
@@ -109,23 +110,15 @@ def _check(spec: Playable, program: Program, game: Game) -> None:
             f"play: {spec.kind} is told the coefficients of linear and quadratic losses, got "
             f"{game.losses.kind}"
         )
-    if game.losses.is_adaptive and _reveals(program):
+    if game.losses.is_adaptive and _revealed(program) != games.NOTHING:
         raise SpecError(f"play: {spec.kind} is shown whole losses, which {game.losses!r} has not")
 
 
-def _reveals(program: Program) -> bool:
-    """Tell whether an answer is the loss itself."""
-    return program.wants_function or program.code[C.REDUCTION] == K.COEFFICIENTS
-
-
-def _seed(seed: Any) -> int:
-    try:
-        value = operator.index(seed)
-    except TypeError as error:
-        raise SpecError(f"play: seed must be a whole number, got {seed!r}") from error
-    if not 0 <= value < 1 << 64:
-        raise SpecError(f"play: seed must be from 0 to 2^64 - 1, got {seed!r}")
-    return value
+def _revealed(program: Program) -> int:
+    """Return what a learner is told of the loss itself."""
+    if program.code[C.REDUCTION] == K.COEFFICIENTS:
+        return games.ALL
+    return games.GRADIENT if program.wants_function else games.NOTHING
 
 
 def _marks(checkpoints: int | ArrayLike, rounds: int) -> Ints:
@@ -182,7 +175,7 @@ class _Table:
 def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Ints) -> _Table:
     k, rounds = program.dim, game.rounds
     detail = record != "totals"
-    reveals = _reveals(program)
+    reveals = _revealed(program) != games.NOTHING
     losses = game.losses.compiled()
     variant = _variant(losses, program, record)
     more = (0 if reveals else program.answer[0]) + (k if detail else 0)
@@ -230,29 +223,20 @@ def _play_timeline(table: _Table, timeline: Timeline) -> float:
             done += play_events(*table.arguments, part[done:])
             seconds += perf_counter() - began
             if done < part.size:
-                _recover(table, ~int(part[done]))
+                _recover(table, int(part[done]))
     return seconds
 
 
-def _recover(table: _Table, ticket: int) -> None:
+def _recover(table: _Table, event: int) -> None:
     """Make room if that was the trouble, else raise what a learner would have raised."""
     status = int(table.totals[games.REFUSAL])
     if status == S.FULL:
         table.memory.grow()
         return
-    raise _refusal(table.program.spec, status, ticket)
-
-
-def _refusal(spec: Playable, status: int, ticket: int) -> Exception:
-    if status == S.OUT_OF_ORDER:
-        return BadFeedback(
-            f"play: {spec.kind} takes answers only in the order, and with the delay, that it was "
-            f"told; the answer to ticket {ticket} is not the one it waits for"
-        )
-    return BadFeedback(
-        f"play: {spec.kind} refused the answer to ticket {ticket}: it is not finite, or beyond "
-        "1e100"
-    )
+    kind = table.program.spec.kind
+    if event >= 0:
+        raise refusals.too_early(kind, "play: ")
+    raise refusals.of_answer(status, ~event, kind, "play: ")
 
 
 def _play_by_play(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[Timeline, float]:
@@ -269,7 +253,7 @@ def _play_by_play(table: _Table, rule: ByPlay, domain: Domain | None) -> tuple[T
         done = play_rounds(*table.arguments, delays, due, last, after, numbers, done, stop)
         seconds += perf_counter() - began
         if done < stop:
-            _recover(table, int(table.totals[games.TICKET]))
+            _recover(table, ~int(table.totals[games.TICKET]))
     return Timeline.from_delays(delays), seconds
 
 

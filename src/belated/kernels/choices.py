@@ -7,6 +7,7 @@ composition does not take is gone before anything is optimised. Interpreted, it 
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -87,9 +88,15 @@ def only(*slots: int) -> Callable[[Code], Code]:
         kept = Composition(tuple(held.get(i) or 0 for i in range(max(slots) + 1)))
         return kept(code), lambda context, *_: context.get_dummy_value()
 
+    def cleared(code: Code) -> Code:
+        """Stand in where kernels are interpreted: a slot that is left out is missed there too."""
+        return tuple(value if slot in slots else 0 for slot, value in enumerate(code))
+
     if numba.config.DISABLE_JIT:
-        return lambda code: code
-    return cast(Callable[[Code], Code], intrinsic(prefer_literal=True)(typed))
+        return functools.cache(cleared)
+    made = intrinsic(prefer_literal=True)(typed)
+    made.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
+    return cast(Callable[[Code], Code], made)
 
 
 def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:

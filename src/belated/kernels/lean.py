@@ -3,7 +3,7 @@
 numba optimises every function and emits machine code for it, at every level of nesting, though a
 leaf is only ever inlined into an entry. Here the library of a leaf just keeps what was generated,
 and that of an entry takes the leaves below it in, once each, optimises the whole and emits it. The
-code of an entry comes out the same; the time to get there is a half to a third.
+code of an entry comes out the same; the time to get there is a third to two thirds.
 
 This rests on parts of numba that are not public, so it is used with the versions it was tried with
 and plain leaves are compiled with all others (``SUPPORTED``). ``BELATED_PLAIN_LEAVES=1`` asks for

@@ -9,8 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import BelatedError, UnknownTicket
+from belated.errors import BelatedError, SpecError, UnknownTicket
 from belated.timeline import Timeline
+
+
+def checked_seed(seed: Any, who: str) -> int:
+    """Return a seed as an int of 64 bits, or say who got what."""
+    try:
+        value = operator.index(seed)
+    except TypeError as error:
+        raise SpecError(f"{who}: seed must be a whole number, got {seed!r}") from error
+    if not 0 <= value < 1 << 64:
+        raise SpecError(f"{who}: seed must be from 0 to 2^64 - 1, got {seed!r}")
+    return value
 
 
 def checked_ticket(ticket: Any) -> int:

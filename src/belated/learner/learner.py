@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +16,7 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner import refusals
 from belated.learner.blob import Content, pack, unpack
-from belated.learner.given import checked_ticket, events_of, numbers
+from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.state import roomy
@@ -63,7 +62,7 @@ class Learner:
 
     def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
         self._program = compile_spec(spec)
-        self._memory = self._program.fresh(_checked_seed(seed), bool(strict))
+        self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
         self._connect()
 
     def _connect(self) -> None:
@@ -360,13 +359,3 @@ def _stored_spec(text: str) -> Playable:
     if not isinstance(spec, Reduction | Skip | Method):
         raise SnapshotError(f"restore: the snapshot is of a {spec.kind}, which is no learner")
     return spec
-
-
-def _checked_seed(seed: Any) -> int:
-    try:
-        value = operator.index(seed)
-    except TypeError as error:
-        raise SpecError(f"Learner: seed must be a whole number, got {seed!r}") from error
-    if not 0 <= value < 1 << 64:
-        raise SpecError(f"Learner: seed must be from 0 to 2^64 - 1, got {seed!r}")
-    return value

@@ -125,7 +125,7 @@ def compile_spec(spec: Playable) -> Program:
         own = _past(base.reach, OWN.HEADER, first)
     code = C.pack(
         {
-            C.REDUCTION: _REDUCTIONS[type(reduction)],
+            C.REDUCTION: _reduction_code(reduction),
             C.BASE: _base_code(base),
             C.DOMAIN: domain,
             C.CHART: chart,
@@ -160,6 +160,14 @@ _REDUCTIONS: dict[type[Reduction], int] = {
     OnePoint: K.ONE_POINT,
     TwoPoint: K.TWO_POINT,
 }
+
+
+def _reduction_code(reduction: Reduction) -> int:
+    if type(reduction) not in _REDUCTIONS:
+        raise SpecError(f"no kernel is known for the reduction {reduction.kind}")
+    return _REDUCTIONS[type(reduction)]
+
+
 _NONE = "none"
 """What a table of parts calls the lack of one."""
 

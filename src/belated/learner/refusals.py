@@ -37,10 +37,6 @@ def of_answer(status: int, ticket: int, kind: str, where: str) -> BadFeedback:
             f"{where}{kind} takes answers only in the order, and with the delay, that it was "
             f"told; ticket {ticket} is not the one that it waits for; nothing has changed"
         )
-    if status == S.NO_LOSS:
-        return BadFeedback(
-            f"{where}{kind} cannot go on without the answer to ticket {ticket}; nothing has changed"
-        )
     return BadFeedback(
         f"{where}the answer to ticket {ticket} is not finite, or too large to compute with "
         "(1e100); nothing has changed: send a finite one, or cancel the ticket"

@@ -94,8 +94,9 @@ def cancel_copy(code: Code, s: State, entry: int, number: int) -> int:
     """Let a copy do without its answer, and close the ticket."""
     copy = copy_of(s, number)
     status = events.cancel_ours(code, copy, copy.n[N.ROUNDS] - 1)
-    s.n[N.CANCELLED] += 1
-    _close(code, s, entry, copy)
+    if status >= 0:
+        s.n[N.CANCELLED] += 1
+        _close(code, s, entry, copy)
     return status
 
 

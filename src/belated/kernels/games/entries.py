@@ -31,7 +31,6 @@ _BOOK = f"{_VECTOR}, {_INTS}, {_MATRIX}, {_VECTOR}, {_MATRIX}"
 _GAME = f"{_VECTOR}, {_INTS}, {_VECTOR}, {_MATRIX}, {_BOOK}"
 
 Play = Callable[..., int]
-PlayAndDelay = Callable[..., int]
 
 
 def _stamped(code: Code) -> Code:
@@ -87,7 +86,7 @@ def _delay_of(delay_rule: Floats, x: Floats) -> int:
 
 
 @functools.cache
-def play_and_delay(code: Code, rules: Code) -> PlayAndDelay:
+def play_and_delay(code: Code, rules: Code) -> Play:
     """Return the entry for delays that depend on the plays, rounds ``first`` up to ``stop``.
 
     After the arguments of ``play`` up to ``plays`` come ``delays`` (written), ``due`` and ``last``
@@ -124,6 +123,7 @@ def play_and_delay(code: Code, rules: Code) -> PlayAndDelay:
             status = play_round(of_all(code), of_rules(rules), s, loss, book, t)
             if status < 0:
                 totals[REFUSAL] = status
+                totals[TICKET] = -1.0
                 return t
             if writes_plays(of_all(code), book):
                 delays[t] = _delay_of(rule, play_of(book, t)[:k])

@@ -23,9 +23,8 @@ from belated.kernels.vectors import flat, vector
 
 # Slots of ``rules``.
 FAMILY, SOURCE = range(2)
-# Codes in the tables below that kernels ask for by name.
-LINEAR, QUADRATIC = range(2)  # rules[FAMILY]
-GIVEN, ADAPTIVE = 0, 6  # rules[SOURCE]
+# Codes in the table of sources that kernels ask for by name.
+GIVEN, ADAPTIVE = 0, 6
 
 # ``q``: parameters, what is kept of the phase drawn last, then the vectors of ``Loss``.
 SCALE = 0
@@ -86,7 +85,7 @@ def view(q: Floats, rows: Floats, dim: int) -> Loss:
 
 
 def size(dim: int) -> int:
-    """Return rules many numbers ``q`` holds."""
+    """Return how many numbers ``q`` holds."""
     return Q_HEADER + 4 * padded(dim)
 
 
@@ -108,24 +107,11 @@ def dot(v: Floats, w: Floats) -> float:
 # --- Sources -------------------------------------------------------------------------------------
 
 
-@leaf
-def _no_target(rules: Code, number: float) -> float:
-    return 0.0
-
-
-@leaf
-def _number(rules: Code, number: float) -> float:
-    return number
-
-
-@leaf
-def _label(rules: Code, number: float) -> float:
-    return 1.0 if number >= 0.0 else -1.0
-
-
-# What a family makes of a number: nothing, the number or its sign. Filled in with the families.
+# Filled in with the families: what a number becomes as b_t, and how a round is drawn around a mean.
 _TARGETS: dict[int, Callable[[Code, float], float]] = {}
+_AROUND: dict[int, Callable[[Code, Loss, int], float]] = {}
 _as_target = switch(FAMILY, _TARGETS)
+_around = switch(FAMILY, _AROUND)
 
 
 @leaf
@@ -184,19 +170,10 @@ _move_mean = switch(SOURCE, _MEANS)
 
 @leaf
 def _draw_around_mean(rules: Code, loss: Loss, t: int, x: Floats) -> float:
-    """a = scale ((1 - noise) m + noise u), or a = scale u and b near <m, a>."""
-    a, m = loss.a, loss.m
     t = int(t)
-    scale, noise = loss.q[SCALE], loss.q[NOISE]
     _move_mean(rules, loss, t)
-    _draw_vector(loss, a, NOISES, t)
-    if rules[FAMILY] == LINEAR or rules[FAMILY] == QUADRATIC:
-        for i in range(a.size):
-            a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
-        return 0.0
-    for i in range(a.size):
-        a[i] *= scale
-    return _as_target(rules, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
+    _draw_vector(loss, loss.a, NOISES, t)
+    return _around(rules, loss, t)
 
 
 @leaf
@@ -273,6 +250,56 @@ _MEANS.update(SOURCES.choices("mean"))
 
 
 # --- Families ------------------------------------------------------------------------------------
+
+
+@leaf
+def _no_target(rules: Code, number: float) -> float:
+    return 0.0
+
+
+@leaf
+def _number(rules: Code, number: float) -> float:
+    return number
+
+
+@leaf
+def _label(rules: Code, number: float) -> float:
+    return 1.0 if number >= 0.0 else -1.0
+
+
+@leaf
+def _vector_around(rules: Code, loss: Loss, t: int) -> float:
+    """a = scale ((1 - noise) m + noise u), u being drawn already."""
+    a, m, scale, noise = loss.a, loss.m, loss.q[SCALE], loss.q[NOISE]
+    for i in range(a.size):
+        a[i] = scale * ((1.0 - noise) * m[i] + noise * a[i])
+    return 0.0
+
+
+@leaf
+def _target_around(rules: Code, loss: Loss, t: int) -> float:
+    """a = scale u and b near <m, a>."""
+    a, m, scale, noise = loss.a, loss.m, loss.q[SCALE], loss.q[NOISE]
+    for i in range(a.size):
+        a[i] *= scale
+    return _as_target(rules, (1.0 - noise) * dot(m, a) + noise * scale * _between_signs(loss, t))
+
+
+@leaf
+def _linear_coefficients(rules: Code, loss: Loss, out: Floats) -> None:
+    """(b, c) = (a, 0)."""
+    for i in range(loss.a.size):
+        out[i] = loss.a[i]
+    out[loss.a.size] = 0.0
+
+
+@leaf
+def _quadratic_coefficients(rules: Code, loss: Loss, out: Floats) -> None:
+    """(b, c) = (-lambda a, lambda)."""
+    curvature = loss.q[CURVATURE]
+    for i in range(loss.a.size):
+        out[i] = -curvature * loss.a[i]
+    out[loss.a.size] = curvature
 
 
 @leaf
@@ -386,23 +413,64 @@ def _quadratic_both(rules: Code, loss: Loss, b: float, x: Floats, out: Floats) -
 
 # ``value`` (rules, loss, b, x): f_t(x) of the round drawn last, whose target was b. ``gradient``
 # (rules, loss, b, x, out): write a (sub)gradient of f_t at x. ``both``: the two in one pass, where
-# that is quicker. ``target``: what a number becomes.
+# that is quicker. ``target``: what a number becomes as b. ``around``: finish a round that is drawn
+# around a mean. ``coefficients``: write (b, c) of f_t = <b, x> + (c / 2) |x|^2, where it is such.
 FAMILIES = Parts(
     "family of losses",
-    Part("losses.Linear", LINEAR, value=_linear, gradient=_linear_gradient, target=_no_target),
+    Part(
+        "losses.Linear",
+        0,
+        value=_linear,
+        gradient=_linear_gradient,
+        target=_no_target,
+        around=_vector_around,
+        coefficients=_linear_coefficients,
+    ),
     Part(
         "losses.Quadratic",
-        QUADRATIC,
+        1,
         value=_quadratic,
         gradient=_quadratic_gradient,
         both=_quadratic_both,
         target=_no_target,
+        around=_vector_around,
+        coefficients=_quadratic_coefficients,
     ),
-    Part("losses.Absolute", 2, value=_absolute, gradient=_absolute_gradient, target=_number),
-    Part("losses.Squared", 3, value=_squared, gradient=_squared_gradient, target=_number),
-    Part("losses.Logistic", 4, value=_logistic, gradient=_logistic_gradient, target=_label),
-    Part("losses.Hinge", 5, value=_hinge, gradient=_hinge_gradient, target=_label),
+    Part(
+        "losses.Absolute",
+        2,
+        value=_absolute,
+        gradient=_absolute_gradient,
+        target=_number,
+        around=_target_around,
+    ),
+    Part(
+        "losses.Squared",
+        3,
+        value=_squared,
+        gradient=_squared_gradient,
+        target=_number,
+        around=_target_around,
+    ),
+    Part(
+        "losses.Logistic",
+        4,
+        value=_logistic,
+        gradient=_logistic_gradient,
+        target=_label,
+        around=_target_around,
+    ),
+    Part(
+        "losses.Hinge",
+        5,
+        value=_hinge,
+        gradient=_hinge_gradient,
+        target=_label,
+        around=_target_around,
+    ),
 )
+coefficients = switch(FAMILY, FAMILIES.choices("coefficients"))
+_AROUND.update(FAMILIES.choices("around"))
 value = switch(FAMILY, FAMILIES.choices("value"))
 gradient = switch(FAMILY, FAMILIES.choices("gradient"))
 _TARGETS.update(FAMILIES.choices("target"))

@@ -13,13 +13,12 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels.choices import only, switch
 from belated.kernels.games.losses import (
     ADAPTIVE,
-    CURVATURE,
     FAMILY,
     GIVEN,
-    QUADRATIC,
     SOURCE,
     Loss,
     both,
+    coefficients,
     dot,
     draw,
     gradient,
@@ -38,9 +37,10 @@ from belated.kernels.slots import status as S
 from belated.kernels.tickets import locate
 from belated.kernels.vectors import flat, vector
 
-# Slots of ``rules`` after those of the losses: whether details are recorded, and whether an answer
-# is the loss itself.
+# Slots of ``rules`` after those of the losses: whether details are recorded, and what is revealed
+# of the loss itself when the answer is due.
 DETAIL, REVEALS = 2, 3
+NOTHING, GRADIENT, ALL = range(3)  # rules[REVEALS]
 of_rules = only(FAMILY, SOURCE, DETAIL, REVEALS)
 
 # ``totals``: sums over the game, then vectors: sums of g_t, c_n and a_t, and room for two more.
@@ -50,12 +50,12 @@ STALE = 2  # sum of <c_n, z_s>: what the base paid in its game with drift
 PROMPT = 3  # sum of <c_n, z_n>: what it would have paid without
 MARK = 4  # checkpoints passed
 REFUSAL = 5  # status of the event that was refused, or 0
-TICKET = 6  # in a game whose delays depend on the plays: the ticket of a refused answer
+TICKET = 6  # in a game whose delays depend on the plays: of a refused answer, or -1 for a play
 TOTALS = 8
 
 
 def size(dim: int) -> int:
-    """Return rules many numbers ``totals`` holds."""
+    """Return how many numbers ``totals`` holds."""
     return TOTALS + 5 * dim + 1
 
 
@@ -82,6 +82,8 @@ class Book(NamedTuple):
     """View: sum of a_t."""
     point: Floats
     """View: passing work."""
+    room: Floats
+    """View: passing work for coefficients, one number longer."""
 
 
 @leaf
@@ -104,12 +106,13 @@ def open_book(
         totals[g + k : g + 2 * k],
         totals[g + 2 * k : g + 3 * k],
         totals[g + 3 * k : g + 4 * k],
+        totals[g + 4 * k : g + 5 * k + 1],
     )
 
 
 @leaf
 def stored(code: Code, rules: Code, s: State) -> int:
-    """Return rules many numbers of an answer are stored; a revealed loss is drawn again instead."""
+    """Return how many numbers of an answer are stored; a revealed loss is drawn again instead."""
     return 0 if rules[REVEALS] else answer_size(of_answer(code), s)
 
 
@@ -278,27 +281,31 @@ def _sum_drift(book: Book, cost: Floats, past: Floats, prompt: float) -> None:
 
 
 @leaf
-def _reveal(
+def _reveal_coefficients(
     rules: Code, code: Code, s: State, loss: Loss, book: Book, entry: int, ticket: int
 ) -> int:
-    """Reveal the loss itself: its gradient at the current point, or its coefficients."""
-    k = s.z.size
+    """Reveal the loss by its coefficients."""
+    draw(of_losses(rules), loss, ticket, book.point)
+    coefficients(of_losses(rules), loss, book.room)
+    return events.observe(code, s, ticket, book.room)
+
+
+@leaf
+def _reveal_gradient(
+    rules: Code, code: Code, s: State, loss: Loss, book: Book, entry: int, ticket: int
+) -> int:
+    """Reveal the loss by its gradient at the current point."""
     b = draw(of_losses(rules), loss, ticket, book.point)
-    if code[C.REDUCTION] == K.COEFFICIENTS:
-        coefficients = book.totals[TOTALS + 4 * k : TOTALS + 5 * k + 1]
-        curvature = loss.q[CURVATURE] if rules[FAMILY] == QUADRATIC else 0.0
-        for i in range(k):
-            coefficients[i] = -curvature * loss.a[i] if rules[FAMILY] == QUADRATIC else loss.a[i]
-        coefficients[k] = curvature
-        return events.observe(code, s, ticket, coefficients)
-    for i in range(k):
+    for i in range(s.z.size):
         book.point[i] = chart(of_chart(code), s, i, s.z[i])
-    fresh = book.totals[TOTALS + 4 * k : TOTALS + 5 * k]
+    fresh = book.room[: s.z.size]
     gradient(of_losses(rules), loss, b, book.point, fresh)
     return events.observe(code, s, ticket, fresh)
 
 
-_give = switch(REVEALS, {0: _give_stored, 1: _reveal})
+_give = switch(
+    REVEALS, {NOTHING: _give_stored, GRADIENT: _reveal_gradient, ALL: _reveal_coefficients}
+)
 
 
 @leaf

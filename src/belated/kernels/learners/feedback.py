@@ -140,7 +140,10 @@ def answer_size(code: Code, s: State) -> int:
         return s.z.size
     if code[C.REDUCTION] == K.ONE_POINT:
         return 1
-    return 2 if code[C.REDUCTION] == K.TWO_POINT else s.z.size + 1
+    if code[C.REDUCTION] == K.TWO_POINT:
+        return 2
+    more = code[C.REDUCTION] == K.MANY_POINTS or code[C.REDUCTION] == K.COEFFICIENTS
+    return s.z.size + 1 if more else -1  # no answer has this size
 
 
 @leaf

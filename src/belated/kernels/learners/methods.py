@@ -80,12 +80,6 @@ def forget(code: Code, s: State, entry: int, ticket: int) -> int:
     return S.USED
 
 
-@leaf
-def cannot_lose(code: Code, s: State, entry: int, ticket: int) -> int:
-    """Refuse to go on without an answer."""
-    return S.NO_LOSS
-
-
 def method(
     name: str,
     *,
@@ -97,6 +91,8 @@ def method(
 ) -> int:
     """Enter the leaves of a method and return its number for ``code[METHOD]``."""
     number = number_of(name)
+    if number in events.PREDICT:
+        raise ValueError(f"there is a method with the number of {name} already")
     _PREPARE[number], _PLAY[number], _LEARN[number] = prepare, play, learn
     _ACCEPTS[number], _LOSE[number] = accepts, lose
     events_of(number, predict, observe, cancel)

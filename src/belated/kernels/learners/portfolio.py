@@ -96,13 +96,8 @@ def _width(s: State) -> int:
 # ---- members -----------------------------------------------------------------------------------
 
 
-_WITHOUT_TABLE = {
-    part.code: part.leaves["size"]
-    for part in rates.RATES
-    if part.kind not in ("rates.Table", "rates.Mixed", "none")
-}
-# A member's step size, by the rate in its header.
-_pace = select(_WITHOUT_TABLE, "code, m, open_lags, norm", "math.nan")
+# A member's step size, by the rate in its header. NaN for any other, which nobody can overlook.
+_pace = select(rates.RATES.choices("member_size"), "code, m, open_lags, norm", "math.nan")
 
 
 @leaf
@@ -140,7 +135,7 @@ def _move(code: Code, s: State, cost: Floats) -> None:
     before = record_at(points, _width(s), 0, s.n[N.ARRIVED] - 1)
     for _ in range(int(s.own[OWN.MEMBERS])):
         m = _member(s, place)
-        if m.f[F.ETA] > 0.0:
+        if not m.f[F.ETA] <= 0.0:  # NaN too
             _take_step(code, m, cost, m.f[F.ETA])
             old = s.own[before + 1 : before + 1 + m.z.size]
             m.f[OWN.WAY] += math.sqrt(squared_distance(old, m.z))

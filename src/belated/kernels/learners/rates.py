@@ -105,16 +105,17 @@ def sum_up(f: Floats, eta: float, open_lags: int, norm: float) -> None:
     f[F.DRIFTED] += reach * open_lags
 
 
-# ``size``: eta_n for the arrival just counted, 0 meaning: do not move.
+# ``size``: eta_n for the arrival just counted, 0 meaning: do not move. ``member_size``: the same
+# for a member of a portfolio, which has no region of its own.
 RATES = Parts(
     "rate",
-    Part("rates.DelayAdaptive", 0, size=delay_adaptive),
-    Part("rates.Tight", 1, size=tight),
-    Part("rates.GradientAdaptive", 2, size=gradient_adaptive),
-    Part("rates.StronglyConvex", 3, size=curved),
-    Part("rates.Constant", 4, size=constant),
+    Part("rates.DelayAdaptive", 0, size=delay_adaptive, member_size=delay_adaptive),
+    Part("rates.Tight", 1, size=tight, member_size=tight),
+    Part("rates.GradientAdaptive", 2, size=gradient_adaptive, member_size=gradient_adaptive),
+    Part("rates.StronglyConvex", 3, size=curved, member_size=curved),
+    Part("rates.Constant", 4, size=constant, member_size=constant),
     Part("rates.Table", 5, size=table),
     Part("none", 6, size=no_step),
-    Part("rates.InverseRoot", 7, size=root),
+    Part("rates.InverseRoot", 7, size=root, member_size=root),
     Part("rates.Mixed", 8),  # of a portfolio, which has the leaf
 )

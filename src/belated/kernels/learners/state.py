@@ -19,13 +19,13 @@ class State(NamedTuple):
     """One learner's state, as every leaf takes it."""
 
     f: Floats
-    """Parameters and scalars of the state; see ``layout``."""
+    """Parameters and scalars of the state; see ``slots.floats``."""
     n: Ints
-    """Parameters and counters; see ``layout``."""
+    """Parameters and counters; see ``slots.ints``."""
     z: Floats
     """Current point of the base, in the chart."""
     p: Floats
-    """P-FTRL's normal vector of the set at z, or the log weights of the entropy step."""
+    """What the base keeps: a normal vector of the set at z, log weights, or a running sum."""
     work: Floats
     """Passing work; no part of the state."""
     chart: Floats

@@ -1,4 +1,4 @@
-"""Which slots of ``code`` the larger leaves look at; see ``jit.only``."""
+"""Which slots of ``code`` the larger leaves look at; see ``choices.only``."""
 
 from __future__ import annotations
 

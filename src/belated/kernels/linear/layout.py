@@ -1,8 +1,8 @@
 """The layout of the arrays of linear models.
 
 A model is four arrays: ``f`` (float64: parameters and sums, then passing work, then what is kept
-per ticket), ``n`` (int64: the counters of ``layout`` and the table of tickets), ``c`` (float64: one
-row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
+per ticket), ``n`` (int64: the counters of ``slots.ints`` and the table of tickets), ``c`` (float64:
+one row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
 """
 
 from __future__ import annotations

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 USED, DROPPED, UNKNOWN, CLOSED, BAD, TOO_LARGE, FULL = 1, 0, -1, -2, -3, -4, -5
-OUT_OF_ORDER, NO_LOSS = -6, -7  # the method needs answers in order; or cannot do without one
+OUT_OF_ORDER = -6  # the method needs answers in order
