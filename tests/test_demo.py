@@ -22,6 +22,8 @@ from belated.replays.command import replay_flights
 from belated.replays.contenders import MEAN, OURS, WAITING
 from belated.report.terminal import WIDTH
 
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 
 class Terminal(io.StringIO):
     """A text stream that says a person is looking."""

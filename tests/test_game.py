@@ -343,7 +343,7 @@ RIVALS = {
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, tables: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one, "_ROOMY", 1)
+    monkeypatch.setattr(one, "roomy", lambda most_open: 2 * most_open + 2)
     rival = RIVALS[name]
     run = bl.play(rival.spec, rival.game(), SEED, record="plays")
     assert_played_by_hand(run, rival.spec, rival.told, tables)
@@ -668,7 +668,7 @@ def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.Mon
     monkeypatch.setattr(one, "_lay_out", cramped)
     grown = SETTINGS["linear"].play(timeline, record="plays")
     assert digest(grown) == digest(plain)
-    assert [table.memory.capacity for table in tables] == [1404, 2048]
+    assert [table.memory.capacity for table in tables] == [5610, 2048]
 
 
 # --- Python parts --------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ from belated.replays.contenders import AT_ONCE, BLIND, HINDSIGHT, MEAN, OURS, SC
 from belated.replays.task import Labels
 from belated.replays.words import command, standing, summary
 
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 ROUNDS = 400
 
 

@@ -16,6 +16,8 @@ from belated.learner.program import schedule_of
 from belated.problem import Feedback
 from test_theorems import answered, patterns
 
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 Array = naive.Array
 Loss = Callable[[Array], float]
 
@@ -81,8 +83,6 @@ CASES: list[tuple[Feedback, float, bool]] = [
 ]
 
 
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
 @pytest.mark.parametrize(("feedback", "curvature", "skip"), CASES)
 def test_expected_regret(feedback: Feedback, curvature: float, skip: bool) -> None:
     """Corollaries 5.7, 5.8, G.3, G.4 and 6.2: three standard errors above the mean still hold."""

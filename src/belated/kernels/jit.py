@@ -80,9 +80,16 @@ def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., 
                 raise TypeError(f"{function.__name__}: {kind} is wanted, got {given!r}")
         with np.errstate(all="ignore"):
             result = function(*arguments)
-        return result.item() if isinstance(result, np.generic) else result
+        return _plain(result)
 
     return checked
+
+
+def _plain(value: Any) -> Any:
+    """Return a number, or a tuple of them, as Python has it."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_like(array: Any, kind: Any) -> bool:
