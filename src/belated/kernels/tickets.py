@@ -151,6 +151,31 @@ def count_arrival(code: Code, s: State, entry: int) -> int:
 
 
 @leaf
+def start_round(s: State) -> None:
+    """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
+    s.n[N.PATIENCE] += s.n[N.ROUNDS] - s.n[N.ARRIVED]
+
+
+@leaf
+def forget_skipped(s: State, entry: int) -> None:
+    """Drop the memory of a skipped ticket."""
+    s.n[N.GHOSTS] -= 1
+    s.table[2 * entry + 1] = T.DEAD
+
+
+@leaf
+def close_without_answer(s: State, entry: int, skipped: bool) -> None:
+    """Close an entry whose arrival is counted, for good or until its answer comes after all."""
+    if skipped:
+        s.n[N.SKIPPED] += 1
+        s.n[N.GHOSTS] += 1
+        s.table[2 * entry + 1] = T.GIVEN_UP  # its answer, should it come, will be dropped
+    else:
+        s.n[N.CANCELLED] += 1
+        s.table[2 * entry + 1] = T.DEAD
+
+
+@leaf
 def overdue(s: State) -> int:
     """Return the entry to skip before the next prediction, or -1 (Algorithm 3, step 2).
 

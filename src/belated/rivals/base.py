@@ -182,7 +182,7 @@ class Rival(Method):
     ) -> Program:
         """Return the program of a method on a built-in set.
 
-        ``number`` is what ``kernels.learners.methods.method`` gave, ``own`` how its own region starts,
+        ``number`` is what ``learners.methods.method`` gave, ``own`` how its own region starts,
         ``keep`` the floats it keeps per open ticket, ``base`` the step that ``steps.step`` takes,
         ``numbers`` what goes to the header of ``f``, ``points`` how many points a play has.
         """

@@ -211,7 +211,7 @@ def steps(code: Code) -> Steps:
         return tickets.has_room(view(f, n))
 
     def start_round(f: Floats, n: Ints) -> None:
-        events.start_round(view(f, n))
+        tickets.start_round(view(f, n))
 
     def skip_one(f: Floats, n: Ints) -> bool:
         return events.skip_one(of_all(code), view(f, n))

@@ -18,13 +18,16 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue
-
-
-@leaf
-def start_round(s: State) -> None:
-    """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
-    s.n[N.PATIENCE] += s.n[N.ROUNDS] - s.n[N.ARRIVED]
+from belated.kernels.tickets import (
+    close_without_answer,
+    count_arrival,
+    forget_skipped,
+    has_room,
+    locate,
+    open_ticket,
+    overdue,
+    start_round,
+)
 
 
 @leaf
@@ -110,13 +113,6 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
 
 
 @leaf
-def forget_skipped(s: State, entry: int) -> None:
-    """Drop the memory of a skipped ticket."""
-    s.n[N.GHOSTS] -= 1
-    s.table[2 * entry + 1] = T.DEAD
-
-
-@leaf
 def cancel_ours(code: Code, s: State, ticket: int) -> int:
     """Close a ticket whose answer will never come."""
     entry = locate(s, ticket)
@@ -133,13 +129,7 @@ def cancel_ours(code: Code, s: State, ticket: int) -> int:
 def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
     """Close an open entry with zero feedback, or with what stands in for it."""
     feed_nothing(code, s, entry)
-    if skipped:
-        s.n[N.SKIPPED] += 1
-        s.n[N.GHOSTS] += 1
-        s.table[2 * entry + 1] = T.GIVEN_UP  # its answer, should it come, will be dropped
-    else:
-        s.n[N.CANCELLED] += 1
-        s.table[2 * entry + 1] = T.DEAD
+    close_without_answer(s, entry, skipped)
 
 
 @leaf

@@ -36,7 +36,14 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket
+from belated.kernels.tickets import (
+    close_without_answer,
+    count_arrival,
+    forget_skipped,
+    has_room,
+    locate,
+    open_ticket,
+)
 
 Prepare = Callable[[Code, State], None]
 Play = Callable[[Code, State, int, int, Floats], None]
@@ -165,8 +172,7 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
         return accepted
     if s.table[2 * entry + 1] == T.GIVEN_UP:
         s.n[N.LATE] += 1
-        s.n[N.GHOSTS] -= 1
-        s.table[2 * entry + 1] = T.DEAD
+        forget_skipped(s, entry)
         return S.DROPPED
     if excessive:
         s.n[N.EXCESS] += 1
@@ -201,8 +207,7 @@ def cancel(code: Code, s: State, ticket: int) -> int:
     if entry < 0:
         return entry
     if s.table[2 * entry + 1] == T.GIVEN_UP:
-        s.n[N.GHOSTS] -= 1
-        s.table[2 * entry + 1] = T.DEAD
+        forget_skipped(s, entry)
         return S.DROPPED
     accepted = _accepts(code, s, entry, ticket)
     if accepted < 0:
@@ -224,6 +229,4 @@ def cancel(code: Code, s: State, ticket: int) -> int:
 def give_up(code: Code, s: State, entry: int) -> None:
     """Close an open ticket for a method that skips; its answer, should it come, is dropped."""
     count_arrival(of_lags(code), s, entry)
-    s.n[N.SKIPPED] += 1
-    s.n[N.GHOSTS] += 1
-    s.table[2 * entry + 1] = T.GIVEN_UP
+    close_without_answer(s, entry, True)

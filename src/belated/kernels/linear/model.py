@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
-from belated.kernels.learners.events import forget_skipped, start_round
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
@@ -32,14 +31,23 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
-from belated.kernels.tickets import count_arrival, has_room, locate, open_ticket, overdue, tail
+from belated.kernels.tickets import (
+    close_without_answer,
+    count_arrival,
+    forget_skipped,
+    has_room,
+    locate,
+    open_ticket,
+    overdue,
+    start_round,
+    tail,
+)
 from belated.kernels.vectors import vector
 
 Four: TypeAlias = tuple[float, float, float, float]
 
 # a_k, powers of two, so that multiplying by them is exact.
 _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
-SCALES = (_A1, _A2, _A3, _A4)
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
 _C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
 _NOTHING = C.NOTHING  # nobody looks at lags here
@@ -502,13 +510,7 @@ def _close_unanswered(s: State, c: Floats, pool: Floats, entry: int, skipped: bo
         _leave(c[index * lm.ROW : (index + 1) * lm.ROW], pool[2 * j + 1])
     s.n[N.POOL_LIVE] -= count
     count_arrival(of_lags(_NOTHING), s, entry)
-    if skipped:
-        s.n[N.SKIPPED] += 1
-        s.n[N.GHOSTS] += 1
-        s.table[2 * entry + 1] = T.GIVEN_UP  # its label, should it come, will be dropped
-    else:
-        s.n[N.CANCELLED] += 1
-        s.table[2 * entry + 1] = T.DEAD
+    close_without_answer(s, entry, skipped)
 
 
 @leaf
