@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,17 +26,21 @@ def notices() -> Iterator[None]:
         logger.setLevel(level)
 
 
+PAUSE = 3.0
+"""Seconds after which a message is worth repeating."""
+
+
 class _Lines(logging.Handler):
-    """Writes every message once, on a line of its own."""
+    """Writes messages on lines of their own; one that comes again and again, now and then."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self._said: set[str] = set()
+        self._said: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a message to where errors go now: a progress bar may have put itself there."""
-        text = record.getMessage()
-        if text not in self._said:
-            self._said.add(text)
+        text, now = record.getMessage(), time.monotonic()
+        if now - self._said.get(text, -PAUSE) >= PAUSE:
+            self._said[text] = now
             # From the start of the line, on which there may be a word on progress.
             print(f"\rbelated: {text}", file=sys.stderr, flush=True)
