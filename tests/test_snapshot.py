@@ -9,6 +9,8 @@ import pytest
 
 import belated as bl
 from belated.errors import SnapshotError
+from belated.kernels.slots import ints as N
+from belated.sealed import seal
 from compositions import COMPOSITIONS, Composition, Drive, events
 from golden import CASES, DIGESTS, FOLDER, Case
 from sealing import PREFIX, header_of, rewritten, sealed
@@ -240,3 +242,38 @@ def test_a_snapshot_of_another_kind() -> None:
     model = bl.LinearModel(bits=2).snapshot()
     with pytest.raises(SnapshotError, match="of a LinearModel, not of a Learner"):
         bl.Learner.restore(model)
+
+
+def forged(learner: bl.Learner, slot: int, value: int) -> bytes:
+    """Return a snapshot whose counters say something else, sealed as if they were right."""
+    blob = learner.snapshot()
+    memory = bl.Learner.restore(blob)._memory
+    parts = memory.parts()
+    parts["n"][slot] = value
+    about = header_of(blob)["about"]
+    return seal("Learner", about, parts)
+
+
+@pytest.mark.parametrize("slot", [N.HEAD, N.SPARSE, N.GHOSTS, N.HOLDING, N.ARRIVED, N.OFFSET])
+@pytest.mark.parametrize("value", [-1, 7, 1_000_000])
+def test_counters_that_contradict_the_table_are_refused(slot: int, value: int) -> None:
+    learner = bl.Learner(bl.Skip(bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.1)))))
+    for ticket in range(6):
+        learner.predict()
+        if ticket % 2:
+            learner.observe(ticket, [0.1, 0.2])
+    with pytest.raises(SnapshotError, match="do not fit together"):
+        bl.Learner.restore(forged(learner, slot, value))
+
+
+def test_headers_meant_to_harm_are_refused() -> None:
+    learner = bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Constant(0.1))))
+    blob = learner.snapshot()
+    deep = "[" * 100_000
+    with pytest.raises(SnapshotError):
+        bl.Learner.restore(rewritten(blob, {"spec": deep}))
+    with pytest.raises(SnapshotError):
+        bl.Learner.restore(rewritten(blob, {"base": ""}))
+    many = {name: [kind, [1] * 70] for name, (kind, _) in header_of(blob)["arrays"].items()}
+    with pytest.raises(SnapshotError):
+        bl.Learner.restore(rewritten(blob, arrays=many))

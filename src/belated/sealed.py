@@ -89,9 +89,11 @@ def _header(
         sizes = [size for shape in shapes.values() for size in shape]
         if not all(type(size) is int and 0 <= size < 1 << 48 for size in sizes):
             raise ValueError("a shape is of the wrong kind")
+        if any(len(shape) > 2 for shape in shapes.values()):
+            raise ValueError("a shape has too many sides")
         if found == kind and {name: form[0] for name, form in forms.items()} != types:
             raise ValueError("the arrays are not those of this kind")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise SnapshotError(f"restore: the header cannot be read ({error})") from error
     if found != kind:
         raise SnapshotError(f"restore: this is a snapshot of a {found}, not of a {kind}")

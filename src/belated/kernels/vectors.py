@@ -151,7 +151,9 @@ def _cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     stop = builder.select(inside, cut.stop, whole.size)
     part = cgutils.create_struct_proxy(vector)(context, builder)
     part.data = builder.gep(whole.data, [cut.start])
-    part.size = builder.sub(stop, cut.start)
+    size = builder.sub(stop, cut.start)
+    none = context.get_constant(types.intp, 0)
+    part.size = builder.select(builder.icmp_signed("<", size, none), none, size)
     return part._getvalue()
 
 

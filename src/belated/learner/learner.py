@@ -295,10 +295,14 @@ class Learner:
         learner = cls.__new__(cls)
         if spec is not None and spec != stored:
             raise SnapshotError("restore: the snapshot is of another spec")
-        learner._program = program = compile_spec(stored)
+        try:
+            learner._program = program = compile_spec(stored)
+            fresh = program.fresh(0, False)
+        except MemoryError as error:
+            raise SnapshotError("restore: the spec is too large for this machine") from error
         learner._memory = memory = content.memory
-        is_same = content.code in (None, program.code)
-        if not is_same or not memory.is_like(program.fresh(0, False)):
+        saved = content.base is not None and program.code[C.BASE] != K.USER_BASE
+        if saved or content.code not in (None, program.code) or not memory.is_like(fresh):
             raise SnapshotError("restore: the snapshot is of another composition than spec")
         learner._connect()
         restore_base(learner._program, content.base)
@@ -352,7 +356,7 @@ class Learner:
 def _stored_spec(text: str) -> Playable:
     try:
         spec = from_json(text)
-    except SpecError as error:
+    except (RecursionError, SpecError) as error:
         raise SnapshotError(
             f"restore: the spec in the snapshot cannot be read ({error})"
         ) from error

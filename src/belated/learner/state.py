@@ -347,7 +347,8 @@ class Memory:
     def from_parts(parts: Mapping[str, NDArray[Any]]) -> Memory:
         """Undo ``parts``, with room to grow, or say that they do not fit together."""
         f, n, tickets, records, *copies = (parts[name] for name in PARTS)
-        if n.shape != (N.HEADER,) or not _fit(f, n, tickets, records, *copies):
+        fits = n.shape == (N.HEADER,) and _fit(f, n, tickets, records, *copies)
+        if not fits or not _is_sound(n, tickets):
             raise SnapshotError("restore: the arrays do not fit together")
         memory = Memory(
             np.concatenate([f, records.ravel(), copies[0].ravel()]),
@@ -369,6 +370,23 @@ def _fit(f: Floats, n: Ints, tickets: Ints, records: Floats, copy_f: Floats, cop
         and copy_f.shape == (rows, n[N.COPY_F])
         and copy_n.shape == (rows, n[N.COPY_N])
         and n[N.CAPACITY] == count
+    )
+
+
+def _is_sound(n: Ints, tickets: Ints) -> bool:
+    """Tell whether the counters agree with the table, as kernels look nothing up twice."""
+    number, seen, count = tickets[:, 0], tickets[:, 1], len(tickets)
+    head, sparse, offset = int(n[N.HEAD]), int(n[N.SPARSE]), int(n[N.OFFSET])
+    return bool(
+        0 <= head <= count
+        and 0 <= sparse <= count
+        and np.all(np.diff(number) > 0)
+        and np.all(number[:1] >= 0)
+        and np.all(number[sparse:] == np.arange(sparse, count) - offset)
+        and np.all((seen >= T.HELD) & (seen <= n[N.ARRIVED]))
+        and np.count_nonzero(seen >= 0) == n[N.ROUNDS] - n[N.ARRIVED]
+        and np.count_nonzero(seen == T.GIVEN_UP) == n[N.GHOSTS]
+        and np.count_nonzero(seen == T.HELD) == n[N.HOLDING]
     )
 
 

@@ -24,4 +24,7 @@ def unpack(blob: bytes) -> tuple[Settings, ModelMemory]:
         settings = checked(**about["settings"])
     except (KeyError, SpecError, TypeError) as error:
         raise SnapshotError(f"restore: the settings cannot be read ({error})") from error
-    return settings, ModelMemory.restored(settings, arrays)
+    try:
+        return settings, ModelMemory.restored(settings, arrays)
+    except MemoryError as error:
+        raise SnapshotError("restore: the model is too large for this machine") from error
