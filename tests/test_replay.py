@@ -553,8 +553,11 @@ def test_ctrl_c_stops_a_long_replay() -> None:
         "import sys, numpy as np\n"
         "from belated.logs import Log\n"
         "from belated.replays import replay\n"
-        "times = np.arange(2e5)\n"
-        "log = Log(times, times + 50.0, target=times % 7, features={'x': times % 5})\n"
+        "def of(rounds):\n"
+        "    times = np.arange(rounds)\n"
+        "    return Log(times, times + 50.0, target=times % 7, features={'x': times % 5})\n"
+        "replay(of(100.0))\n"  # compiled: a signal can get lost while that happens
+        "log = of(2e5)\n"
         "print('ready', flush=True)\n"
         "try:\n"
         "    while True: replay(log)\n"
@@ -567,7 +570,10 @@ def test_ctrl_c_stops_a_long_replay() -> None:
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGINT)
         begin = time.monotonic()
-        assert process.wait(timeout=30) == 130
+        try:
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
         assert time.monotonic() - begin < 10.0
 
 
