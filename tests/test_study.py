@@ -435,7 +435,17 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name != "logs"])
+LARGE = ("first-order", "table1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE))
+        for name in STUDIES
+        if name != "logs"
+    ],
+)
 def test_every_study_runs_and_speaks(name: str, python: Python) -> None:
     """In a process without compilation, as tiny games take longer to compile than to play."""
     script = f"import test_study; test_study.check_small({name!r})"

@@ -71,13 +71,25 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
 
 def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Return a function that takes and returns what the compiled one does, and never warns."""
-    wanted, _ = sigutils.normalize_signature(signature)
+    kinds, _ = sigutils.normalize_signature(signature)
+    arrays = [
+        (place, kind.ndim, np.dtype(kind.dtype.name), kind.layout == "A", not kind.mutable)
+        for place, kind in enumerate(kinds)
+        if isinstance(kind, types.Array)
+    ]
 
     @functools.wraps(function)
     def checked(*arguments: Any) -> Any:
-        for kind, given in zip(wanted, arguments, strict=True):
-            if isinstance(kind, types.Array) and not _is_like(given, kind):
-                raise TypeError(f"{function.__name__}: {kind} is wanted, got {given!r}")
+        for place, rank, dtype, has_gaps, is_frozen in arrays:
+            given = arguments[place]
+            flags = given.flags
+            if (
+                given.ndim != rank
+                or given.dtype != dtype
+                or not (flags.c_contiguous or has_gaps)
+                or not (flags.writeable or is_frozen)
+            ):
+                raise TypeError(f"{function.__name__}: {kinds[place]} is wanted, got {given!r}")
         with np.errstate(all="ignore"):
             result = function(*arguments)
         return _plain(result)
@@ -90,15 +102,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_like(array: Any, kind: Any) -> bool:
-    return bool(
-        array.ndim == kind.ndim
-        and array.dtype.name == kind.dtype.name
-        and (array.flags.c_contiguous or kind.layout == "A")
-        and (array.flags.writeable or not kind.mutable)
-    )
 
 
 def _cached(function: Callable[..., Any]) -> Any:
