@@ -356,10 +356,15 @@ def test_a_rivals_game_is_a_loop_by_hand(
 def test_a_rival_refuses_what_it_cannot_use() -> None:
     spec = LangfordSmolaZinkevich(bl.Ball(2), 2.0, delay=1)
     losses = bl.losses.Linear(bl.losses.Random(2))
-    with pytest.raises(bl.BadFeedback, match=r"play: rivals.LangfordSmola.* to ticket 1 is not"):
+    with pytest.raises(bl.BadFeedback, match=r"play: rivals.LangfordSmola.*; ticket 1 is not"):
         bl.play(spec, bl.Game(losses, bl.Timeline.from_delays([2, 0, 0, 0])))
+    late = bl.rivals.WeinbergerOrdentlich(
+        bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.1))), delay=1
+    )
+    with pytest.raises(bl.BadFeedback, match=r"play: rivals.Weinberger.* cannot predict before"):
+        bl.play(late, bl.Game(losses, bl.delays.constant(9, 3)))
     rule = bl.delays.ByPlay((-1.0, 0.0), 0, 40, 60)
-    with pytest.raises(bl.BadFeedback, match=r"told; the answer to ticket \d is not the one"):
+    with pytest.raises(bl.BadFeedback, match=r"told; ticket \d is not the one"):
         bl.play(spec, bl.Game(losses, rule))
 
 
@@ -1012,7 +1017,7 @@ def test_answers_too_large_to_compute_with_are_refused() -> None:
     losses = bl.losses.Quadratic(bl.losses.Random(2, 1e60), 1e60)
     game = bl.Game(losses, bl.delays.constant(10, 1))
     spec = COMPOSITIONS["full-pftrl-box-tight-skip-2"].spec()
-    with pytest.raises(bl.BadFeedback, match=r"play: Skip refused .* ticket 0: .*1e100"):
+    with pytest.raises(bl.BadFeedback, match=r"play: the answer to ticket 0 is not .*1e100"):
         bl.play(spec, game)
 
 
