@@ -76,8 +76,8 @@ def _chosen() -> list[RivalCase]:
 
 
 CHOSEN = _chosen()
-COMPILED = list({code_of(case): case for case in reversed(CHOSEN)}.values())
-"""One case of every code."""
+COMPILED = list({(case.spec.kind, case.answer): case for case in reversed(CHOSEN)}.values())
+"""One case of every method and kind of answer."""
 
 
 def assumed(spec: Rival, name: str, otherwise: Any) -> Any:

@@ -62,7 +62,9 @@ def year() -> Log:
     return flights(year=True)
 
 
-@pytest.mark.parametrize("which", ["shipped", pytest.param("year", marks=needs_source)])
+@pytest.mark.parametrize(
+    "which", ["shipped", pytest.param("year", marks=[pytest.mark.slow, needs_source])]
+)
 def test_features_are_known_at_departure(which: str, request: pytest.FixtureRequest) -> None:
     log = flights() if which == "shipped" else request.getfixturevalue("year")
     assert not any(name.startswith(LEAKS) for name in log.features)
@@ -116,6 +118,7 @@ def test_the_first_instant_at_which_a_clock_shows_a_time() -> None:
 # ---- the year ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_source
 def test_the_package_is_not_imported(year: Log) -> None:
     assert len(year) == 336_776
@@ -123,6 +126,7 @@ def test_the_package_is_not_imported(year: Log) -> None:
     assert "pkg_resources" not in sys.modules
 
 
+@pytest.mark.slow
 @needs_source
 def test_reference_statistics_without_the_unanswered(year: Log) -> None:
     timeline = year.take(year.answered).timeline
@@ -133,6 +137,7 @@ def test_reference_statistics_without_the_unanswered(year: Log) -> None:
     assert timeline.max_dual_delay == 1_367
 
 
+@pytest.mark.slow
 @needs_source
 def test_reference_statistics_with_the_unanswered(year: Log) -> None:
     assert year.timeline.rounds == 336_776
@@ -140,6 +145,7 @@ def test_reference_statistics_with_the_unanswered(year: Log) -> None:
     assert checksum(year) == "9ffb5a51c10c835a684f24b45bd25a57535305e812cec8da3cee2d7924f64e83"
 
 
+@pytest.mark.slow
 @needs_source
 def test_every_published_arrival_delay_comes_out() -> None:
     """Arrivals minus scheduled arrivals, both found from wall clocks alone."""
@@ -153,6 +159,7 @@ def test_every_published_arrival_delay_comes_out() -> None:
     assert np.array_equal((observed - scheduled)[known], published[known])
 
 
+@pytest.mark.slow
 @needs_source
 def test_the_shipped_file_is_part_of_the_year(year: Log, tmp_path: Path) -> None:
     write_shipped(tmp_path / "again.csv.gz")

@@ -107,7 +107,7 @@ def interpreted(python: Python) -> dict[str, str]:
 
 
 @pytest.mark.needs_compiler
-@also_compiled(CASES, CHOSEN)
+@also_compiled(CASES, COMPILED)
 def test_compiled_is_interpreted_bit_for_bit(case: RivalCase, interpreted: dict[str, str]) -> None:
     assert digest(case) == interpreted[case.name]
 

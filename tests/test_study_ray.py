@@ -18,7 +18,10 @@ from conftest import TESTS
 from test_study import Tiny
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
-pytestmark = pytest.mark.filterwarnings("default")  # ray has warnings of its own
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # ray has warnings of its own
+    pytest.mark.slow,
+]
 
 
 @dataclass(frozen=True)
