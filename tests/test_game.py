@@ -358,6 +358,11 @@ def test_a_rival_refuses_what_it_cannot_use() -> None:
     losses = bl.losses.Linear(bl.losses.Random(2))
     with pytest.raises(bl.BadFeedback, match=r"play: rivals.LangfordSmola.*; ticket 1 is not"):
         bl.play(spec, bl.Game(losses, bl.Timeline.from_delays([2, 0, 0, 0])))
+    late = bl.rivals.WeinbergerOrdentlich(
+        bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.1))), delay=1
+    )
+    with pytest.raises(bl.BadFeedback, match=r"play: rivals.Weinberger.* cannot predict before"):
+        bl.play(late, bl.Game(losses, bl.delays.constant(9, 3)))
     rule = bl.delays.ByPlay((-1.0, 0.0), 0, 40, 60)
     with pytest.raises(bl.BadFeedback, match=r"told; ticket \d is not the one"):
         bl.play(spec, bl.Game(losses, rule))
@@ -1012,7 +1017,7 @@ def test_answers_too_large_to_compute_with_are_refused() -> None:
     losses = bl.losses.Quadratic(bl.losses.Random(2, 1e60), 1e60)
     game = bl.Game(losses, bl.delays.constant(10, 1))
     spec = COMPOSITIONS["full-pftrl-box-tight-skip-2"].spec()
-    with pytest.raises(bl.BadFeedback, match=r"play: the answer to ticket 0 is .*1e100"):
+    with pytest.raises(bl.BadFeedback, match=r"play: the answer to ticket 0 is not .*1e100"):
         bl.play(spec, game)
 
 

@@ -551,7 +551,7 @@ def test_an_interrupt_leaves_the_old_page(
 def test_ctrl_c_stops_a_long_replay() -> None:
     script = (
         "import signal, sys, numpy as np\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job aside ignores it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
         "from belated.logs import Log\n"
         "from belated.replays import replay\n"
         "def of(rounds):\n"
