@@ -557,7 +557,7 @@ def test_ctrl_c_stops_a_long_replay() -> None:
         "def of(rounds):\n"
         "    times = np.arange(rounds)\n"
         "    return Log(times, times + 50.0, target=times % 7, features={'x': times % 5})\n"
-        "replay(of(100.0))\n"  # compiled: a signal can get lost while that happens
+        "replay(of(100.0))\n"  # compiled, so that the signal meets a replay
         "log = of(2e5)\n"
         "print('ready', flush=True)\n"
         "try:\n"
