@@ -2,7 +2,7 @@
 
 numba notices an edit only in an entry's own file. So an entry carries a digest of every source with
 leaves below it; the digest is part of the key under which it is kept on disk. An edit, or another
-release, compiles anew what it can change, and nothing else: another learner's file is not in it.
+release, compiles anew what has that file below it; files of other rivals are not in it.
 """
 
 from __future__ import annotations
