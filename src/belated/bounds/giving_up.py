@@ -1,0 +1,133 @@
+"""Rounds that are given up on: which ones, and what that costs (section 6)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Ints
+from belated.bounds.any_rates import theorem_e_1, theorem_e_2
+from belated.bounds.bound import Bound
+from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
+from belated.bounds.mixing import portfolio
+from belated.bounds.values import corollary_5_7, corollary_g_3
+from belated.errors import SpecError
+from belated.timeline import Timeline
+
+
+@dataclass(frozen=True, eq=False)
+class Skipping:
+    """What ``Skip`` makes of a timeline (Algorithm 3 and Theorem 6.1)."""
+
+    skipped: Ints
+    """Q*, the tickets given up on, in the order in which that happened."""
+    timeline: Timeline
+    """What the learner inside sees: a skipped ticket is answered when it is given up on."""
+    total_delay: int
+    """d'_tot, the sum over rounds of the tickets that were open when the round began.
+
+    A skip precedes the prediction of its round, so the learner inside counts one less for every
+    skipped ticket: ``timeline.total_delay`` is d'_tot - |Q*|.
+    """
+
+    @property
+    def count(self) -> int:
+        """|Q*|."""
+        return len(self.skipped)
+
+
+def skipping(timeline: Timeline) -> Skipping:
+    """Return which tickets ``Skip`` gives up on, and when, on this timeline (Algorithm 3).
+
+    Before prediction t, with D_t = D_{t-1} + open tickets, every open s with t - s > sqrt(D_t) is
+    closed. Theorem 6.1: |Q*| + sqrt(d'_tot) <= 3 (min over Q of |Q| + sqrt(sum of the other
+    delays) + 1); the minimum is ``timeline.skip_tradeoff().cost``.
+
+    >>> found = skipping(Timeline.from_delays([90] + 99 * [0]))
+    >>> found.skipped, found.timeline.total_delay, found.total_delay
+    (array([0]), 1, 2)
+    """
+    events, skipped, total = _skip(timeline.events.tolist(), timeline.rounds)
+    made = np.cumsum(events >= 0)
+    arrivals = np.flatnonzero(events < 0)
+    observed = timeline.observed.copy()
+    observed[skipped] = True
+    inner = Timeline(
+        ~events[arrivals], np.append(0, made[arrivals]), observed, timeline.rows.copy()
+    )
+    return Skipping(np.array(skipped, dtype=np.int64), inner, total)
+
+
+def corollary_6_2(timeline: Timeline, result: Callable[..., Bound], **constants: Any) -> Bound:
+    """Corollary 6.2: the bound of a result on the delays that ``Skip`` leaves, plus G D |Q*|.
+
+    ``result`` is a function of this module for convex losses, ``constants`` are its keywords.
+
+    >>> late = Timeline.from_delays([9900] * 50 + [0] * 9950)
+    >>> print(corollary_5_3(late, lipschitz=1.0, diameter=1.0))
+    Corollary 5.3: 2,132 = learning 300 + delay 1,832, 7.11 times the price without delay
+    >>> print(corollary_6_2(late, corollary_5_3, lipschitz=1.0, diameter=1.0))
+    Corollary 6.2 over Corollary 5.3: 366.2 = learning 300 + delay 16.21 + skipped 50,
+    1.22 times the price without delay
+    """
+    if result not in _SKIPPABLE or constants.get("curvature"):
+        name = getattr(result, "__name__", repr(result))
+        raise SpecError(
+            f"corollary_6_2: no theorem covers skipping in {name}, since a skipped round counts as "
+            "a zero loss, which is not strongly convex; use a result for convex losses"
+        )
+    found = skipping(timeline)
+    inner = result(found.timeline, **constants)
+    per_round = inner.trivial / timeline.rounds if timeline.rounds else 0.0
+    return dataclasses.replace(
+        inner, name=f"Corollary 6.2 over {inner.name}", skipped=per_round * found.count
+    )
+
+
+_SKIPPABLE = (
+    corollary_5_3,
+    tight,
+    gradient_adaptive,
+    theorem_e_1,
+    theorem_e_2,
+    portfolio,
+    corollary_5_7,
+    corollary_g_3,
+)
+
+
+def _skip(events: list[int], rounds: int) -> tuple[Ints, list[int], int]:
+    """Run Algorithm 3 over events; return those of the learner inside, Q*, and D_T.
+
+    Ages fall from the head of the queue on, so only the oldest open ticket can be overdue.
+    """
+    seen: list[int] = []
+    skipped: list[int] = []
+    waiting: deque[int] = deque()
+    is_open = [False] * rounds
+    count = patience = 0
+    for event in events:
+        if event < 0:
+            if is_open[~event]:
+                is_open[~event] = False
+                count -= 1
+                seen.append(event)
+            continue
+        patience += count
+        while waiting and (not is_open[waiting[0]] or (event - waiting[0]) ** 2 > patience):
+            ticket = waiting.popleft()
+            if is_open[ticket]:
+                is_open[ticket] = False
+                count -= 1
+                skipped.append(ticket)
+                seen.append(~ticket)
+        waiting.append(event)
+        is_open[event] = True
+        count += 1
+        seen.append(event)
+    return np.array(seen, dtype=np.int64), skipped, patience
