@@ -219,6 +219,10 @@ NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
     (CONVEX, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.3"),
     (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
     (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
+    (CURVED, {"skip": True}, "Corollary 6.2 over Leader's guarantee"),
+    (CURVED, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "base": "omd"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "feedback": "function"}, "Corollary 6.2 over Corollary 5.4"),
 ]
 
 
@@ -260,9 +264,8 @@ def test_bound_uses_the_numbers_of_the_learner() -> None:
 UNCOVERED: list[tuple[bl.Problem, Feedback, BaseName, bool, RateName, str]] = [
     (CONVEX, "value", "omd", False, "paper", "rest on Lemma 4.2"),
     (CURVED, "two-values", "omd", False, "paper", "rest on Lemma 4.2"),
-    (CURVED, "gradient", "pftrl", True, "paper", "not strongly convex"),
-    (CURVED, "gradient", "leader", True, "paper", "not strongly convex"),
-    (CURVED, "value", "pftrl", True, "paper", "not strongly convex"),
+    (CURVED, "value", "pftrl", True, "paper", "for gradients and not for values"),
+    (CURVED, "two-values", "pftrl", True, "paper", "for gradients and not for values"),
 ]
 
 

@@ -127,7 +127,8 @@ class Problem(Spec):
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
         result, constants = self._result(feedback, base, rate)
         if skip:
-            return corollary_6_2(timeline, result, **constants)
+            radius = self.domain.outer_radius
+            return corollary_6_2(timeline, result, outer_radius=radius, **constants)
         return result(timeline, **constants)
 
     def explain(
@@ -153,11 +154,18 @@ class Problem(Spec):
         name, formula = _FORMULAS[self._key(feedback, base, rate)]
         if skip:
             name, reason = f"Corollary 6.2 over {name}", reason + " and late ones are given up on"
-            formula += (
-                ", for the delays that skipping leaves, plus lipschitz times diameter for every "
-                "skipped round"
-            )
+            formula += f", for the delays that skipping leaves, plus {self._price}"
         return f"{name} applies, because {reason}. {formula}."
+
+    @property
+    def _price(self) -> str:
+        """What every skipped round costs, in words."""
+        if not self.curvature:
+            return "lipschitz times diameter for every skipped round"
+        return (
+            "the most that a round can cost and half of curvature times outer radius squared for "
+            "every skipped round"
+        )
 
     @property
     def _shape(self) -> str:
@@ -269,10 +277,11 @@ class Problem(Spec):
 
     def _obstacle(self, feedback: Feedback, base: BaseName, skip: bool) -> str:
         """Say why no theorem covers a composition, or nothing."""
-        if skip and self.curvature:
+        if skip and self.curvature and feedback in ("value", "two-values"):
             return (
-                "skipping counts a lost round as a zero loss, which is not strongly convex; use "
-                "skip=False, whose bound already adapts, or curvature=0"
+                "skipping puts a strongly convex loss in the place of a lost one, which is proved "
+                "for gradients and not for values; use skip=False, whose bound already adapts, or "
+                "curvature=0"
             )
         if base == "omd" and feedback in ("value", "two-values"):
             return (

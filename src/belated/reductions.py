@@ -165,9 +165,20 @@ class Skip(Spec):
     + G D |Q*|, with |Q*| + sqrt(d'_tot) <= 3 (min_Q {|Q| + sqrt(sum of the other delays)} + 1).
 
     Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
-    closing feedback is then that of (lambda / 2) |y|^2, y being the point seen from the centre of
-    the set; since that loss is known in full, its gradient is taken at the current point. No
-    theorem covers it: a heuristic.
+    closing feedback is then that of h(y) = (lambda / 2) |y|^2, y being the point seen from the
+    centre of the set; since that loss is known in full, its gradient is taken at the current point.
+    For gradients of strongly convex losses the guarantee is then the same, but that a skipped round
+    costs max over d <= D of (G d - lambda d^2 / 2) + lambda R^2 / 2, with R the outer radius of the
+    set. For values no theorem covers it: a heuristic.
+
+    Differs from the paper, which leaves the strongly convex case as a remark. The proof: the
+    learner inside plays the answered losses and h in the place of the skipped ones, all strongly
+    convex, so their regrets sum to at most what its guarantee allows on the shorter delays, if
+    max(G, lambda R) bounds the gradients (P-FTRL, OMD; ``Leader`` needs G alone, as its steps are
+    bounded by (G + lambda D) / (lambda n) and R <= D). Of that sum the skipped ones are at least
+    -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And a skipped loss itself has
+    regret f(x) - f(u) <= G d - lambda d^2 / 2, d = |x - u|. (On a ``Simplex``, y is seen from 0;
+    on the set that adds a constant to h, and to its gradient a vector that moves nothing.)
 
     >>> from belated import PFTRL, Ball
     >>> Skip(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0)))).learner.kind

@@ -14,9 +14,13 @@ from belated.arrays import Ints
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
 from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
+from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.mixing import portfolio
 from belated.bounds.values import corollary_5_7, corollary_g_3
 from belated.errors import SpecError
+from belated.kernels.slots import floats as F
+from belated.learner.unanswered import stand_in, worst_round
+from belated.spec import positive
 from belated.timeline import Timeline
 
 
@@ -63,10 +67,24 @@ def skipping(timeline: Timeline) -> Skipping:
     return Skipping(np.array(skipped, dtype=np.int64), inner, total)
 
 
-def corollary_6_2(timeline: Timeline, result: Callable[..., Bound], **constants: Any) -> Bound:
-    """Corollary 6.2: the bound of a result on the delays that ``Skip`` leaves, plus G D |Q*|.
+def corollary_6_2(
+    timeline: Timeline,
+    result: Callable[..., Bound],
+    *,
+    outer_radius: float | None = None,
+    **constants: Any,
+) -> Bound:
+    """Corollary 6.2: the bound of a result on the delays that ``Skip`` leaves, and |Q*| rounds.
 
-    ``result`` is a function of this module for convex losses, ``constants`` are its keywords.
+    ``result`` is a function of this module, ``constants`` are its keywords. For convex losses a
+    skipped round costs G D. For gradients of strongly convex ones (``corollary_5_4``, ``leader``)
+    it costs max over d <= D of (G d - lambda d^2 / 2) + lambda R^2 / 2, which is at most G D if R
+    is at most (sqrt(3) / 2) D, as on every built-in set. R is ``outer_radius``; without it D, which
+    it cannot exceed. In Corollary 5.4 max(G, lambda R) then stands for G, as the loss that stands
+    in for a skipped one is that steep; that is G itself if R is at most D / 2.
+
+    Differs from the paper: which proves it for convex losses. The proof for others is with
+    ``Skip``; the results for values of strongly convex losses have none.
 
     >>> late = Timeline.from_delays([9900] * 50 + [0] * 9950)
     >>> print(corollary_5_3(late, lipschitz=1.0, diameter=1.0))
@@ -75,17 +93,20 @@ def corollary_6_2(timeline: Timeline, result: Callable[..., Bound], **constants:
     Corollary 6.2 over Corollary 5.3: 366.2 = learning 300 + delay 16.21 + skipped 50,
     1.22 times the price without delay
     """
-    if result not in _SKIPPABLE or constants.get("curvature"):
+    found = skipping(timeline)
+    if result in _CURVED:
+        inner, price = _over_curved(found.timeline, result, outer_radius, constants)
+    elif result in _SKIPPABLE and not constants.get("curvature"):
+        inner = result(found.timeline, **constants)
+        price = inner.trivial / timeline.rounds if timeline.rounds else 0.0
+    else:
         name = getattr(result, "__name__", repr(result))
         raise SpecError(
-            f"corollary_6_2: no theorem covers skipping in {name}, since a skipped round counts as "
-            "a zero loss, which is not strongly convex; use a result for convex losses"
+            f"corollary_6_2: no theorem covers skipping in {name}; use a result for convex losses, "
+            "or corollary_5_4 or leader for gradients of strongly convex ones"
         )
-    found = skipping(timeline)
-    inner = result(found.timeline, **constants)
-    per_round = inner.trivial / timeline.rounds if timeline.rounds else 0.0
     return dataclasses.replace(
-        inner, name=f"Corollary 6.2 over {inner.name}", skipped=per_round * found.count
+        inner, name=f"Corollary 6.2 over {inner.name}", skipped=price * found.count
     )
 
 
@@ -99,6 +120,28 @@ _SKIPPABLE = (
     corollary_5_7,
     corollary_g_3,
 )
+_CURVED = (corollary_5_4, leader)
+
+
+def _over_curved(
+    late: Timeline,
+    result: Callable[..., Bound],
+    outer_radius: float | None,
+    constants: dict[str, Any],
+) -> tuple[Bound, float]:
+    """Return a result for strongly convex losses on what skipping leaves, and a round's price."""
+    plain = result(late, **constants)  # refuses what does not fit together
+    lipschitz, curvature = constants["lipschitz"], constants["curvature"]
+    diameter = constants.get("diameter") or 2.0 * lipschitz / curvature
+    radius = diameter
+    if outer_radius is not None:
+        radius = min(radius, positive("corollary_6_2", "outer_radius", outer_radius))
+    price = worst_round(lipschitz, diameter, curvature) + stand_in(curvature, radius)
+    steepest = curvature * radius
+    if result is leader or steepest <= lipschitz * F.SLACK:
+        return plain, price
+    steep = result(late, **{**constants, "lipschitz": steepest})
+    return dataclasses.replace(steep, trivial=plain.trivial), price
 
 
 def _skip(events: list[int], rounds: int) -> tuple[Ints, list[int], int]:
