@@ -33,7 +33,7 @@ SETS: dict[str, bl.domains.Domain] = {
     "many corners": bl.Simplex(9),
     "L1 ball": bl.L1Ball(2, 0.5),
 }
-HARD = ("pftrl", "omd", "leader")
+HARD: tuple[BaseName, ...] = ("pftrl", "omd", "leader")
 
 
 def bent(domain: bl.domains.Domain, share: float, lipschitz: float = 1.3) -> bl.Problem:
@@ -93,9 +93,7 @@ def test_exhaustive(base: BaseName, share: float) -> None:
             costs = problem.lipschitz * np.array(signs)[:, None]
             learner = bl.Learner(spec)
             plays = learner.run(happening, costs)
-            regret = surrogate_regret(
-                problem.domain, list(plays), list(costs), problem.curvature
-            )
+            regret = surrogate_regret(problem.domain, list(plays), list(costs), problem.curvature)
             assert regret <= bound * SLACK, (delays, signs)
             skipped += learner.report().skipped
     assert skipped > 0

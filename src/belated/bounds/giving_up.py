@@ -93,21 +93,29 @@ def corollary_6_2(
     Corollary 6.2 over Corollary 5.3: 366.2 = learning 300 + delay 16.21 + skipped 50,
     1.22 times the price without delay
     """
-    found = skipping(timeline)
+    return _beside("Corollary 6.2", skipping(timeline), result, outer_radius, constants)
+
+
+def _beside(
+    name: str,
+    found: Skipping,
+    result: Callable[..., Bound],
+    outer_radius: float | None,
+    constants: dict[str, Any],
+) -> Bound:
+    """Return the bound on what is left of a timeline, and the price of rounds given up on."""
     if result in _CURVED:
         inner, price = _over_curved(found.timeline, result, outer_radius, constants)
     elif result in _SKIPPABLE and not constants.get("curvature"):
         inner = result(found.timeline, **constants)
-        price = inner.trivial / timeline.rounds if timeline.rounds else 0.0
+        price = inner.trivial / found.timeline.rounds if found.timeline.rounds else 0.0
     else:
-        name = getattr(result, "__name__", repr(result))
+        what = getattr(result, "__name__", repr(result))
         raise SpecError(
-            f"corollary_6_2: no theorem covers skipping in {name}; use a result for convex losses, "
-            "or corollary_5_4 or leader for gradients of strongly convex ones"
+            f"{name}: no theorem covers giving up on rounds in {what}; use a result for convex "
+            "losses, or corollary_5_4 or leader for gradients of strongly convex ones"
         )
-    return dataclasses.replace(
-        inner, name=f"Corollary 6.2 over {inner.name}", skipped=price * found.count
-    )
+    return dataclasses.replace(inner, name=f"{name} over {inner.name}", skipped=price * found.count)
 
 
 _SKIPPABLE = (
