@@ -9,8 +9,8 @@ delta'_n (the smoothing of the round in progress at the n-th arrival) from the k
 learners run on.
 
 Results for gradients hold for every sequence of losses and delays, also for one that depends on the
-plays, and for every sequence of plays; those for values bound the mean over exploration directions,
-for losses and delays that do not depend on them.
+plays. Those for values bound the mean over exploration directions, for losses and delays that do
+not depend on them.
 
 An answer that never came counts with a delay up to the end of the log, as ``Timeline`` says: it
 could not have changed a play if it had come right after the last one.
