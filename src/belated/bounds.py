@@ -327,6 +327,7 @@ def leader(
     """
     scale = _scale("leader", lipschitz, diameter)
     strength = positive("leader", "curvature", curvature)
+    rates.check_curvature("leader", strength, diameter, lipschitz)
 
     def value(late: Timeline) -> float:
         numbers = np.arange(1, late.rounds + 1)
@@ -370,6 +371,7 @@ def corollary_5_4(
     if base not in _BASES:
         raise SpecError(f"corollary_5_4: base is 'pftrl' or 'omd', got {base!r}")
     width = 2.0 * lipschitz / curvature if diameter is None else diameter
+    rates.check_curvature("corollary_5_4", curvature, width, lipschitz)
 
     def value(late: Timeline) -> float:
         logarithm = _log(late.rounds)
@@ -444,6 +446,7 @@ def corollary_5_8(
     0.0
     """
     rate = rates.StronglyConvex(curvature, lipschitz)
+    rates.check_curvature("corollary_5_8", curvature, domain.diameter, lipschitz)
     spec = _one_point(rate, domain, magnitude, smoothing.StronglyConvex, horizon)
     noise = domain.dim * magnitude / lipschitz
 
@@ -510,6 +513,7 @@ def corollary_g_4(
     36.0
     """
     rate = rates.StronglyConvex(curvature, lipschitz)
+    rates.check_curvature("corollary_g_4", curvature, domain.diameter, lipschitz)
     spec = TwoPoint(PFTRL(domain, rate), smoothing.Inverse(horizon))
     shape = 13.0 * (_two_point_constant(domain.dim) + 1.0)
 
@@ -692,6 +696,7 @@ def _theorem_e(
         raise SpecError(f"{who}: no bound on the gradients is known; give lipschitz=...")
     bound = positive(who, "lipschitz", base.rate.lipschitz if lipschitz is None else lipschitz)
     bend = number(who, "curvature", curvature)
+    rates.check_curvature(who, bend, base.width, bound)
     spec = FirstOrder(base)
 
     diameter = base.diameter
