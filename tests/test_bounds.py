@@ -265,8 +265,8 @@ def test_one_dimension_has_its_own_constant() -> None:
 
 def test_unknown_outer_radius_is_at_most_the_diameter() -> None:
     timeline = bl.Timeline.from_delays([1, 0, 0])
-    told = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0, outer_radius=2.0)
-    untold = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0)
+    told = bl.ConvexSet(2, bl.Ball(2, 2.0).project, 4.0, inner_radius=2.0, outer_radius=2.0)
+    untold = bl.ConvexSet(2, bl.Ball(2, 2.0).project, 4.0, inner_radius=2.0)
     low = bounds.corollary_g_3(timeline, domain=told, lipschitz=1.0)
     high = bounds.corollary_g_3(timeline, domain=untold, lipschitz=1.0)
     assert low.total == bounds.corollary_g_3(timeline, domain=bl.Ball(2, 2.0), lipschitz=1.0).total
@@ -473,7 +473,7 @@ REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
     ),
     (
         bounds.corollary_g_4,
-        {"domain": BALL, "lipschitz": 1.0, "curvature": 1.0, "horizon": 0},
+        {"domain": BALL, "lipschitz": 1.0, "curvature": 0.5, "horizon": 0},
         "horizon must be at least 1",
     ),
 ]

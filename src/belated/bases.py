@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.rates import Constant, Mixed, Rate, StronglyConvex
+from belated.rates import Constant, Mixed, Rate, StronglyConvex, check_curvature
 from belated.spec import Spec, whole
 
 if TYPE_CHECKING:
@@ -331,3 +331,5 @@ def _check_parts(base: Base) -> None:
         raise SpecError(f"{base.kind}: domain must be a belated domain, got {base.domain!r}")
     if not isinstance(base.rate, Rate) or isinstance(base.rate, Mixed):
         raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}")
+    if isinstance(base.rate, StronglyConvex) and base.rate.lipschitz is not None:
+        check_curvature(base.kind, base.rate.curvature, base.width, base.rate.lipschitz)

@@ -23,8 +23,6 @@ Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
 BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
-_SLACK = 1.0 + 1e-9  # for inputs that are equal but for rounding
-
 
 @dataclass(frozen=True, repr=False)
 class Problem(Spec):
@@ -64,17 +62,7 @@ class Problem(Spec):
             object.__setattr__(self, "magnitude", positive("Problem", "magnitude", self.magnitude))
         if self.horizon is not None:
             object.__setattr__(self, "horizon", whole("Problem", "horizon", self.horizon))
-        self._check_curvature()
-
-    def _check_curvature(self) -> None:
-        """Fact B.1: lambda D <= 2 G."""
-        if self.curvature * self.domain.diameter > 2.0 * self.lipschitz * _SLACK:
-            raise SpecError(
-                "Problem: inputs contradict: a loss with this curvature has gradients larger than "
-                f"lipschitz somewhere in the set, as curvature * diameter = {self.curvature!r} * "
-                f"{self.domain.diameter!r} exceeds 2 * lipschitz = {2.0 * self.lipschitz!r}; lower "
-                "curvature or raise lipschitz"
-            )
+        rates.check_curvature("Problem", self.curvature, self.domain.diameter, self.lipschitz)
 
     def learner(
         self,

@@ -252,6 +252,21 @@ class Table(Rate, module="rates"):
         _optional(self, "rates.Table")
 
 
+def check_curvature(owner: str, curvature: float, diameter: float, lipschitz: float) -> None:
+    """Refuse a curvature that contradicts the bound on the gradients.
+
+    Between two points at distance D the gradients of a lambda-strongly convex loss differ by at
+    least lambda D, so lambda D <= 2 G (Fact B.1).
+    """
+    if curvature * diameter > 2.0 * lipschitz * F.SLACK:
+        raise SpecError(
+            f"{owner}: inputs contradict: a loss with this curvature has gradients larger than "
+            f"lipschitz somewhere in the set, as curvature * diameter = {curvature!r} * "
+            f"{diameter!r} exceeds 2 * lipschitz = {2.0 * lipschitz!r}; lower curvature or raise "
+            "lipschitz"
+        )
+
+
 def _optional(rate: Rate, owner: str) -> None:
     """Check ``lipschitz`` where it may be missing."""
     if rate.lipschitz is not None:

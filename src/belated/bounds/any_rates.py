@@ -67,6 +67,7 @@ def _theorem_e(
         raise SpecError(f"{who}: no bound on the gradients is known; give lipschitz=...")
     bound = positive(who, "lipschitz", base.rate.lipschitz if lipschitz is None else lipschitz)
     bend = number(who, "curvature", curvature)
+    rates.check_curvature(who, bend, base.width, bound)
     spec = FirstOrder(base)
 
     diameter = base.diameter

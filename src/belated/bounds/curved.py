@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from belated import rates
 from belated.arrays import Floats
 from belated.bounds.bound import Bound, scale_of, split
 from belated.bounds.play import ways
@@ -33,6 +34,7 @@ def leader(
     """
     scale = scale_of("leader", lipschitz, diameter)
     strength = positive("leader", "curvature", curvature)
+    rates.check_curvature("leader", strength, diameter, lipschitz)
 
     def value(late: Timeline) -> float:
         numbers = np.arange(1, late.rounds + 1)
@@ -76,6 +78,7 @@ def corollary_5_4(
     if base not in _BASES:
         raise SpecError(f"corollary_5_4: base is 'pftrl' or 'omd', got {base!r}")
     width = 2.0 * lipschitz / curvature if diameter is None else diameter
+    rates.check_curvature("corollary_5_4", curvature, width, lipschitz)
 
     def value(late: Timeline) -> float:
         logarithm = _log(late.rounds)

@@ -71,6 +71,7 @@ def corollary_5_8(
     0.0
     """
     rate = rates.StronglyConvex(curvature, lipschitz)
+    rates.check_curvature("corollary_5_8", curvature, domain.diameter, lipschitz)
     spec = _one_point(rate, domain, magnitude, smoothing.StronglyConvex, horizon)
     noise = domain.dim * magnitude / lipschitz
 
@@ -137,6 +138,7 @@ def corollary_g_4(
     36.0
     """
     rate = rates.StronglyConvex(curvature, lipschitz)
+    rates.check_curvature("corollary_g_4", curvature, domain.diameter, lipschitz)
     spec = TwoPoint(PFTRL(domain, rate), smoothing.Inverse(horizon))
     shape = 13.0 * (_two_point_constant(domain.dim) + 1.0)
 

@@ -318,7 +318,10 @@ class Learner:
         return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
 
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
-        """Return the gradient of a late loss at the current point; a skipped one is not asked."""
+        """Return the gradient of a late loss at the current point.
+
+        That of a skipped ticket is only looked at, for whether it is larger than was assumed.
+        """
         if not callable(gradient):
             raise BadFeedback(
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
@@ -329,7 +332,7 @@ class Learner:
             raise self._refusal(status, ticket, None)
         point = np.empty(self._width)
         self._peek(self._memory.f, self._memory.n, point)
-        return gradient(point) if status == S.USED else point
+        return gradient(point)
 
     def _converted(self, feedback: Any) -> Floats:
         """Return an answer as the vector that the kernels take."""

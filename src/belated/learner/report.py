@@ -38,6 +38,9 @@ class Certificate:
     the points that it had when the answers came, which may be less than nothing. ``delay`` also has
     what it could at most be wrong by where plays are not known exactly.
 
+    The largest gradient seen stands in for a lipschitz that was not given, or that did not hold,
+    as long as every gradient was seen.
+
     For a ``Portfolio`` the first two are sums over the member for which they are least and over the
     weights, whose G is the largest charge seen; ``delay`` then also has twice what that member was
     charged for not knowing its point exactly.
@@ -150,6 +153,9 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
+    unseen = _unseen(program, memory)
+    if unseen:
+        return None, f"no certificate: {unseen}"
     if isinstance(base, Portfolio) and program.wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
     if base.rate.is_curved and isinstance(base, OMD) and base.mirror == "entropy":
@@ -158,7 +164,7 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
         )
     certificate = allowed(base, memory, lipschitz)
     trivial = worst_round(lipschitz, sums.width, _curvature(base)) * memory.rounds
-    if certificate is None or certificate.total >= trivial:
+    if certificate is None or not certificate.total < trivial:  # NaN too
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
@@ -195,6 +201,32 @@ def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
     return told, ""
 
 
+def _unseen(program: Program, memory: Memory) -> str:
+    """Say which gradients nothing bounds, where no lipschitz is known to hold, or nothing.
+
+    The largest gradient seen bounds those that were seen: not those of tickets without an answer,
+    and of a whole loss not the one at the point played, once that has moved on.
+    """
+    counts = memory.counts()
+    if memory.sums.lipschitz == 0.0:
+        why, unseen = "lipschitz was not given", memory.unanswered
+    elif memory.excess:
+        why, unseen = "gradients exceeded lipschitz", memory.unanswered - counts["late"]
+    else:
+        return ""
+    if unseen:
+        return (
+            f"{why}, so nothing bounds the gradients of tickets that are open, skipped or "
+            f"cancelled ({unseen}); give lipschitz to the rate, as large as they may be"
+        )
+    if program.wants_function and counts["max_dual_delay"]:
+        return (
+            f"{why}, so nothing bounds the gradients at the points played; give lipschitz to the "
+            "rate, as large as they may be"
+        )
+    return ""
+
+
 def _theorem(
     sums: Sums, lipschitz: float, unanswered: float = 0.0, curvature: float = 0.0
 ) -> Certificate | None:
@@ -228,6 +260,9 @@ def _portfolio(
         return None
     best = min(found, key=lambda certificate: certificate.total)
     weights = memory.weights
-    # Without a step all members were charged the same.
-    mixing = _theorem(weights, weights.largest) or Certificate(0.0, 0.0, 0.0)
+    mixing = _theorem(weights, weights.largest)
+    if mixing is None:
+        if weights.largest > 0.0:
+            return None  # the weights' sums have overflowed
+        mixing = Certificate(0.0, 0.0, 0.0)  # all members were charged the same
     return Certificate(best.learning + mixing.learning, best.delay + mixing.delay, unanswered)

@@ -97,12 +97,12 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
     excessive = is_excessive(about, s, ticket, answer, norm)
     if excessive and s.n[N.STRICT]:
         return S.TOO_LARGE
+    if excessive:
+        count_excess(s, norm)
     if s.table[2 * entry + 1] == T.GIVEN_UP:
         s.n[N.LATE] += 1
         forget_skipped(s, entry)
         return S.DROPPED
-    if excessive:
-        s.n[N.EXCESS] += 1
     if code[C.BASELINE]:
         s.f[F.VALUES] += answer[0]
     eta = count_step(code, s, entry, cost, norm)
@@ -110,6 +110,13 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
         step(of_step(code), s, cost, eta)
     s.table[2 * entry + 1] = T.DEAD
     return S.USED
+
+
+@leaf
+def count_excess(s: State, norm: float) -> None:
+    """Count an answer larger than assumed, used or not: its round may have cost as much."""
+    s.n[N.EXCESS] += 1
+    s.f[F.LARGEST] = max(s.f[F.LARGEST], norm)
 
 
 @leaf

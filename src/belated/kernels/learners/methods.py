@@ -170,12 +170,12 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
     accepted = _accepts(code, s, entry, ticket)
     if accepted < 0:
         return accepted
+    if excessive:
+        s.n[N.EXCESS] += 1
     if s.table[2 * entry + 1] == T.GIVEN_UP:
         s.n[N.LATE] += 1
         forget_skipped(s, entry)
         return S.DROPPED
-    if excessive:
-        s.n[N.EXCESS] += 1
     count_arrival(of_lags(code), s, entry)
     _learn(code, s, entry, ticket, cost)
     _close(s, entry)

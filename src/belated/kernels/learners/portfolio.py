@@ -26,7 +26,7 @@ from belated.kernels.learners.bases import (
     settle,
 )
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import squared_distance, sum_of_squares
+from belated.kernels.learners.sets import norm_of, squared_distance
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_rate, of_set
 from belated.kernels.slots import code as C
@@ -210,7 +210,7 @@ def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
     w = _weights(s)
     charges = w.work
     _charge(s, cost, norm, charges)
-    size = math.sqrt(sum_of_squares(charges))
+    size = norm_of(charges)
     eta = _count_charges(code, w, size)
     if size > 0.0 and eta > 0.0:
         pftrl_step(of_set(_ON_SIMPLEX), w, charges, eta)
@@ -242,7 +242,7 @@ def _mix(s: State) -> None:
 @leaf
 def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Charge the members, move the weights, move the members, mix, and keep where they are."""
-    norm = math.sqrt(sum_of_squares(cost))
+    norm = norm_of(cost)
     if norm > 0.0:
         _weigh(code, s, cost, norm)
         _move(of_set(code), s, cost)
