@@ -151,7 +151,8 @@ def test_features_that_call_their_model() -> None:
 
 @pytest.mark.parametrize("thing", [bl.Learner(SPEC), bl.LinearModel(bits=4)])
 def test_errors_leave_nobody_inside(thing: Any) -> None:
-    for wrong in (lambda: thing.observe(5, None), lambda: thing.cancel(3)):
+    calls: list[Callable[[], Any]] = [lambda: thing.observe(5, None), lambda: thing.cancel(3)]
+    for wrong in calls:
         for _ in range(3):
             with pytest.raises(BelatedError) as caught:
                 wrong()
@@ -258,7 +259,8 @@ def test_pickles_keep_what_subclasses_add() -> None:
 
 
 def test_pickles_of_specs_keep_what_subclasses_add() -> None:
-    for spec in (NamedGiven([[1.0, 2.0]], [3.0]), NamedBall(2)):
+    specs: list[Any] = [NamedGiven([[1.0, 2.0]], [3.0]), NamedBall(2)]
+    for spec in specs:
         object.__setattr__(spec, "name", "mine")
         for other in _same(spec):
             assert type(other) is type(spec)

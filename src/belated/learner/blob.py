@@ -12,7 +12,7 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.learner import sound
 from belated.learner.program import Method, Playable, Program, compile_spec, numbers_kept
-from belated.learner.state import FEWEST, PARTS, Memory
+from belated.learner.state import PARTS, Memory
 from belated.learner.user_parts import restore_base
 from belated.reductions import Reduction, Skip
 from belated.spec import from_json
@@ -56,7 +56,7 @@ def unpack(blob: bytes, spec: Playable | None, key: bytes | None) -> tuple[Progr
     if not _belongs(content, program):
         raise SnapshotError("restore: the snapshot is of another composition than spec")
     try:
-        memory = sound.restored(program, arrays, program.fresh(0, False, capacity=FEWEST))
+        memory = sound.restored(program, arrays, program.fresh(0, False, capacity=1))
     except MemoryError as error:
         raise SnapshotError("restore: the learner is too large for this machine") from error
     _load(program, content.base)

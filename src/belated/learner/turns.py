@@ -59,7 +59,7 @@ def alone(
     """Let a method run only while no other is at work on the same object."""
 
     @functools.wraps(method)
-    def guarded(self: Owner, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def guarded(self: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         inside = self._inside
         try:
             inside.append(None)

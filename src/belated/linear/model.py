@@ -165,8 +165,10 @@ class LinearModel:
             inside.append(None)
             if len(inside) > ALONE:
                 raise busy("predict")
-            is_dict = features.__class__ is dict
-            row = self._hasher.entries(features) if is_dict else self._row(features)
+            if features.__class__ is dict:
+                row = self._hasher.entries(features)
+            else:
+                row = self._row(features)
             try:
                 forecast = self._predict(*self._arrays, *row)
             except TypeError:  # arrays with gaps, read-only, or of another type or rank

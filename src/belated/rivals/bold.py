@@ -90,8 +90,8 @@ _METHOD = events_of(number_of("BOLD"), _predict, _observe, _cancel)
 def _is_sound(memory: Memory) -> bool:
     """Tell whether every open ticket has a copy that waits, and all others are in the list."""
     numbers = memory.records[memory.entries[:, 1] >= 0, 0]
-    made, free = int(memory.n[N.MADE]), []
-    number = int(memory.n[N.FREE])
+    made, number = int(memory.n[N.MADE]), int(memory.n[N.FREE])
+    free: list[int] = []
     while 1 <= number <= made and len(free) < made:
         free.append(number)
         number = int(memory.copies[1][number, N.LINK])
