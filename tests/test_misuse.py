@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
+import random
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -150,7 +153,7 @@ def test_features_that_call_their_model() -> None:
 
 
 @pytest.mark.parametrize("thing", [bl.Learner(SPEC), bl.LinearModel(bits=4)])
-def test_errors_leave_nobody_inside(thing: Any) -> None:
+def test_errors_leave_the_turn_free(thing: Any) -> None:
     calls: list[Callable[[], Any]] = [lambda: thing.observe(5, None), lambda: thing.cancel(3)]
     for wrong in calls:
         for _ in range(3):
@@ -158,6 +161,32 @@ def test_errors_leave_nobody_inside(thing: Any) -> None:
                 wrong()
             assert not isinstance(caught.value, BusyError)
     thing.snapshot()
+
+
+class Interrupt(BaseException):
+    """What a signal raises, wherever the interpreter is."""
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signals here")
+def test_interrupts_leave_the_turn_free() -> None:
+    learner, draw = bl.Learner(SPEC), random.Random(1)
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-3))
+                while True:
+                    learner.observe(learner.predict().ticket, np.zeros(3))
+            learner.snapshot()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert learner.rounds > 0
 
 
 # --- Runs ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from belated.learner.given import checked_seed, checked_ticket, events_of, numbe
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.state import roomy
-from belated.learner.turns import ALONE, alone, busy, nobody
+from belated.learner.turns import alone, busy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
 from belated.timeline import Timeline
 
@@ -64,7 +64,7 @@ class Learner:
     """
 
     __slots__ = (
-        *("_program", "_memory", "_inside", "_predict", "_observe", "_cancel", "_find", "_peek"),
+        *("_program", "_memory", "_turn", "_predict", "_observe", "_cancel", "_find", "_peek"),
         *("_width", "_is_pair", "_has_user_parts", "_wants_function", "__dict__", "__weakref__"),
     )
 
@@ -74,7 +74,7 @@ class Learner:
             self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
         except MemoryError as error:
             raise SpecError("Learner: the spec is too large for this machine") from error
-        self._inside = nobody()
+        self._turn: list[None] = [None]
         self._connect()
 
     def _connect(self) -> None:
@@ -123,18 +123,22 @@ class Learner:
 
     def predict(self) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy."""
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("predict")
+            turn.pop()
+        except IndexError:
+            raise busy("predict") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             x = np.empty(self._width)
             memory = self._memory
             ticket = self._predict(memory.f, memory.n, x)
             if ticket < 0:
                 ticket = self._predict_again(ticket, x)
         finally:
-            inside.pop()
+            turn.append(None)
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
@@ -155,11 +159,15 @@ class Learner:
         dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
         has changed.
         """
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("observe")
+            turn.pop()
+        except IndexError:
+            raise busy("observe") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             if ticket.__class__ is not int or ticket >> 63:
                 ticket = checked_ticket(ticket)
             if self._wants_function:
@@ -181,7 +189,7 @@ class Learner:
             if status < 0:
                 raise self._refusal(status, ticket, feedback)
         finally:
-            inside.pop()
+            turn.append(None)
         return status == S.USED
 
     @alone
@@ -334,7 +342,7 @@ class Learner:
         """
         learner = cls.__new__(cls)
         learner._program, learner._memory = unpack(blob, spec, key)
-        learner._inside = nobody()
+        learner._turn = [None]
         learner._connect()
         return learner
 

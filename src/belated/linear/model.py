@@ -19,7 +19,7 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
-from belated.learner.turns import ALONE, alone, busy, nobody
+from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
@@ -82,7 +82,7 @@ class LinearModel:
     """
 
     __slots__ = (
-        *("_settings", "_memory", "_arrays", "_inside", "_predict", "_observe", "_cancel"),
+        *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
         *("_bad_entry", "_hasher", "_positions", "__dict__", "__weakref__"),
     )
 
@@ -117,7 +117,7 @@ class LinearModel:
     def _connect(self, memory: ModelMemory) -> None:
         """Take hold of the arrays, and of the entries for this loss."""
         settings = self._settings
-        self._inside = nobody()
+        self._turn: list[None] = [None]
         self._memory = memory
         self._arrays = memory.arrays
         self._predict = entries.predict(settings.kind)
@@ -160,11 +160,15 @@ class LinearModel:
         ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
         a vector whose positions are the coordinates.
         """
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("predict")
+            turn.pop()
+        except IndexError:
+            raise busy("predict") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
@@ -177,7 +181,7 @@ class LinearModel:
             if forecast[0] < 0:
                 forecast = self._retried(self._predict, forecast[0], row, features, "predict")
         finally:
-            inside.pop()
+            turn.append(None)
         return _as_tuple(Forecast, forecast)
 
     @alone
@@ -203,16 +207,20 @@ class LinearModel:
             label = _number(label, "label")
         if weight.__class__ is not float:
             weight = _number(weight, "weight")
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("observe")
+            turn.pop()
+        except IndexError:
+            raise busy("observe") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             status = self._observe(*self._arrays, ticket, label, weight)
             if status < 0:
                 raise self._refusal(status, ticket, label, weight, "observe: ")
         finally:
-            inside.pop()
+            turn.append(None)
         return status == S.USED
 
     @alone
