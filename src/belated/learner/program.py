@@ -317,7 +317,7 @@ def numbers_kept(spec: Playable) -> int:
     if isinstance(base, Portfolio):
         return _levels(base.reach) * OWN.PLACES * len(base.members) * (1 + base.domain.dim)
     if isinstance(base, Leader):
-        return _levels(base.reach) * OWN.PLACES * base.domain.dim
+        return _levels(base.reach) * OWN.PLACES * (1 + base.domain.dim)
     return 0
 
 

@@ -117,7 +117,8 @@ def check_table(memory: Memory) -> None:
     demand(min(count[N.SKIPPED], count[N.CANCELLED]) >= 0 and lost <= arrived, "lost tickets")
     demand(0 <= count[N.GHOSTS] <= skipped, "skipped tickets")
     demand(0 <= count[N.LATE] <= skipped - count[N.GHOSTS], "late answers")
-    demand(0 <= count[N.EXCESS] <= arrived - lost, "large answers")
+    answers = arrived - lost + count[N.LATE]
+    demand(0 <= count[N.EXCESS] <= answers, "large answers")
     demand(0 <= count[N.MAX_DUAL] <= rounds, "dual backlogs")
     total = count[N.SUM_DUAL]
     demand(count[N.MAX_DUAL] <= total <= arrived * count[N.MAX_DUAL], "sum of dual backlogs")
@@ -223,7 +224,10 @@ def _check_past(program: Program, memory: Memory) -> None:
     """Demand the same of members, of weights, and of all points kept."""
     own, k = memory.own, program.dim
     if isinstance(program.base, Leader):
-        _check_inside(program, own[OWN.HEADER :].reshape(-1, k))
+        records = own[OWN.HEADER :].reshape(-1, 1 + k)
+        _check_inside(program, records[:, 1:])
+        ways = np.append(records[:, 0], own[OWN.GONE])
+        demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
         demand(own[OWN.LED] in range(int(memory.n[N.ARRIVED]) + 1), "answers that a leader used")
     elif isinstance(program.base, Portfolio):
         count = len(program.base.members)

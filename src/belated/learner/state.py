@@ -228,7 +228,7 @@ class Memory:
     def lead(self) -> Lead:
         """The sums of a leader."""
         slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
-        return Lead(*(float(self._own[slot]) for slot in slots))
+        return Lead(*(float(self.own[slot]) for slot in slots))
 
     @property
     def members(self) -> list[Member]:
