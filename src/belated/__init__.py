@@ -23,7 +23,14 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
+from belated.reductions import (
+    Deadline,
+    FirstOrder,
+    FullInformation,
+    OnePoint,
+    Skip,
+    TwoPoint,
+)
 from belated.spec import from_json
 
 if TYPE_CHECKING:
@@ -78,6 +85,7 @@ __all__ = [
     "Certificate",
     "ConvexSet",
     "Counters",
+    "Deadline",
     "Decision",
     "DualAveraging",
     "FirstOrder",

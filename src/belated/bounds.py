@@ -32,7 +32,7 @@ from belated.errors import SpecError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import own as OWN
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.spec import number, positive
+from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
     "corollary_6_2",
     "corollary_g_3",
     "corollary_g_4",
+    "deadline",
+    "expiring",
     "gradient_adaptive",
     "leader",
     "portfolio",
@@ -62,8 +64,8 @@ class Bound:
     * ``learning``: the same bound for the same number of rounds with all delays zero;
     * ``delay``: the rest of it, due to lateness (in Corollary 5.7 it can fall a hair below zero,
       as lateness also makes the steps smaller);
-    * ``skipped``: G D |Q*| where rounds are given up on (Theorem 6.1), and then ``delay`` is that
-      of the shorter delays which the learner inside sees.
+    * ``skipped``: G D for every round that is given up on (``Skip``, ``Deadline``), and then
+      ``delay`` is that of the shorter delays which the learner inside sees.
 
     ``trivial`` is G D T, which no sequence of plays exceeds.
 
@@ -522,22 +524,22 @@ def corollary_g_4(
     return _split("Corollary G.4", timeline, value, lipschitz * domain.diameter, _EXPECTED)
 
 
-# ---- skipping ----------------------------------------------------------------------------------
+# ---- giving up ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Skipping:
-    """What ``Skip`` makes of a timeline (Algorithm 3 and Theorem 6.1)."""
+    """What ``Skip`` (Algorithm 3 and Theorem 6.1) or ``Deadline`` makes of a timeline."""
 
     skipped: Ints
     """Q*, the tickets given up on, in the order in which that happened."""
     timeline: Timeline
-    """What the learner inside sees: a skipped ticket is answered when it is given up on."""
+    """What the learner inside sees: a ticket is answered when it is given up on."""
     total_delay: int
     """d'_tot, the sum over rounds of the tickets that were open when the round began.
 
-    A skip precedes the prediction of its round, so the learner inside counts one less for every
-    skipped ticket: ``timeline.total_delay`` is d'_tot - |Q*|.
+    Giving up precedes the prediction of its round, so the learner inside counts one less for every
+    such ticket: ``timeline.total_delay`` is d'_tot - |Q*|.
     """
 
     @property
@@ -557,7 +559,25 @@ def skipping(timeline: Timeline) -> Skipping:
     >>> found.skipped, found.timeline.total_delay, found.total_delay
     (array([0]), 1, 2)
     """
-    events, skipped, total = _skip(timeline.events.tolist(), timeline.rounds)
+    return _give_up(timeline, None)
+
+
+def expiring(timeline: Timeline, rounds: int) -> Skipping:
+    """Return which tickets ``Deadline`` gives up on, and when, on this timeline.
+
+    Before prediction t every open s with t - s > ``rounds`` is closed: those with a delay above
+    ``rounds``, except for the last ones, which are still open when the log ends.
+
+    >>> found = expiring(Timeline.from_delays([90, 4, 5, 2] + 96 * [0]), rounds=4)
+    >>> found.skipped, found.timeline.delay[:4]
+    (array([0, 2]), array([4, 4, 4, 2]))
+    """
+    return _give_up(timeline, whole("expiring", "rounds", rounds, least=0))
+
+
+def _give_up(timeline: Timeline, wait: int | None) -> Skipping:
+    """Return what is left of a timeline, by Algorithm 3 or by a fixed wait."""
+    events, skipped, total = _close_overdue(timeline.events.tolist(), timeline.rounds, wait)
     made = np.cumsum(events >= 0)
     arrivals = np.flatnonzero(events < 0)
     observed = timeline.observed.copy()
@@ -580,17 +600,50 @@ def corollary_6_2(timeline: Timeline, result: Callable[..., Bound], **constants:
     Corollary 6.2 over Corollary 5.3: 366.2 = learning 300 + delay 16.21 + skipped 50,
     1.22 times the price without delay
     """
+    _check_convex("corollary_6_2", "skipping", result, constants)
+    return _beside("Corollary 6.2", skipping(timeline), result, constants)
+
+
+def deadline(
+    timeline: Timeline, rounds: int, result: Callable[..., Bound], **constants: Any
+) -> Bound:
+    """The bound of a result on the delays that ``Deadline`` leaves, plus G D per round given up on.
+
+    ``result`` is a function of this module for convex losses, ``constants`` are its keywords.
+
+    Differs from the paper: a deadline is ours. Its proof is that of Theorem 6.1 without the last
+    step: the learner inside plays a zero loss in the rounds Q that are given up on, where every
+    play is best, and with all losses as they are a round of Q costs at most G D.
+
+    >>> late = Timeline.from_delays([9900] * 50 + [0] * 9950)
+    >>> print(deadline(late, 10, corollary_5_3, lipschitz=1.0, diameter=1.0))
+    Deadline over Corollary 5.3: 357.4 = learning 300 + delay 7.407 + skipped 50,
+    1.19 times the price without delay
+    """
+    _check_convex("deadline", "giving up", result, constants)
+    return _beside("Deadline", expiring(timeline, rounds), result, constants)
+
+
+def _check_convex(
+    who: str, what: str, result: Callable[..., Bound], constants: dict[str, Any]
+) -> None:
+    """Refuse results that a zero loss, as that of a round given up on, is not covered by."""
     if result not in _SKIPPABLE or constants.get("curvature"):
         name = getattr(result, "__name__", repr(result))
         raise SpecError(
-            f"corollary_6_2: no theorem covers skipping in {name}, since a skipped round counts as "
-            "a zero loss, which is not strongly convex; use a result for convex losses"
+            f"{who}: no theorem covers {what} in {name}, since a round given up on counts as a "
+            "zero loss, which is not strongly convex; use a result for convex losses"
         )
-    found = skipping(timeline)
+
+
+def _beside(
+    name: str, found: Skipping, result: Callable[..., Bound], constants: dict[str, Any]
+) -> Bound:
+    """Return the bound on what is left of a timeline, plus G D for every round given up on."""
     inner = result(found.timeline, **constants)
-    per_round = inner.trivial / timeline.rounds if timeline.rounds else 0.0
+    per_round = inner.trivial / found.timeline.rounds if found.timeline.rounds else 0.0
     return dataclasses.replace(
-        inner, name=f"Corollary 6.2 over {inner.name}", skipped=per_round * found.count
+        inner, name=f"{name} over {inner.name}", skipped=per_round * found.count
     )
 
 
@@ -606,10 +659,11 @@ _SKIPPABLE = (
 )
 
 
-def _skip(events: list[int], rounds: int) -> tuple[Ints, list[int], int]:
+def _close_overdue(events: list[int], rounds: int, wait: int | None) -> tuple[Ints, list[int], int]:
     """Run Algorithm 3 over events; return those of the learner inside, Q*, and D_T.
 
-    Ages fall from the head of the queue on, so only the oldest open ticket can be overdue.
+    With a fixed ``wait`` tickets are given up on when they are older than that. Ages fall from the
+    head of the queue on, so only the oldest open ticket can be overdue.
     """
     seen: list[int] = []
     skipped: list[int] = []
@@ -624,7 +678,8 @@ def _skip(events: list[int], rounds: int) -> tuple[Ints, list[int], int]:
                 seen.append(event)
             continue
         patience += count
-        while waiting and (not is_open[waiting[0]] or (event - waiting[0]) ** 2 > patience):
+        most = patience if wait is None else wait**2
+        while waiting and (not is_open[waiting[0]] or (event - waiting[0]) ** 2 > most):
             ticket = waiting.popleft()
             if is_open[ticket]:
                 is_open[ticket] = False

@@ -21,7 +21,7 @@ from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.state import roomy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base
-from belated.reductions import Reduction, Skip
+from belated.reductions import Reduction, Wrapper
 from belated.spec import from_json
 from belated.timeline import Timeline
 
@@ -106,7 +106,7 @@ class Learner:
 
     @property
     def open(self) -> int:
-        """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
+        """Tickets that still wait for their answer (not those given up on or cancelled)."""
         return self._memory.open
 
     def predict(self) -> Decision:
@@ -126,9 +126,9 @@ class Learner:
     def observe(self, ticket: int, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
 
-        Any order, any delay. Returns False when the ticket had been skipped, so that the answer is
-        dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
-        has changed.
+        Any order, any delay. Returns False when the ticket had been given up on (``Skip``,
+        ``Deadline``), so that the answer is dropped. Raises ``UnknownTicket``, ``AlreadyObserved``
+        or ``BadFeedback``, and then nothing has changed.
         """
         if ticket.__class__ is not int or ticket >> 63:
             ticket = checked_ticket(ticket)
@@ -155,7 +155,8 @@ class Learner:
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose answer will never come.
 
-        It counts as zero feedback, as ``Skip`` does by itself; a skipped ticket is just forgotten.
+        It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
+        given up on is just forgotten.
         """
         ticket = checked_ticket(ticket)
         status = self._cancel(self._memory.f, self._memory.n, ticket)
@@ -178,7 +179,8 @@ class Learner:
 
         ``timeline`` is a ``Timeline`` (answers that never came stay open) or an array of events:
         t for the prediction of ticket t, ~t for its observation. Row i of ``feedback`` is the
-        answer to ticket first + i. The result is the same, bit for bit, as event by event. With
+        answer to ticket first + i. The result is the same, bit for bit, as event by event. Answers
+        to forgotten tickets (see ``Skip``) are passed over, since a log has them in any case. With
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
@@ -235,7 +237,7 @@ class Learner:
                 plays[min(event - begin, len(plays) - 1)] = self.predict().x.ravel()
             else:
                 status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
-                if status < 0:
+                if status < 0 and status != S.FORGOTTEN:
                     raise self._refused_event(event, position, answers, first)
 
     def _refused_event(
@@ -318,7 +320,7 @@ class Learner:
         return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
 
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
-        """Return the gradient of a late loss at the current point; a skipped one is not asked."""
+        """Return the gradient of a late loss at the current point, if it will be used."""
         if not callable(gradient):
             raise BadFeedback(
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
@@ -360,6 +362,6 @@ def _stored_spec(text: str) -> Playable:
         raise SnapshotError(
             f"restore: the spec in the snapshot cannot be read ({error})"
         ) from error
-    if not isinstance(spec, Reduction | Skip | Method):
+    if not isinstance(spec, Reduction | Wrapper | Method):
         raise SnapshotError(f"restore: the snapshot is of a {spec.kind}, which is no learner")
     return spec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -29,10 +31,11 @@ from belated.reductions import (
     FullInformation,
     OnePoint,
     Reduction,
-    Skip,
     TwoPoint,
+    Wrapper,
     domain_of,
     exploration_radius,
+    inner_of,
     rate_of,
 )
 from belated.spec import Spec
@@ -45,7 +48,8 @@ class Program:
     ``code`` selects the kernels; ``shape`` is that of a play, ``answer`` that of an answer. A
     user's base is a private copy of the one in the spec, already started. ``own`` is where a
     method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
-    open ticket, ``copy`` a fresh learner of which it makes copies.
+    open ticket, ``copy`` a fresh learner of which it makes copies. ``counts`` are numbers of a
+    wrapper for the counters.
     """
 
     spec: Playable
@@ -59,6 +63,7 @@ class Program:
     own: Floats
     base: Base | UserBase | None = None
     horizon: int = 0
+    counts: Mapping[int, int] = field(default_factory=dict)
     keep: int = 0
     copy: Memory | None = None
     fewest: int = FEWEST
@@ -84,6 +89,7 @@ class Program:
             N.OWN: self.own.size,
             N.OWN_AT: f.size - self.own.size,
             N.KEEP: self.keep + more,
+            **self.counts,
         }
         return Memory.fresh(f, numbers, self.fewest, self.copy)
 
@@ -96,7 +102,7 @@ class Method(Spec):
         raise NotImplementedError
 
 
-Playable: TypeAlias = Reduction | Skip | Method
+Playable: TypeAlias = Reduction | Wrapper | Method
 """What a learner can run."""
 
 
@@ -104,12 +110,12 @@ def compile_spec(spec: Playable) -> Program:
     """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
     if isinstance(spec, Method):
         return spec.program()
-    if not isinstance(spec, Reduction | Skip):
+    if not isinstance(spec, Reduction | Wrapper):
         raise SpecError(
-            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip or one of "
-            f"belated.rivals, got {getattr(spec, 'kind', spec)!r}"
+            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline or one "
+            f"of belated.rivals, got {getattr(spec, 'kind', spec)!r}"
         )
-    reduction = _inner(spec)
+    reduction = inner_of(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
     first = _first_point(reduction, base)
     dim = first.size
@@ -132,7 +138,7 @@ def compile_spec(spec: Playable) -> Program:
             C.RATE: RATES.code(_NONE if rate is None else rate.kind),
             C.SMOOTHING: schedule,
             C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
-            C.SKIP: isinstance(spec, Skip),
+            C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
             **_traits(base, domain),
         }
     )
@@ -149,6 +155,7 @@ def compile_spec(spec: Playable) -> Program:
         chart=chart_numbers,
         own=own,
         horizon=horizon,
+        counts=spec.numbers() if isinstance(spec, Wrapper) else {},
         keep=code[C.BASELINE],
         wants_function=isinstance(reduction, FullInformation),
     )
@@ -170,10 +177,6 @@ def _reduction_code(reduction: Reduction) -> int:
 
 _NONE = "none"
 """What a table of parts calls the lack of one."""
-
-
-def _inner(spec: Reduction | Skip) -> Reduction:
-    return spec.learner if isinstance(spec, Skip) else spec
 
 
 def _base_code(base: Base | UserBase) -> int:
@@ -339,7 +342,7 @@ def _schedule_code(code: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(value if slot in kept else 0 for slot, value in enumerate(code))
 
 
-def schedule_of(spec: Reduction | Skip, events: Ints) -> Schedule:
+def schedule_of(spec: Reduction | Wrapper, events: Ints) -> Schedule:
     """Return the schedule of a spec on the events of a timeline (t, and ~t for observations).
 
     Only for rates that do not depend on the costs.

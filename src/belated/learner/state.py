@@ -141,7 +141,7 @@ class Memory:
 
     @property
     def known(self) -> int:
-        """Tickets that the table must keep: open ones, and those skipped or held back."""
+        """Tickets that the table must keep: open ones, and those given up on or held back."""
         return self.open + int(self.n[N.GHOSTS] + self.n[N.HOLDING])
 
     @property
@@ -151,7 +151,7 @@ class Memory:
 
     @property
     def unanswered(self) -> int:
-        """Tickets that are open, skipped or cancelled."""
+        """Tickets that are open, given up on or cancelled."""
         return self.open + int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
 
     @property
@@ -251,8 +251,8 @@ class Memory:
         return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
 
     @property
-    def newest_skipped(self) -> tuple[int, int]:
-        """The entry that was skipped just now, and what it said before."""
+    def newest_ghost(self) -> tuple[int, int]:
+        """The entry that was given up on just now, and what it said before."""
         return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
 
     def seen_by(self, ticket: int) -> list[tuple[int, int]]:
@@ -340,7 +340,7 @@ class Memory:
         n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
         n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
         n[N.HEAD] = np.argmax(np.append(tickets[:, 1], 0) >= 0)  # first open entry, or the end
-        n[N.CALM] = 0
+        n[N.CALM] = n[N.FADING] = 0
         return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
 
     @staticmethod
@@ -381,11 +381,12 @@ def _is_sound(n: Ints, tickets: Ints) -> bool:
         0 <= head <= count
         and 0 <= sparse <= count
         and np.all(np.diff(number) > 0)
-        and np.all(number[:1] >= 0)
+        and 0 <= n[N.FORGOTTEN] <= n[N.ROUNDS]
+        and np.all(number[:1] >= n[N.FORGOTTEN])
         and np.all(number[sparse:] == np.arange(sparse, count) - offset)
-        and np.all((seen >= T.HELD) & (seen <= n[N.ARRIVED]))
+        and np.all((seen >= T.GIVEN_UP - n[N.ROUNDS]) & (seen <= n[N.ARRIVED]))
         and np.count_nonzero(seen >= 0) == n[N.ROUNDS] - n[N.ARRIVED]
-        and np.count_nonzero(seen == T.GIVEN_UP) == n[N.GHOSTS]
+        and np.count_nonzero(seen <= T.GIVEN_UP) == n[N.GHOSTS]
         and np.count_nonzero(seen == T.HELD) == n[N.HOLDING]
     )
 
