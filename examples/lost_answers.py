@@ -11,6 +11,7 @@ Run it: python examples/lost_answers.py, or with 200000 for the table in docs/gu
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +25,14 @@ timeline = bl.delays.lost(bl.delays.constant(rounds, 0), 0.1, seed=1)
 problem = bl.Problem(bl.Ball(2), lipschitz=1.0)
 
 
-def lost(spec: bl.FirstOrder) -> float:
+def lost(**words: Any) -> float:
     """Return what is lost after the change, against the best play from then on."""
+    spec = problem.learner("gradient", **words)
     plays = bl.Learner(spec).run(timeline, costs)[half:]
     return float(np.sum(costs[half:] * plays)) + size * half
 
 
 print(f"{'':<10} {'all open':>9} {'Skip':>9} {'Deadline':>9}   worst {2.0 * size * half:,.0f}")
 for base in ("pftrl", "omd", "portfolio"):
-    ways = ({}, {"skip": True}, {"deadline": 100})
-    found = [lost(problem.learner("gradient", base=base, **words)) for words in ways]
+    found = [lost(base=base), lost(base=base, skip=True), lost(base=base, deadline=100)]
     print(f"{base:<10} " + " ".join(f"{loss:>9,.0f}" for loss in found))

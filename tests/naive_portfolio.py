@@ -161,6 +161,7 @@ class NaiveLeader(NaiveLearner):
         super().__init__(config)
         self.reach = config.reach
         self.about: list[Array] = []  # y_1, y_2, ..
+        self.unsure: list[float] = []  # how far they may be from the points played
         self.current = False  # whether the newest cost is about the current point
 
     def _zero_cost(self) -> Array:
@@ -172,12 +173,17 @@ class NaiveLeader(NaiveLearner):
         """Find y and lead."""
         history, curvature = self.history, self.config.curvature
         before, lag = len(history.costs) - 1, history.dual_delays[-1]
-        if lag > self.reach or self.current:
+        if self.current:
             self.about.append(self.z)
+            self.unsure.append(0.0)
             self.current = False
+        elif lag > self.reach:
+            self.about.append(self.z)
+            self.unsure.append(self.diameter)
         else:
             a, b = around(before, before - lag)
             self.about.append((history.points[a] + history.points[b]) / 2.0)
+            self.unsure.append(min(self.diameter, length(history.points[a : b + 1]) / 2.0))
         history.rates.append(self._rate())
         terms = [y - c / curvature for y, c in zip(self.about, history.costs, strict=True)]
         self.z = self.config.domain.project(np.mean(terms, axis=0))

@@ -171,11 +171,13 @@ def _strict(
     for kind, ticket in life:
         if kind == "predict":
             plays.append(learner.predict().x)
-        elif kind == "cancel":
-            learner.cancel(ticket)
-        else:
+            continue
+        with each.forgiving():
             try:
-                learner.observe(ticket, each.feedback(answers[ticket]))
+                if kind == "cancel":
+                    learner.cancel(ticket)
+                else:
+                    learner.observe(ticket, each.feedback(answers[ticket]))
             except bl.BadFeedback:
                 refused.append(ticket)
     return plays, refused

@@ -454,10 +454,43 @@ def test_corollary_6_2() -> None:
     assert empty.total == 0.0
 
 
-def test_corollary_6_2_needs_zero_losses() -> None:
+@pytest.mark.parametrize("radius", [None, 4.0, 3.0, 2.0, 1.0])
+def test_corollary_6_2_over_strongly_convex_losses(radius: float | None) -> None:
+    """Gradients of what stands in are at most lambda R; a skipped round has the price of both."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    found = bounds.skipping(timeline)
+    known = {"lipschitz": G, "curvature": LAM, "diameter": 4.0}
+    reach = 4.0 if radius is None else radius
+    price = max(G * d - LAM * d * d / 2.0 for d in (4.0, min(4.0, G / LAM))) + LAM * reach**2 / 2.0
+    for result in (bounds.corollary_5_4, bounds.leader):
+        bound = bounds.corollary_6_2(timeline, result, outer_radius=radius, **known)
+        steepest = max(G, LAM * reach) if result is bounds.corollary_5_4 else G
+        inner = result(found.timeline, **{**known, "lipschitz": steepest})
+        assert bound.name == f"Corollary 6.2 over {inner.name}"
+        assert (bound.learning, bound.delay) == (inner.learning, inner.delay)
+        assert bound.skipped == pytest.approx(price * found.count)
+        assert bound.trivial == G * 4.0 * 400
+    assert found.count >= 20
+
+
+def test_corollary_6_2_without_a_diameter() -> None:
+    """It is then the largest that the constants allow, 2 G / lambda."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    known = {"lipschitz": G, "curvature": LAM}
+    widest = bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known, diameter=2.0 * G / LAM)
+    assert bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known) == widest
+
+
+def test_corollary_6_2_does_not_cover_everything() -> None:
     timeline = bl.Timeline.from_delays([1, 0])
-    with pytest.raises(bl.SpecError, match="no theorem covers skipping in corollary_5_4"):
-        bounds.corollary_6_2(timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM)
+    with pytest.raises(bl.SpecError, match="no theorem covers skipping in corollary_g_4"):
+        bounds.corollary_6_2(
+            timeline, bounds.corollary_g_4, domain=BALL, lipschitz=G, curvature=LAM
+        )
+    with pytest.raises(bl.SpecError, match="corollary_6_2: outer_radius must be positive"):
+        bounds.corollary_6_2(
+            timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM, outer_radius=0.0
+        )
     with pytest.raises(bl.SpecError, match="in theorem_e_1"):
         bounds.corollary_6_2(
             timeline, bounds.theorem_e_1, base=bl.PFTRL(BALL, DELAYED), curvature=LAM

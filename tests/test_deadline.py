@@ -14,6 +14,8 @@ import belated as bl
 from belated.kernels.slots import ints as N
 from belated.reductions import LONGEST, Reduction, Wrapper
 from compositions import AdaGrad
+from test_leader import surrogate_regret
+from test_theorems import SLACK, adversaries, patterns, quick
 
 INNER = bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Tight(1.0)))
 COST = np.array([0.6, 0.0])
@@ -312,6 +314,28 @@ def test_a_deadline_keeps_the_rate_from_falling_with_what_is_lost() -> None:
     first, last = (report.rate for report in rates)
     assert first is not None
     assert last == pytest.approx(first / 3.0, rel=0.02)  # 1 / sqrt(t), not 1 / t
+
+
+# --- The guarantee over strongly convex losses ---------------------------------------------------
+
+
+@pytest.mark.parametrize("wait", [0, 6])
+@pytest.mark.parametrize("base", ["pftrl", "omd", "leader"])
+def test_strongly_convex_losses(base: Any, wait: int) -> None:
+    """The hardest losses with these gradients: <c_t, x> + (lambda / 2) |x - x_t|^2."""
+    problem = bl.Problem(bl.Ball(2), 1.3, curvature=1.3)
+    spec = problem.learner("gradient", base, deadline=wait)
+    given_up = 0
+    for timeline in patterns(80, 91).values():
+        bound = problem.bound(timeline, "gradient", base, deadline=wait)
+        for adversary in adversaries(2, 1.3, 92).values():
+            record = quick(spec, timeline, adversary)
+            regret = surrogate_regret(problem.domain, record.plays, record.gradients, 1.3)
+            report = record.learner.report()
+            assert regret <= bound.total * SLACK
+            assert report.certificate is None or regret <= report.certificate.total * SLACK
+            given_up += report.skipped
+    assert given_up > 100
 
 
 # --- Specs ---------------------------------------------------------------------------------------

@@ -227,9 +227,15 @@ NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
     (CONVEX, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.3"),
     (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
     (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
+    (CURVED, {"skip": True}, "Corollary 6.2 over Leader's guarantee"),
+    (CURVED, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "base": "omd"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "feedback": "function"}, "Corollary 6.2 over Corollary 5.4"),
     (CONVEX, {"deadline": 3}, "Deadline over Portfolio's guarantee"),
     (CONVEX, {"deadline": 3, "base": "omd", "forget": 5}, "Deadline over Corollary 5.3"),
     (CONVEX, {"deadline": 3, "feedback": "value"}, "Deadline over Corollary 5.7"),
+    (CURVED, {"deadline": 3}, "Deadline over Leader's guarantee"),
+    (CURVED, {"deadline": 3, "base": "omd"}, "Deadline over Corollary 5.4"),
 ]
 
 
@@ -281,9 +287,8 @@ def test_one_way_to_give_up_at_a_time() -> None:
 UNCOVERED: list[tuple[bl.Problem, Feedback, BaseName, bool, RateName, str]] = [
     (CONVEX, "value", "omd", False, "paper", "rest on Lemma 4.2"),
     (CURVED, "two-values", "omd", False, "paper", "rest on Lemma 4.2"),
-    (CURVED, "gradient", "pftrl", True, "paper", "not strongly convex"),
-    (CURVED, "gradient", "leader", True, "paper", "not strongly convex"),
-    (CURVED, "value", "pftrl", True, "paper", "not strongly convex"),
+    (CURVED, "value", "pftrl", True, "paper", "for gradients and not for values"),
+    (CURVED, "two-values", "pftrl", True, "paper", "for gradients and not for values"),
 ]
 
 

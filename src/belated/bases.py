@@ -220,7 +220,6 @@ class Leader(Base):
     """
 
     hears_all: ClassVar[bool] = True
-    uncertified: ClassVar[str] = "the guarantee of Leader is known in advance; see Problem.bound"
 
     domain: Domain
     rate: Rate

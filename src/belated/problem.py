@@ -144,10 +144,11 @@ class Problem(Spec):
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
         result, constants = self._result(feedback, base, rate)
+        radius = self.domain.outer_radius
         if deadline is not None:
-            return bounds.deadline(timeline, deadline, result, **constants)
+            return bounds.deadline(timeline, deadline, result, outer_radius=radius, **constants)
         if skip:
-            return bounds.corollary_6_2(timeline, result, **constants)
+            return bounds.corollary_6_2(timeline, result, outer_radius=radius, **constants)
         return result(timeline, **constants)
 
     def explain(
@@ -175,18 +176,24 @@ class Problem(Spec):
         name, formula = _FORMULAS[self._key(feedback, base, rate)]
         if skip:
             name, reason = f"Corollary 6.2 over {name}", reason + " and late ones are given up on"
-            formula += (
-                ", for the delays that skipping leaves, plus lipschitz times diameter for every "
-                "skipped round"
-            )
+            formula += f", for the delays that skipping leaves, plus {self._price} skipped round"
         elif deadline is not None:
             name = f"Deadline over {name}"
             reason += f" and those not in after {deadline:,} predictions are given up on"
             formula += (
-                ", for the delays that the deadline leaves, plus lipschitz times diameter for "
-                "every round given up on"
+                f", for the delays that the deadline leaves, plus {self._price} round given up on"
             )
         return f"{name} applies, because {reason}. {formula}."
+
+    @property
+    def _price(self) -> str:
+        """What a round costs that is given up on, in words."""
+        if not self.curvature:
+            return "lipschitz times diameter for every"
+        return (
+            "the most that a round can cost and half of curvature times outer radius squared for "
+            "every"
+        )
 
     @property
     def _shape(self) -> str:
@@ -300,15 +307,13 @@ class Problem(Spec):
         self, feedback: Feedback, base: BaseName, skip: bool, deadline: int | None
     ) -> str:
         """Say why no theorem covers a composition, or nothing."""
-        if skip and self.curvature:
+        gives_up = skip or deadline is not None
+        if gives_up and self.curvature and feedback in ("value", "two-values"):
+            what, without = ("skipping", "skip=False") if skip else ("a deadline", "deadline=None")
             return (
-                "skipping counts a lost round as a zero loss, which is not strongly convex; use "
-                "skip=False, whose bound already adapts, or curvature=0"
-            )
-        if deadline is not None and self.curvature:
-            return (
-                "a deadline makes a lost round a zero loss, which is not strongly convex; use "
-                "deadline=None, whose bound already adapts, or curvature=0"
+                f"{what} puts a strongly convex loss in the place of a lost one, which is proved "
+                f"for gradients and not for values; use {without}, whose bound already adapts, or "
+                "curvature=0"
             )
         if base == "omd" and feedback in ("value", "two-values"):
             return (

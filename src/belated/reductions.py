@@ -162,13 +162,24 @@ class Wrapper(Spec):
     dropped if it comes after all. ``forget`` says for how many predictions after giving up a ticket
     stays known, to tell such an answer from a wrong one. After that it is forgotten, and its memory
     is free again: its answer is an ``UnknownTicket``, as is any word about a ticket that was handed
-    out before it. None keeps it until its answer comes, in 16 to 72 bytes, since an answer that
-    comes in good faith should not be an error unless somebody has decided so.
+    out before it. None keeps it until its answer comes, in 16 bytes of a table with room for two to
+    four times as many, since an answer in good faith is no error unless somebody has decided so.
 
     Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
-    closing feedback is then that of (lambda / 2) |y|^2, y being the point seen from the centre of
-    the set; since that loss is known in full, its gradient is taken at the current point. No
-    theorem covers it: a heuristic.
+    closing feedback is then that of h(y) = (lambda / 2) |y|^2, y being the point seen from the
+    centre of the set; since that loss is known in full, its gradient is taken at the current point.
+    For gradients of strongly convex losses the guarantee is then the same, but that a round given
+    up on costs max over d <= D of (G d - lambda d^2 / 2) + lambda R^2 / 2, with R the outer radius
+    of the set. For values no theorem covers it: a heuristic.
+
+    Differs from the paper, which leaves the strongly convex case as a remark. The proof: the
+    learner inside plays the answered losses and h in the place of those given up on, all strongly
+    convex, so their regrets sum to at most what its guarantee allows on the shorter delays, if
+    max(G, lambda R) bounds the gradients (P-FTRL, OMD; ``Leader`` needs G alone, as its steps are
+    bounded by (G + lambda D) / (lambda n) and R <= D). Of that sum those given up on are at least
+    -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And a loss given up on itself has
+    regret f(x) - f(u) <= G d - lambda d^2 / 2, d = |x - u|. (On a ``Simplex``, y is seen from 0;
+    on the set that adds a constant to h, and to its gradient a vector that moves nothing.)
     """
 
     if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def compile_spec(spec: Playable) -> Program:
     if isinstance(base, Portfolio):
         own = _members(reduction, base, numbers, first)
     elif isinstance(base, Leader):
-        own = _past(base.reach, OWN.HEADER, first)
+        own = _past(base.reach, OWN.HEADER, np.concatenate([[0.0], first]))
     code = C.pack(
         {
             C.REDUCTION: _reduction_code(reduction),

@@ -61,6 +61,14 @@ class Sums(NamedTuple):
         return cls(*(float(f[slot]) for slot in slots))
 
 
+class Lead(NamedTuple):
+    """What a leader knows of its regret; see ``kernels.learners.leader``."""
+
+    learning: float
+    drift: float
+    unsure: float
+
+
 class Member(NamedTuple):
     """A member of a portfolio."""
 
@@ -152,7 +160,12 @@ class Memory:
     @property
     def unanswered(self) -> int:
         """Tickets that are open, given up on or cancelled."""
-        return self.open + int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
+        return self.open + self.given_up
+
+    @property
+    def given_up(self) -> int:
+        """Tickets that were closed without an answer, by the learner or by the user."""
+        return int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
 
     @property
     def total_delay(self) -> int:
@@ -211,6 +224,12 @@ class Memory:
     def weights(self) -> Sums:
         """Those of the weights of a portfolio."""
         return Sums.of(self._own[OWN.HEADER :])
+
+    @property
+    def lead(self) -> Lead:
+        """The sums of a leader."""
+        slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
+        return Lead(*(float(self._own[slot]) for slot in slots))
 
     @property
     def members(self) -> list[Member]:

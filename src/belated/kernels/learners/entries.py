@@ -15,7 +15,7 @@ from typing import NamedTuple
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry, leaf
-from belated.kernels.learners import events, feedback, radii, sets
+from belated.kernels.learners import events, feedback, radii, sets, wrappers
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
 from belated.kernels.learners.uses import of_all
@@ -215,7 +215,7 @@ def steps(code: Code) -> Steps:
         return tickets.has_room(view(f, n))
 
     def start_round(f: Floats, n: Ints) -> None:
-        events.start_round(of_all(code), view(f, n))
+        wrappers.start_round(of_all(code), view(f, n))
 
     def give_up_one(f: Floats, n: Ints) -> bool:
         return events.give_up_one(of_all(code), view(f, n))

@@ -1,8 +1,8 @@
 """Slots of ``own``, for a base that keeps past points; other methods lay theirs out themselves.
 
-After the header come, for a leader, the points: PLACES per level. For a portfolio the weights (a
-header like that of ``f``, w, its normal vector, the charges); the members (a header, z, p); the
-points.
+After the header come, for a leader, the records: PLACES per level, each the way so far and the
+point. For a portfolio the weights (a header like that of ``f``, w, its normal vector, the charges);
+the members (a header, z, p); the records, each the ways and points of all members.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from belated.kernels.slots import floats as F
 LEVELS = 0
 REACH = 1  # answers after more other arrivals find no point
 MEMBERS = 2  # of a portfolio
-LED = 3  # answers that a leader has used
+# Of a leader, with F_n the sum of its quadratics h_1 .. h_n:
+LED = 3  # answers that it has used
+LEARNING = 4  # sum of F_n(z_n) - F_n(z_{n+1})
+DRIFT = 5  # sum of h_n(y_n) - h_n(z_n)
+UNSURE = 6  # the most that knowing x_s instead of y_n would add to that
+GONE = 7  # length of the way that it went
 HEADER = 8
 
 PLACES = 16  # points kept per level; a power of 2
