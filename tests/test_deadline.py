@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.game import one
 from belated.kernels.slots import ints as N
+from belated.learner.program import compile_spec
 from belated.reductions import LONGEST, Reduction, Wrapper
 from compositions import AdaGrad
 from test_leader import surrogate_regret
@@ -173,33 +175,54 @@ SMALLEST = 64
 """Entries of the smallest table."""
 
 
+def held(learner: bl.Learner) -> int:
+    """Return the bytes of all state."""
+    return int(learner._memory.n.nbytes + learner._memory.f.nbytes)
+
+
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
-@pytest.mark.parametrize(
-    ("wrapper", "most"),
-    [
-        (bl.Deadline(INNER, 20, forget=0), SMALLEST),
-        (bl.Deadline(INNER, 20, forget=100), 4 * SMALLEST),
-        (bl.Skip(INNER, forget=0), 32 * SMALLEST),
-    ],
-    ids=["deadline", "deadline, later", "skip"],
-)
-def test_memory_is_bounded_however_much_is_lost(wrapper: Wrapper, most: int) -> None:
-    """After 10^5 lost answers: a table for what is open or not forgotten yet, and no more.
-
-    ``Skip`` keeps about sqrt(2 t) tickets open by itself; without forgetting all take 10^5 rows.
-    """
-    learner = bl.Learner(wrapper)
+@pytest.mark.parametrize(("forget", "most"), [(0, SMALLEST), (100, 4 * SMALLEST)])
+def test_memory_is_bounded_when_every_answer_is_lost(forget: int, most: int) -> None:
+    """After 10^5 lost answers: a table for what is open or not forgotten yet, and no more."""
+    spec = bl.Deadline(INNER, 20, forget=forget)
+    live, batch = bl.Learner(spec), bl.Learner(spec)
     sizes = []
-    for rounds in (50_000, 100_000):
-        learner.run(np.arange(learner.rounds, rounds), [], keep=False)
-        sizes.append(learner._memory.n.nbytes + learner._memory.f.nbytes)
-    assert learner.rounds == 100_000
-    assert learner._memory.capacity <= most
-    assert sizes[1] <= 16 * most + 1000
-    assert len(learner.snapshot()) <= 16 * most + 3000
-    if isinstance(wrapper, bl.Deadline):
-        assert sizes[0] == sizes[1]
+    for rounds in (10_000, 100_000):
+        while live.rounds < rounds:
+            live.predict()
+        sizes.append((held(live), len(live.snapshot())))
+    assert live.report().skipped == 100_000 - 21
+    assert live._memory.known == 21 + forget
+    assert live._memory.capacity <= most
+    assert sizes[0][0] == sizes[1][0] <= 16 * most + 1000
+    assert sizes[1][1] <= 16 * most + 2000
+    batch.run(np.arange(100_000), [], keep=False)
+    assert batch.snapshot() == live.snapshot()
+    assert held(batch) <= 16 * 1024 + 1000  # the smallest table of a run
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_skip_needs_memory_for_open_tickets_only() -> None:
+    """One answer in ten is lost: ten thousand of them, of which some hundreds are still open."""
+    learner = after(100_000, bl.Skip(INNER, forget=0), lost=10)
+    assert learner.report().skipped > 9_000
+    assert learner._memory.known == learner.open < 1_000
+    assert learner._memory.capacity <= 4 * learner.open
+    assert after(100_000, bl.Skip(INNER), lost=10)._memory.capacity > 10_000
+
+
+def test_a_game_makes_room_for_what_can_be_known_only() -> None:
+    timeline = bl.delays.lost(bl.delays.constant(3_000, 0), 1.0, seed=1)
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), timeline)
+    patient, timely = (bl.Deadline(INNER, 20, forget=forget) for forget in (None, 0))
+    tables = [
+        one._lay_out(compile_spec(spec), game, 0, "totals", np.empty(0, dtype=np.int64))
+        for spec in (patient, timely)
+    ]
+    assert [table.memory.capacity for table in tables] == [24_002, 1024]
+    assert bl.play(patient, game).report == bl.play(timely, game).report
 
 
 @given(

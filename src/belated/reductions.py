@@ -196,6 +196,11 @@ class Wrapper(Spec):
         """Return what the kernels look up, by its slot among the counters."""
         return {N.FORGET: 0 if self.forget is None else self.forget + 1}
 
+    @property
+    def most_known(self) -> int | None:
+        """Most tickets that are open or not forgotten yet at any time, where there is a limit."""
+        return None
+
 
 @dataclass(frozen=True, repr=False)
 class Skip(Wrapper):
@@ -255,6 +260,11 @@ class Deadline(Wrapper):
     def numbers(self) -> dict[int, int]:
         """Return what the kernels look up, by its slot among the counters."""
         return {**super().numbers(), N.PATIENCE: self.rounds**2}
+
+    @property
+    def most_known(self) -> int | None:
+        """One ticket for every prediction from now back to the newest forgotten one."""
+        return None if self.forget is None else self.rounds + 1 + self.forget
 
 
 LONGEST = 1 << 31

@@ -19,7 +19,6 @@ from belated.learner.blob import Content, pack, unpack
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.program import Method, Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
-from belated.learner.state import roomy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base
 from belated.reductions import Reduction, Wrapper
 from belated.spec import from_json
@@ -209,7 +208,7 @@ class Learner:
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
         memory = self._memory
-        memory.reserve(roomy(memory.known + int(balance.max(initial=0))))
+        memory.reserve(self._program.room_for(memory.known + int(balance.max(initial=0))))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]

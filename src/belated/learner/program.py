@@ -25,7 +25,7 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
-from belated.learner.state import FEWEST, Memory
+from belated.learner.state import FEWEST, Memory, roomy
 from belated.reductions import (
     FirstOrder,
     FullInformation,
@@ -73,6 +73,11 @@ class Program:
     def has_user_parts(self) -> bool:
         """Whether a user's Python object takes part in every step."""
         return self.code[C.BASE] == K.USER_BASE or self.code[C.DOMAIN] == K.USER_SET
+
+    def room_for(self, most_open: int) -> int:
+        """Return how large a table serves a whole run with so many answers missing at once."""
+        limit = self.spec.most_known if isinstance(self.spec, Wrapper) else None
+        return roomy(most_open if limit is None else min(most_open, limit))
 
     def fresh(self, seed: int, strict: bool, more: int = 0) -> Memory:
         """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""
