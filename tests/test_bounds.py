@@ -459,7 +459,7 @@ def test_corollary_6_2_over_strongly_convex_losses(radius: float | None) -> None
     """Gradients of what stands in are at most lambda R; a skipped round has the price of both."""
     timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
     found = bounds.skipping(timeline)
-    known = {"lipschitz": G, "curvature": LAM, "diameter": 4.0}
+    known: dict[str, Any] = {"lipschitz": G, "curvature": LAM, "diameter": 4.0}
     reach = 4.0 if radius is None else radius
     price = max(G * d - LAM * d * d / 2.0 for d in (4.0, min(4.0, G / LAM))) + LAM * reach**2 / 2.0
     for result in (bounds.corollary_5_4, bounds.leader):
@@ -483,7 +483,9 @@ def test_corollary_6_2_without_a_diameter() -> None:
 
 def test_corollary_6_2_does_not_cover_everything() -> None:
     timeline = bl.Timeline.from_delays([1, 0])
-    with pytest.raises(bl.SpecError, match="no theorem covers skipping in corollary_g_4"):
+    with pytest.raises(
+        bl.SpecError, match="no theorem covers giving up on rounds in corollary_g_4"
+    ):
         bounds.corollary_6_2(
             timeline, bounds.corollary_g_4, domain=BALL, lipschitz=G, curvature=LAM
         )

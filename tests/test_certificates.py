@@ -1,8 +1,8 @@
 """Certificates while delays and losses are chosen to hurt: no regret exceeds them, at any moment.
 
 Losses are known through their gradients c_t at the plays x_t alone, so the regret is that of the
-hardest losses with these gradients: <c_t, x> for convex ones, and <c_t, x> + (lambda / 2) |x - x_t|^2
-for strongly convex ones.
+hardest losses with these gradients: <c_t, x>, and (lambda / 2) |x - x_t|^2 more for strongly convex
+ones.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ SETS: dict[str, bl.domains.Domain] = {
     "many corners": bl.Simplex(9),
     "L1 ball": bl.L1Ball(2, 0.5),
 }
-HARD = ("pftrl", "omd", "leader")
+HARD: tuple[BaseName, ...] = ("pftrl", "omd", "leader")
 
 
 def bent(domain: bl.domains.Domain, share: float, lipschitz: float = 1.3) -> bl.Problem:

@@ -110,7 +110,8 @@ class GradientAdaptive(Rate, module="rates"):
     regret <= 2 D sqrt(sum_n (|c_n|^2 / 2 + G s*_n |c_n|)).
 
     With ``lipschitz=None``, G in the m-th term is the largest |c| seen up to m; the step is the
-    same idea but the proof needs G in advance, so the guarantee then is a heuristic. Nothing moves
+    same idea but the proof needs G in advance, so no bound is known before the game. A certificate
+    can still be had afterwards, as Theorem 4.1 allows any rates that do not increase. Nothing moves
     until the first non-zero cost.
 
     Differs from the paper: replace G^2 (1/2 + s*) by |c|^2/2 + G s* |c| in the proof of

@@ -8,6 +8,10 @@ arrival, eta_n the rates, and delta_t the smoothing. Results with sums take eta_
 delta'_n (the smoothing of the round in progress at the n-th arrival) from the kernels that the
 learners run on.
 
+Results for gradients hold for every sequence of losses and delays, also for one that depends on the
+plays. Those for values bound the mean over exploration directions, for losses and delays that do
+not depend on them.
+
 An answer that never came counts with a delay up to the end of the log, as ``Timeline`` says: it
 could not have changed a play if it had come right after the last one.
 """

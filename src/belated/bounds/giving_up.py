@@ -102,7 +102,7 @@ def corollary_6_2(
     in for a skipped one is that steep; that is G itself if R is at most D / 2.
 
     Differs from the paper: which proves it for convex losses. The proof for others is with
-    ``Skip``; the results for values of strongly convex losses have none.
+    ``Wrapper``; the results for values of strongly convex losses have none.
 
     >>> late = Timeline.from_delays([9900] * 50 + [0] * 9950)
     >>> print(corollary_5_3(late, lipschitz=1.0, diameter=1.0))
@@ -111,11 +111,7 @@ def corollary_6_2(
     Corollary 6.2 over Corollary 5.3: 366.2 = learning 300 + delay 16.21 + skipped 50,
     1.22 times the price without delay
     """
-    found = skipping(timeline)
-    inner, price = _over("corollary_6_2", found.timeline, result, outer_radius, constants)
-    return dataclasses.replace(
-        inner, name=f"Corollary 6.2 over {inner.name}", skipped=price * found.count
-    )
+    return _beside("Corollary 6.2", skipping(timeline), result, outer_radius, constants)
 
 
 def deadline(
@@ -139,32 +135,29 @@ def deadline(
     Deadline over Corollary 5.3: 357.4 = learning 300 + delay 7.409 + skipped 50,
     1.19 times the price without delay
     """
-    found = expiring(timeline, rounds)
-    inner, price = _over("deadline", found.timeline, result, outer_radius, constants)
-    return dataclasses.replace(
-        inner, name=f"Deadline over {inner.name}", skipped=price * found.count
-    )
+    return _beside("Deadline", expiring(timeline, rounds), result, outer_radius, constants)
 
 
-def _over(
-    who: str,
-    late: Timeline,
+def _beside(
+    name: str,
+    found: Skipping,
     result: Callable[..., Bound],
     outer_radius: float | None,
     constants: dict[str, Any],
-) -> tuple[Bound, float]:
-    """Return a result on what giving up leaves, and the price of a round that is given up on."""
+) -> Bound:
+    """Return the bound on what is left of a timeline, and the price of rounds given up on."""
     if result in _CURVED:
-        return _over_curved(who, late, result, outer_radius, constants)
-    if result in _SKIPPABLE and not constants.get("curvature"):
-        inner = result(late, **constants)
-        return inner, inner.trivial / late.rounds if late.rounds else 0.0
-    name = getattr(result, "__name__", repr(result))
-    what = "skipping" if who == "corollary_6_2" else "giving up"
-    raise SpecError(
-        f"{who}: no theorem covers {what} in {name}; use a result for convex losses, or "
-        "corollary_5_4 or leader for gradients of strongly convex ones"
-    )
+        inner, price = _over_curved(name, found.timeline, result, outer_radius, constants)
+    elif result in _SKIPPABLE and not constants.get("curvature"):
+        inner = result(found.timeline, **constants)
+        price = inner.trivial / found.timeline.rounds if found.timeline.rounds else 0.0
+    else:
+        what = getattr(result, "__name__", repr(result))
+        raise SpecError(
+            f"{name}: no theorem covers giving up on rounds in {what}; use a result for convex "
+            "losses, or corollary_5_4 or leader for gradients of strongly convex ones"
+        )
+    return dataclasses.replace(inner, name=f"{name} over {inner.name}", skipped=price * found.count)
 
 
 _SKIPPABLE = (
@@ -181,7 +174,7 @@ _CURVED = (corollary_5_4, leader)
 
 
 def _over_curved(
-    who: str,
+    name: str,
     late: Timeline,
     result: Callable[..., Bound],
     outer_radius: float | None,
@@ -193,7 +186,7 @@ def _over_curved(
     diameter = constants.get("diameter") or 2.0 * lipschitz / curvature
     radius = diameter
     if outer_radius is not None:
-        radius = min(radius, positive(who, "outer_radius", outer_radius))
+        radius = min(radius, positive(name, "outer_radius", outer_radius))
     price = worst_round(lipschitz, diameter, curvature) + stand_in(curvature, radius)
     steepest = curvature * radius
     if result is leader or steepest <= lipschitz * F.SLACK:

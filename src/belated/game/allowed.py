@@ -45,10 +45,28 @@ def set_of(spec: Playable) -> Domain | None:
     return cast(Domain, cast(Any, spec).domain)
 
 
+def wants_fixed_delays(spec: Playable) -> str:
+    """Say why a guarantee does not hold where plays choose the delays, or nothing.
+
+    For gradients nothing is random, and every step of the proofs is about the sequences that came
+    about, whoever chose them.
+    """
+    if isinstance(spec, Method):
+        return "the published guarantee is for delays that are fixed before the game"
+    inner = inner_of(spec)
+    if isinstance(inner, OnePoint | TwoPoint):
+        return (
+            "for values the guarantee is a mean over exploration directions, and delays that "
+            "depend on the plays depend on those"
+        )
+    return ""
+
+
 def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
     """Return the guarantee of exactly this spec on these delays, or None where there is none.
 
-    One of ours has the guarantee of the corollary whose learner it is.
+    One of ours has the guarantee of the corollary whose learner it is. It is about losses that are
+    as the learner was told.
     """
     if isinstance(spec, Method):
         return cast("Bound | None", cast(Any, spec).bound(timeline))

@@ -18,7 +18,6 @@ from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.learners.bases import settle
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import squared_distance
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import floats as F
@@ -67,13 +66,15 @@ def _keep(s: State, old: Floats, count: float) -> None:
     F_n(z) = (lambda n / 2) |z - mean|^2 but for a constant, where p is n times the mean.
     """
     z, total = s.z, s.p
-    fell = 0.0
-    for i in range(z.size):
-        fell += (old[i] - z[i]) * (old[i] + z[i] - 2.0 * (total[i] / count))
-    s.own[OWN.LEARNING] += 0.5 * s.f[F.CURVATURE] * count * fell
-    s.own[OWN.GONE] += math.sqrt(squared_distance(old, z))
     newest = record_at(OWN.HEADER, 1 + z.size, 0, s.n[N.ARRIVED])
-    s.own[newest] = s.own[OWN.GONE]
+    twice = 2.0 / count
+    fell = moved = 0.0
     for i in range(z.size):
+        apart = old[i] - z[i]
+        fell += apart * (old[i] + z[i] - twice * total[i])
+        moved += apart * apart
         s.own[newest + 1 + i] = z[i]
+    s.own[OWN.LEARNING] += 0.5 * s.f[F.CURVATURE] * count * fell
+    s.own[OWN.GONE] += math.sqrt(moved)
+    s.own[newest] = s.own[OWN.GONE]
     spread(s, OWN.HEADER, 1 + z.size)
