@@ -186,7 +186,8 @@ def _over_curved(
     diameter = constants.get("diameter") or 2.0 * lipschitz / curvature
     radius = diameter
     if outer_radius is not None:
-        radius = min(radius, positive(name, "outer_radius", outer_radius))
+        who = name.lower().replace(" ", "_").replace(".", "_")
+        radius = min(radius, positive(who, "outer_radius", outer_radius))
     price = worst_round(lipschitz, diameter, curvature) + stand_in(curvature, radius)
     steepest = curvature * radius
     if result is leader or steepest <= lipschitz * F.SLACK:
