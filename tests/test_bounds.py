@@ -366,6 +366,68 @@ def test_schedule_is_that_of_the_learner() -> None:
         assert report.rate == etas[report.rounds - report.open - 1]
 
 
+def check_expiring(delays: list[int], wait: int) -> None:
+    found = bounds.expiring(bl.Timeline.from_delays(delays), wait)
+    gone, seen = naive.expiring(delays, wait)
+    assert [t + 1 for t in found.skipped.tolist()] == gone
+    assert found.timeline.delay.tolist() == seen
+    assert found.timeline.total_delay == found.total_delay - found.count
+
+
+def test_expiring_exhaustive() -> None:
+    for delays in all_delays(6):
+        for wait in range(7):
+            check_expiring(delays, wait)
+
+
+def test_expiring_random() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        rounds = int(rng.integers(5, 150))
+        longest = rounds - 1 - np.arange(rounds)
+        draw = rng.pareto(rng.uniform(0.3, 1.5), rounds) * 5
+        delays = np.minimum(np.minimum(draw, rounds), longest).astype(int).tolist()
+        check_expiring(delays, int(rng.integers(0, 20)))
+
+
+@pytest.mark.parametrize("wait", [0, 3, 25])
+def test_expiring_is_what_the_learner_does(wait: int) -> None:
+    """Also in continuous time, and where answers never come."""
+    inside = bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0)))
+    for timeline in patterns(150, 5).values():
+        learner = bl.Learner(bl.Deadline(inside, wait, forget=4))
+        learner.run(timeline, np.zeros((150, 1)))
+        report, found = learner.report(), bounds.expiring(timeline, wait)
+        assert report.skipped == found.count
+        assert report.total_delay == found.timeline.total_delay
+        assert report.max_backlog == found.timeline.max_backlog <= wait
+        assert report.max_delay == found.timeline.max_delay <= wait
+        gone = timeline.observed.copy()
+        gone[found.skipped] = True
+        assert np.array_equal(found.timeline.observed, gone)
+        assert report.open == int(np.count_nonzero(~gone))
+        etas = schedule_of(inside, found.timeline.events).etas
+        assert report.rate == (etas[report.rounds - report.open - 1] or None)
+
+
+def test_deadline() -> None:
+    """The bound of the learner inside on its delays, and G D for every round given up on."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    constants = {"lipschitz": G, "diameter": 4.0}
+    for wait, count in ((0, 399), (1, 20), (379, 20), (390, 9), (399, 0)):
+        bound = bounds.deadline(timeline, wait, bounds.tight, **constants)
+        inner = bounds.tight(bounds.expiring(timeline, wait).timeline, **constants)
+        assert bound.name == f"Deadline over {inner.name}"
+        assert (bound.learning, bound.delay, bound.trivial) == (
+            *(inner.learning, inner.delay),
+            inner.trivial,
+        )
+        assert bound.skipped == pytest.approx(G * 4.0 * count)
+    assert bounds.deadline(bl.Timeline.from_delays([]), 3, bounds.tight, **constants).total == 0.0
+    with pytest.raises(bl.SpecError, match="expiring: rounds must be at least 0"):
+        bounds.deadline(timeline, -1, bounds.tight, **constants)
+
+
 def test_corollary_6_2() -> None:
     """The bound of the learner inside on the delays it sees, and G D for every skipped round."""
     timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)

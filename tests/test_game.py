@@ -116,7 +116,7 @@ class Case(NamedTuple):
             "reduction": row.reduction,
             "base": row.base,
             "set": KINDS.get(row.set, "user"),
-            "skip": str(row.skip),
+            "wrapper": row.wrapper or ("skip" if row.skip else ""),
         }
 
 
@@ -203,6 +203,7 @@ COUNTS = [
     N.MAX_DUAL_DELAY,
     N.PATIENCE,
     N.GHOSTS,
+    N.FORGOTTEN,
     N.CALM,
     N.HOLDING,
 ]
@@ -1138,6 +1139,9 @@ def test_bounds_belong_to_the_very_learner() -> None:
         {"feedback": "function", "rate": "gradient"},
         {"feedback": "value"},
         {"feedback": "two-values", "skip": True},
+        {"feedback": "gradient", "base": "pftrl", "deadline": 3, "forget": 2},
+        {"feedback": "gradient", "deadline": 3},
+        {"feedback": "value", "deadline": 0},
     ):
         found = bound_of(problem.learner(**cast(Any, words)), cast(Any, game.timeline))
         assert found == problem.bound(cast(Any, game.timeline), **cast(Any, words))
@@ -1149,6 +1153,7 @@ def test_bounds_belong_to_the_very_learner() -> None:
         bl.FirstOrder(bl.OMD(simplex, bl.rates.DelayAdaptive(1.0), "entropy")),
         bl.FirstOrder(bl.PFTRL(ball, bl.rates.StronglyConvex(5.0, 1.0))),
         bl.Skip(bl.TwoPoint(bl.PFTRL(ball, bl.rates.StronglyConvex(0.5, 1.0)))),
+        bl.Deadline(bl.FirstOrder(bl.PFTRL(ball, bl.rates.Constant(0.1, 1.0))), 3),
         bl.TwoPoint(bl.OMD(ball, bl.rates.DelayAdaptive(1.0))),
         bl.OnePoint(bl.PFTRL(ball, bl.rates.DelayAdaptive(1.0)), 1.0, bl.smoothing.InverseRoot()),
         COMPOSITIONS["first-adagrad-3"].spec(),

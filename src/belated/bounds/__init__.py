@@ -22,7 +22,7 @@ from belated.bounds.any_rates import theorem_e_1, theorem_e_2
 from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
-from belated.bounds.giving_up import Skipping, corollary_6_2, skipping
+from belated.bounds.giving_up import Skipping, corollary_6_2, deadline, expiring, skipping
 from belated.bounds.mixing import portfolio
 from belated.bounds.values import corollary_5_7, corollary_5_8, corollary_g_3, corollary_g_4
 
@@ -36,6 +36,8 @@ __all__ = [
     "corollary_6_2",
     "corollary_g_3",
     "corollary_g_4",
+    "deadline",
+    "expiring",
     "gradient_adaptive",
     "leader",
     "portfolio",

@@ -21,8 +21,9 @@ class Bound:
     * ``learning``: the same bound for the same number of rounds with all delays zero;
     * ``delay``: the rest of it, due to lateness (in Corollary 5.7 it can fall a hair below zero,
       as lateness also makes the steps smaller);
-    * ``skipped``: G D |Q*| where rounds are given up on (Theorem 6.1; less for strongly convex
-      losses), and then ``delay`` is that of the shorter delays which the learner inside sees.
+    * ``skipped``: G D for every round that is given up on (``Skip``, ``Deadline``; less for
+      strongly convex losses), and then ``delay`` is that of the shorter delays which the learner
+      inside sees.
 
     ``trivial`` is G D T, which no sequence of plays exceeds.
 

@@ -21,7 +21,6 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
-from belated.learner.state import roomy
 from belated.learner.turns import alone, busy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
 from belated.timeline import Timeline
@@ -118,7 +117,7 @@ class Learner:
 
     @property
     def open(self) -> int:
-        """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
+        """Tickets that still wait for their answer (not those given up on or cancelled)."""
         return self._memory.open
 
     def predict(self) -> Decision:
@@ -155,9 +154,9 @@ class Learner:
     def observe(self, ticket: int, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
 
-        Any order, any delay. Returns False when the ticket had been skipped, so that the answer is
-        dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
-        has changed.
+        Any order, any delay. Returns False when the ticket had been given up on (``Skip``,
+        ``Deadline``), so that the answer is dropped. Raises ``UnknownTicket``, ``AlreadyObserved``
+        or ``BadFeedback``, and then nothing has changed.
         """
         turn = self._turn
         try:
@@ -196,7 +195,8 @@ class Learner:
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose answer will never come.
 
-        It counts as zero feedback, as ``Skip`` does by itself; a skipped ticket is just forgotten.
+        It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
+        given up on is just forgotten.
         """
         ticket = checked_ticket(ticket)
         status = self._cancel(self._memory.f, self._memory.n, ticket)
@@ -220,7 +220,8 @@ class Learner:
 
         ``timeline`` is a ``Timeline`` (answers that never came stay open) or an array of events:
         t for the prediction of ticket t, ~t for its observation. Row i of ``feedback`` is the
-        answer to ticket first + i. The result is the same, bit for bit, as event by event. With
+        answer to ticket first + i. The result is the same, bit for bit, as event by event. Answers
+        to forgotten tickets (see ``Skip``) are passed over, since a log has them in any case. With
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
@@ -252,7 +253,7 @@ class Learner:
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
         memory = self._memory
-        memory.reserve(roomy(memory.known + int(balance.max(initial=0))))
+        memory.reserve(self._program.room_for(memory.known + int(balance.max(initial=0))))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]
@@ -283,7 +284,7 @@ class Learner:
                     self._predict_again(ticket, x)
             else:
                 status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
-                if status < 0:
+                if status < 0 and status != S.FORGOTTEN:
                     raise self._refused_event(event, position, answers, first)
 
     def _refused_event(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,21 +19,23 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
-from belated.learner.state import FEWEST, Memory
+from belated.learner.state import FEWEST, Memory, roomy
 from belated.reductions import (
     FirstOrder,
     FullInformation,
     OnePoint,
     Reduction,
-    Skip,
     TwoPoint,
+    Wrapper,
     domain_of,
     exploration_radius,
+    inner_of,
     rate_of,
 )
 from belated.spec import Spec
@@ -50,6 +52,7 @@ class Program:
     user's base is a private copy of the one in the spec, already started. ``own`` is where a
     method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
     open ticket, ``copy`` a fresh learner of which it makes copies, ``inner`` the program of that.
+    ``counts`` are numbers of a wrapper for the counters.
 
     For snapshots: ``moving`` are slots in the header of ``f`` that change although they are
     parameters elsewhere, ``fixed`` those of the own region that do not, and ``sound`` tells whether
@@ -67,6 +70,7 @@ class Program:
     own: Floats
     base: Base | UserBase | None = None
     horizon: int = 0
+    counts: Mapping[int, int] = field(default_factory=dict)
     keep: int = 0
     copy: Memory | None = None
     inner: Program | None = None
@@ -80,6 +84,11 @@ class Program:
     def has_user_parts(self) -> bool:
         """Whether a user's Python object takes part in every step."""
         return self.code[C.BASE] == K.USER_BASE or self.code[C.DOMAIN] == K.USER_SET
+
+    def room_for(self, most_open: int) -> int:
+        """Return how large a table serves a whole run with so many answers missing at once."""
+        limit = self.spec.most_known if isinstance(self.spec, Wrapper) else None
+        return roomy(most_open if limit is None else min(most_open, limit))
 
     def fresh(self, seed: int, strict: bool, more: int = 0, capacity: int | None = None) -> Memory:
         """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""
@@ -96,6 +105,7 @@ class Program:
             N.OWN: self.own.size,
             N.OWN_AT: f.size - self.own.size,
             N.KEEP: self.keep + more,
+            **self.counts,
         }
         return Memory.fresh(f, numbers, capacity or self.fewest, self.copy)
 
@@ -108,7 +118,7 @@ class Method(Spec):
         raise NotImplementedError
 
 
-Playable: TypeAlias = Reduction | Skip | Method
+Playable: TypeAlias = Reduction | Wrapper | Method
 """What a learner can run."""
 
 
@@ -116,12 +126,12 @@ def compile_spec(spec: Playable) -> Program:
     """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
     if isinstance(spec, Method):
         return spec.program()
-    if not isinstance(spec, Reduction | Skip):
+    if not isinstance(spec, Reduction | Wrapper):
         raise SpecError(
-            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip or one of "
-            f"belated.rivals, got {getattr(spec, 'kind', spec)!r}"
+            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline or one "
+            f"of belated.rivals, got {getattr(spec, 'kind', spec)!r}"
         )
-    reduction = _inner(spec)
+    reduction = inner_of(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
     first = _first_point(reduction, base)
     dim = first.size
@@ -144,7 +154,7 @@ def compile_spec(spec: Playable) -> Program:
             C.RATE: RATES.code(_NONE if rate is None else rate.kind),
             C.SMOOTHING: schedule,
             C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
-            C.SKIP: isinstance(spec, Skip),
+            C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
             **_traits(base, domain),
         }
     )
@@ -161,6 +171,7 @@ def compile_spec(spec: Playable) -> Program:
         chart=chart_numbers,
         own=own,
         horizon=horizon,
+        counts=spec.numbers() if isinstance(spec, Wrapper) else {},
         keep=code[C.BASELINE],
         wants_function=isinstance(reduction, FullInformation),
         fixed=_fixed(base, dim, own.size),
@@ -183,10 +194,6 @@ def _reduction_code(reduction: Reduction) -> int:
 
 _NONE = "none"
 """What a table of parts calls the lack of one."""
-
-
-def _inner(spec: Reduction | Skip) -> Reduction:
-    return spec.learner if isinstance(spec, Skip) else spec
 
 
 def _base_code(base: Base | UserBase) -> int:
@@ -311,7 +318,7 @@ def _levels(reach: int) -> int:
 
 def numbers_kept(spec: Playable) -> int:
     """Return how many numbers a base keeps for its points of the past, before it keeps them."""
-    inside = spec.learner if isinstance(spec, Skip) else spec
+    inside = spec if isinstance(spec, Method) else inner_of(spec)
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base
     if isinstance(base, Portfolio):
@@ -382,7 +389,7 @@ def _schedule_code(code: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(value if slot in kept else 0 for slot, value in enumerate(code))
 
 
-def schedule_of(spec: Reduction | Skip, events: Ints) -> Schedule:
+def schedule_of(spec: Reduction | Wrapper, events: Ints) -> Schedule:
     """Return the schedule of a spec on the events of a timeline (t, and ~t for observations).
 
     Only for rates that do not depend on the costs.

@@ -30,8 +30,9 @@ class Certificate:
     * ``delay`` = G sum eta_n s*_n |c_n| (G + lambda D under a strongly convex rate);
     * ``unanswered``: for every open ticket the most that a round can cost, which is G D, or
       max over d <= D of G d - lambda d^2 / 2 under a strongly convex rate. The same for a ticket
-      that was skipped or cancelled, and there lambda R^2 / 2 more under a strongly convex rate, R
-      being the outer radius of the set, for the loss that stood in for its own (see ``Skip``).
+      that was given up on or cancelled, and there lambda R^2 / 2 more under a strongly convex rate,
+      R being the outer radius of the set, for the loss that stood in for its own (see ``Wrapper``
+      in ``belated.reductions``).
 
     For a ``Leader`` the first two are not bounds but what happened on the quadratics below the
     losses: ``learning`` is its regret on them without delay, and ``delay`` what the plays lost to
@@ -60,7 +61,9 @@ class Certificate:
 class Report:
     """Counts and delays so far, the current rate, and the certificate or why there is none.
 
-    Delays are those that the learner inside saw: a skipped ticket closes when it is skipped.
+    ``skipped`` are the tickets that ``Skip`` or ``Deadline`` gave up on, ``late`` the answers that
+    came after that and were dropped; answers to forgotten tickets are refused, and not counted.
+    Delays are those that the learner inside saw: a ticket closes when it is given up on.
     ``total_delay`` and ``max_delay`` count open tickets up to now.
     """
 
@@ -95,8 +98,8 @@ class Report:
         rate = "none yet" if self.rate is None else f"{self.rate:.4g}"
         lines = [
             f"rounds        {self.rounds:>10,}",
-            f"observed      {self.observed:>10,}   open {self.open:,}, skipped {self.skipped:,}, "
-            f"cancelled {self.cancelled:,}, late {self.late:,}",
+            f"observed      {self.observed:>10,}   open {self.open:,}, given up {self.skipped:,} "
+            f"(late {self.late:,}), cancelled {self.cancelled:,}",
             f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
             f"largest backlog {self.max_backlog:,}",
             f"rate          {rate:>10}",

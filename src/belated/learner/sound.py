@@ -17,6 +17,7 @@ from belated.arrays import Floats, Ints
 from belated.bases import Leader, Portfolio
 from belated.errors import SnapshotError
 from belated.kernels.learners.sets import SETS
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -38,7 +39,7 @@ _NOT_NEGATIVE = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST)
 COUNTS = (
     *(N.ROUNDS, N.ARRIVED, N.SKIPPED, N.CANCELLED, N.LATE, N.EXCESS, N.SUM_DUAL, N.MAX_DUAL),
     *(N.MAX_DELAY, N.MAX_DUAL_DELAY, N.GHOSTS, N.HOLDING, N.HEAD, N.SPARSE, N.OFFSET, N.CAPACITY),
-    *(N.LAG, N.OPEN_LAGS),
+    *(N.LAG, N.OPEN_LAGS, N.FORGOTTEN),
 )
 _OF_LEARNERS = (*COUNTS, N.SEED_LOW, N.SEED_HIGH, N.STRICT, N.PATIENCE, N.MADE, N.FREE)
 _OF_COPIES = (*COUNTS, N.LINK, N.SEED_HIGH)
@@ -136,13 +137,17 @@ def _check_tickets(memory: Memory, count: Mapping[int, int]) -> None:
     demand(0 <= tail <= count[N.CAPACITY], "the table's length")
     number, seen = memory.entries[:, 0], memory.entries[:, 1]
     demand(0 <= head <= tail and 0 <= sparse <= tail, "the table's ends")
-    demand((np.diff(number) > 0).all() and (number >= 0).all(), "tickets out of order")
+    demand(0 <= count[N.FORGOTTEN] <= rounds, "forgotten tickets")
+    demand((number >= count[N.FORGOTTEN]).all(), "forgotten tickets")
+    demand((np.diff(number) > 0).all(), "tickets out of order")
     demand((number < rounds).all(), "tickets that were never handed out")
     demand((number[sparse:] == np.arange(sparse, tail) - offset).all(), "places of tickets")
-    demand((seen >= T.HELD).all() and (seen[:head] < 0).all(), "states of tickets")
+    given_up_at = T.GIVEN_UP - seen  # by the predictions made then; below 0 for other states
+    demand((given_up_at <= rounds).all() and (seen[:head] < 0).all(), "states of tickets")
+    demand(((given_up_at < 0) | (given_up_at >= number)).all(), "when tickets were given up on")
     is_open = seen >= 0
     demand(np.count_nonzero(is_open) == rounds - arrived, "open tickets")
-    demand(np.count_nonzero(seen == T.GIVEN_UP) == count[N.GHOSTS], "skipped tickets")
+    demand(np.count_nonzero(given_up_at >= 0) == count[N.GHOSTS], "skipped tickets")
     demand(np.count_nonzero(seen == T.HELD) == count[N.HOLDING], "held tickets")
     issued, before = number[is_open], seen[is_open]
     demand((before <= np.minimum(issued - np.arange(issued.size), arrived)).all(), "arrivals")
@@ -164,8 +169,12 @@ def _check_patience(program: Program, memory: Memory, fresh: Memory) -> None:
     n = memory.n
     words = n[[N.SEED_LOW, N.SEED_HIGH]]
     demand((words >= 0).all() and (words < 1 << 32).all() and n[N.STRICT] in (0, 1), "the seed")
-    if program.code[C.SKIP]:
+    demand(n[N.FORGET] > 0 or n[N.FORGOTTEN] == 0, "forgotten tickets")
+    if program.code[C.WRAPPER] == WRAPPERS.code("Skip"):
         check_waiting(memory, int(fresh.n[N.PATIENCE]))
+    elif program.code[C.WRAPPER] == WRAPPERS.code("Deadline"):
+        demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
+        demand(memory.oldest_age**2 <= n[N.PATIENCE], "open tickets past their deadline")
     elif program.code[C.METHOD] != K.OURS:
         demand(0 <= n[N.PATIENCE] <= min(memory.rounds**2, _MOST_SUM), "patience")
     else:
@@ -224,9 +233,9 @@ def _check_past(program: Program, memory: Memory) -> None:
     """Demand the same of members, of weights, and of all points kept."""
     own, k = memory.own, program.dim
     if isinstance(program.base, Leader):
-        records = own[OWN.HEADER :].reshape(-1, 1 + k)
-        _check_inside(program, records[:, 1:])
-        ways = np.append(records[:, 0], own[OWN.GONE])
+        kept = own[OWN.HEADER :].reshape(-1, 1 + k)
+        _check_inside(program, kept[:, 1:])
+        ways = np.append(kept[:, 0], own[OWN.GONE])
         demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
         demand(own[OWN.LED] in range(int(memory.n[N.ARRIVED]) + 1), "answers that a leader used")
     elif isinstance(program.base, Portfolio):

@@ -148,7 +148,7 @@ class Memory:
 
     @property
     def known(self) -> int:
-        """Tickets that the table must keep: open ones, and those skipped or held back."""
+        """Tickets that the table must keep: open ones, and those given up on or held back."""
         return self.open + int(self.n[N.GHOSTS] + self.n[N.HOLDING])
 
     @property
@@ -158,12 +158,12 @@ class Memory:
 
     @property
     def unanswered(self) -> int:
-        """Tickets that are open, skipped or cancelled."""
+        """Tickets that are open, given up on or cancelled."""
         return self.open + self.given_up
 
     @property
     def given_up(self) -> int:
-        """Tickets that are skipped or cancelled."""
+        """Tickets that were closed without an answer, by the learner or by the user."""
         return int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
 
     @property
@@ -270,8 +270,8 @@ class Memory:
         return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
 
     @property
-    def newest_skipped(self) -> tuple[int, int]:
-        """The entry that was skipped just now, and what it said before."""
+    def newest_ghost(self) -> tuple[int, int]:
+        """The entry that was given up on just now, and what it said before."""
         return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
 
     def seen_by(self, ticket: int) -> list[tuple[int, int]]:
@@ -354,7 +354,7 @@ class Memory:
         n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
         n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
         n[N.HEAD] = np.argmax(np.append(tickets[:, 1], 0) >= 0)  # first open entry, or the end
-        n[N.CALM] = 0
+        n[N.CALM] = n[N.FADING] = 0
         return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
 
     @staticmethod

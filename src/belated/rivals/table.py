@@ -105,11 +105,22 @@ OURS = (
         "that of the learner inside",
         "as the learner inside",
         "nothing",
-        "16 bytes per ticket given up on",
+        "16 bytes per ticket given up on, until it is forgotten",
         "any order; gives up on what is older than sqrt(D_t)",
         "min over sets Q of rounds of #Q + sqrt(delays outside Q) in place of sqrt(d_tot), "
         "up to a constant",
         f"{_PAPER}, Theorem 6.1",
+    ),
+    Row(
+        "`Deadline` of any of these",
+        "that of the learner inside",
+        "as the learner inside",
+        "how long to wait",
+        "16 bytes per ticket given up on, until it is forgotten",
+        "any order; gives up on what is older than the deadline",
+        "that of the learner inside with delays of at most the deadline, plus G D per round given "
+        "up on",
+        "ours, after Theorem 6.1",
     ),
 )
 """The learners of the paper that this library implements."""

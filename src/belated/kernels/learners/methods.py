@@ -39,8 +39,9 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
-    forget_skipped,
     has_room,
+    is_ghost,
+    lay_ghost,
     locate,
     open_ticket,
 )
@@ -172,9 +173,9 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
         return accepted
     if excessive:
         s.n[N.EXCESS] += 1
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if is_ghost(s, entry):
         s.n[N.LATE] += 1
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     count_arrival(of_lags(code), s, entry)
     _learn(code, s, entry, ticket, cost)
@@ -206,8 +207,8 @@ def cancel(code: Code, s: State, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
-        forget_skipped(s, entry)
+    if is_ghost(s, entry):
+        lay_ghost(s, entry)
         return S.DROPPED
     accepted = _accepts(code, s, entry, ticket)
     if accepted < 0:
@@ -227,6 +228,6 @@ def cancel(code: Code, s: State, ticket: int) -> int:
 
 @leaf
 def give_up(code: Code, s: State, entry: int) -> None:
-    """Close an open ticket for a method that skips; its answer, should it come, is dropped."""
+    """Close an open ticket for a method that gives up; its answer, should it come, is dropped."""
     count_arrival(of_lags(code), s, entry)
     close_without_answer(s, entry, True)

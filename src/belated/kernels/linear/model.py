@@ -34,8 +34,9 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
-    forget_skipped,
     has_room,
+    is_ghost,
+    lay_ghost,
     locate,
     open_ticket,
     overdue,
@@ -306,9 +307,9 @@ def observe(
         return entry
     if not (is_label(code, y) and 0.0 < weight <= lm.HUGE_WEIGHT):
         return S.BAD
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if is_ghost(s, entry):
         s.n[N.LATE] += 1
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     record = entry * lm.KEEP
     _combine(code, s, record, y, weight)
@@ -519,8 +520,8 @@ def cancel(s: State, c: Floats, pool: Floats, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
-        forget_skipped(s, entry)
+    if is_ghost(s, entry):
+        lay_ghost(s, entry)
         return S.DROPPED
     _close_unanswered(s, c, pool, entry, False)
     return S.USED
