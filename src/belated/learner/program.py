@@ -23,7 +23,7 @@ from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
-from belated.learner.state import FEWEST, Memory
+from belated.learner.state import Memory
 from belated.reductions import (
     FirstOrder,
     FullInformation,
@@ -61,7 +61,6 @@ class Program:
     horizon: int = 0
     keep: int = 0
     copy: Memory | None = None
-    fewest: int = FEWEST
     wants_function: bool = False
 
     @property
@@ -85,7 +84,7 @@ class Program:
             N.OWN_AT: f.size - self.own.size,
             N.KEEP: self.keep + more,
         }
-        return Memory.fresh(f, numbers, self.fewest, self.copy)
+        return Memory.fresh(f, numbers, template=self.copy)
 
 
 class Method(Spec):

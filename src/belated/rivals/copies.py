@@ -29,9 +29,8 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
 from belated.learner.program import Program, compile_spec
-from belated.learner.state import FEWEST
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals.base import Feedback, Rival
+from belated.rivals.base import Answer, Rival
 from belated.spec import Spec
 from belated.timeline import Timeline
 
@@ -107,7 +106,7 @@ def _close(code: Code, s: State, entry: int, copy: State) -> None:
     s.f[F.ETA] = copy.f[F.ETA]
 
 
-_FEEDBACK: dict[type[Reduction], Feedback] = {
+_FEEDBACK: dict[type[Reduction], Answer] = {
     FirstOrder: "gradient",
     OnePoint: "value",
     TwoPoint: "two values",
@@ -128,7 +127,7 @@ class CopyingRival(Rival):
         return self._inside.domain
 
     @property
-    def feedback(self) -> Feedback:
+    def feedback(self) -> Answer:
         """What an answer is: what the base takes."""
         return _FEEDBACK[type(self.base)]
 
@@ -150,10 +149,8 @@ class CopyingRival(Rival):
             raise SpecError(f"{self.kind}: copies are made of PFTRL and OMD, not of a user's base")
         super().__post_init__()
 
-    def copying(
-        self, number: int, *, own: tuple[float, ...] = (), keep: int = 0, copies: int = 0
-    ) -> Program:
-        """Return the program of a method with this number, and room for so many copies at once."""
+    def copying(self, number: int, *, own: tuple[float, ...] = (), keep: int = 0) -> Program:
+        """Return the program of a method with this number; copies are made as they are needed."""
         self._demand_facts()
         inside = compile_spec(self.base)
         template = inside.fresh(0, False)
@@ -165,14 +162,14 @@ class CopyingRival(Rival):
             own=np.array(own),
             keep=keep,
             copy=template,
-            fewest=max(FEWEST, 1 << copies.bit_length()),
         )
 
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
 
-        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``, sqrt(2) G D sqrt(T)
-        under ``rates.Tight``, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``,
+        (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
+        (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
@@ -183,7 +180,8 @@ class CopyingRival(Rival):
         match rate:
             case rates.DelayAdaptive():
                 total, alone = (1.5 * scale * math.sqrt(m * rounds) for m in (copies, 1))
-            case rates.Tight():
+            case rates.Tight(scale=a):
+                scale *= 0.5 * (a + 1.0 / a)
                 total, alone = (scale * math.sqrt(2.0 * m * rounds) for m in (copies, 1))
             case rates.StronglyConvex(curvature):
                 half = rate.lipschitz**2 / (2.0 * curvature)

@@ -16,7 +16,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
-from belated.rivals.arms import EXPECTED, Bandit, estimate, play_arm
+from belated.rivals.arms import EXPECTED, Bandit, estimate, outside, play_arm
 from belated.rivals.base import UNCHECKED
 from belated.rivals.experts import least, normalise
 from belated.timeline import Timeline
@@ -128,7 +128,9 @@ def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     return S.USED
 
 
-_METHOD = method("ZimmertSeldin", prepare=_prepare, play=play_arm, learn=_learn, lose=_lose)
+_METHOD = method(
+    "ZimmertSeldin", prepare=_prepare, play=play_arm, exceeds=outside, learn=_learn, lose=_lose
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +165,7 @@ class ZimmertSeldin(Bandit, module="rivals"):
         first = -math.sqrt(self.arms)  # mu of the first round
         return self._drawing(_METHOD, {_SKIPPING: float(self.skipping), _MULTIPLIER: first})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """4 sqrt(K T) + sqrt(8 d_tot ln K); None with ``skipping``."""
         if self.skipping:
             return None

@@ -160,11 +160,6 @@ def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
     return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
 
 
-def _adaptive_revision(game: Game, domain: Domain) -> Playable:
-    """Take alpha = sqrt(2) times the half-width of the set, as its paper does."""
-    return rivals.AdaptiveRevision(domain, scale=math.sqrt(2.0) * domain.diameter / 2.0)
-
-
 # ---- who plays where ---------------------------------------------------------------------------
 
 OURS: Final = "Ours"
@@ -186,7 +181,7 @@ CONVEX: Final[Field] = _field(
     _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
     Contestant(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
     _copies(rivals.BOLD, curved=False),
-    Contestant(rivals.AdaptiveRevision.title, _adaptive_revision),
+    Contestant(rivals.AdaptiveRevision.title, lambda game, domain: rivals.AdaptiveRevision(domain)),
     _rival(rivals.QuanrudKhashabi),
     _rival(rivals.QuanrudKhashabiDoubling),
     _rival(rivals.SOLID),
