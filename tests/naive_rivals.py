@@ -563,12 +563,13 @@ class NaiveGOLD(Rival):
         magnitude: float,
         lipschitz: float,
         growth: float = 0.0,
+        smoothing: float = 0.0,
         seed: int = 0,
     ) -> None:
         super().__init__(domain, seed)
         k, r = domain.dim, domain.inner_radius
         nu = magnitude / (lipschitz * r)
-        self.delta = r * math.sqrt(nu * k)
+        self.delta = smoothing if smoothing > 0.0 else r * math.sqrt(nu * k)
         self.gamma = domain.diameter * self.delta / (k * magnitude)
         self.c = max(0.75, 2.0 / 3.0 + growth / 3.0)
         self.b = min(0.25, 1.0 / 3.0 - growth / 3.0)

@@ -156,6 +156,7 @@ FROM_VALUES = [
     _case(GOLD, "ball", **M, **G),
     _case(GOLD, "ball", ", growth", **M, **G, growth=0.6),
     _case(GOLD, "box", **M, **G),
+    _case(GOLD, "l1", ", little smoothing", **M, **G, smoothing=0.1),
     _case(Bistritz, "ball", **M, **G, **TOLD),
     _case(Bistritz, "ball", ", prompt", **M, **G, rounds=40, total_delay=0),
     _case(Bistritz, "l1", **M, **G, **TOLD),

@@ -63,9 +63,9 @@ def test_who_loses_least() -> None:
     ]
     first = Table1().sections(rows)[0]
     assert first.says == (
-        "With linear losses ours had the least regret in 1 of 2 games, and in the others 2.2 to 2.2 "
-        "times that of the best rival (GOLD). With absolute losses ours had the least regret in 0 "
-        "of 1 games, and in the others 1.33 to 1.33 times that of the best rival (D-FTBL)."
+        "With linear losses ours had the least regret in 1 of 2 games, and in the others 2.2 times "
+        "that of the best rival (GOLD). With absolute losses ours had the least regret in 0 of 1 "
+        "games, and in the others 1.33 times that of the best rival (D-FTBL)."
     )
     assert first.table is not None
     assert [line[:6] for line in first.table.rows] == [

@@ -19,7 +19,7 @@ from belated.learner.program import Method, Program, into_chart, place
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
-Answer = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
+AnswerKind = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
 """What a method is told of a loss."""
 
 FACTS = {
@@ -36,7 +36,7 @@ _MOST = {"total_delay": 106}
 UNCHECKED = "constants not checked against the paper"
 """What to know about some bounds."""
 
-_ANSWERS: dict[Answer, int] = {
+_ANSWERS: dict[AnswerKind, int] = {
     "gradient": K.FIRST_ORDER,
     "function": K.FIRST_ORDER,
     "coefficients": K.COEFFICIENTS,
@@ -57,7 +57,7 @@ class Rival(Method):
 
     title: ClassVar[str]
     reference: ClassVar[str]
-    answers: ClassVar[Answer] = "gradient"
+    answers: ClassVar[AnswerKind] = "gradient"
     memory: ClassVar[str] = "none"
     guarantee: ClassVar[str]
     order: ClassVar[str] = "any order; a lost answer counts as zero"
@@ -96,7 +96,7 @@ class Rival(Method):
             raise SpecError(f"{self.kind}: {name} is {words}, got {value!r}")
 
     @property
-    def feedback(self) -> Answer:
+    def feedback(self) -> AnswerKind:
         """What an answer is."""
         return type(self).answers
 

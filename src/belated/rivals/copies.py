@@ -30,7 +30,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
 from belated.learner.program import Program, compile_spec
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals.base import Answer, Rival
+from belated.rivals.base import AnswerKind, Rival
 from belated.spec import Spec
 from belated.timeline import Timeline
 
@@ -106,7 +106,7 @@ def _close(code: Code, s: State, entry: int, copy: State) -> None:
     s.f[F.ETA] = copy.f[F.ETA]
 
 
-_FEEDBACK: dict[type[Reduction], Answer] = {
+_FEEDBACK: dict[type[Reduction], AnswerKind] = {
     FirstOrder: "gradient",
     OnePoint: "value",
     TwoPoint: "two values",
@@ -127,7 +127,7 @@ class CopyingRival(Rival):
         return self._inside.domain
 
     @property
-    def feedback(self) -> Answer:
+    def feedback(self) -> AnswerKind:
         """What an answer is: what the base takes."""
         return _FEEDBACK[type(self.base)]
 

@@ -105,16 +105,17 @@ class GOLD(Exploring, module="rivals"):
     u_t is uniform on the unit sphere and f_q the value that round q met. It must be told how fast
     delays grow: for delays of order t^a (``growth`` a, 0 for bounded delays),
     delta_t = min{r, delta t^-b} and gamma_t = gamma t^-c, b = min{1/4, 1/3 - a/3} and
-    c = max{3/4, 2/3 + a/3}; delta = sqrt(k M r / G) and gamma = D delta / (k M), where M
-    (``magnitude``) bounds the values, G (``lipschitz``) the gradients, and r and D are the inner
-    radius and the diameter of the set.
+    c = max{3/4, 2/3 + a/3}. delta is ``smoothing`` or, where that is 0, sqrt(k M r / G), and
+    gamma = D delta / (k M), where M (``magnitude``) bounds the values, G (``lipschitz``) the
+    gradients, and r and D are the inner radius and the diameter of the set.
     Guarantee: expected regret O(T^(3/4) + T^(2/3) d_max^(1/3)).
     Reference: Heliou, Mertikopoulos and Zhou, "Gradient-free online learning in continuous games
     with delayed rewards", ICML 2020.
 
     Differs from the paper: losses instead of rewards, a single player, and delta and gamma, which
-    the paper leaves open, balance the terms at M, G, r and D. After a burst the pool shrinks by no
-    more than one value per round, so that values grow old in it.
+    the paper leaves open, balance the terms at M, G, r and D; with less exploration it often loses
+    less. After a burst the pool shrinks by no more than one value per round, so that values grow
+    old in it.
 
     >>> from belated import Ball, Learner
     >>> learner = Learner(GOLD(Ball(2), magnitude=1.0, lipschitz=1.0))
@@ -132,6 +133,7 @@ class GOLD(Exploring, module="rivals"):
     magnitude: float
     lipschitz: float
     growth: float = 0.0
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -142,7 +144,8 @@ class GOLD(Exploring, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run."""
         k = self.domain.dim
-        delta = math.sqrt(k * self.magnitude * self._inner / self.lipschitz)
+        balance = math.sqrt(k * self.magnitude * self._inner / self.lipschitz)
+        delta = self.smoothing or balance
         gamma = self.domain.diameter * delta / (k * self.magnitude)
         radius_power = min(1.0 / 4.0, 1.0 / 3.0 - self.growth / 3.0)
         step_power = max(3.0 / 4.0, 2.0 / 3.0 + self.growth / 3.0)

@@ -99,9 +99,19 @@ def _told(facts: tuple[str, ...]) -> str:
     return ", ".join(dict.fromkeys(_SYMBOLS[name] for name in facts)) or "nothing"
 
 
-def _gold() -> Contestant:
-    """GOLD, told that delays do not grow with time, as someone would who knows nothing of them."""
-    return dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
+def _gold() -> tuple[Contestant, Contestant]:
+    """GOLD, told that delays do not grow with time, as someone would who knows nothing of them.
+
+    Its paper leaves the constant of its radii open. Beside the one that balances the terms of its
+    bound there is delta = r, with less exploration and smaller steps.
+    """
+
+    def make(game: Game, domain: Domain) -> Playable:
+        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, game.problem(domain)))
+        return dataclasses.replace(spec, smoothing=cast(float, domain.inner_radius))
+
+    balanced = dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
+    return balanced, Contestant(GOLD_R, make, balanced.told)
 
 
 # ---- methods with numbers of their own ---------------------------------------------------------
@@ -175,6 +185,8 @@ def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
 
 # ---- who plays where ---------------------------------------------------------------------------
 
+GOLD_R: Final = "GOLD, delta = r"
+"""GOLD with the inner radius for its constant."""
 OURS: Final = "Ours"
 """The paper's algorithm."""
 DEFAULT: Final = "Ours, default"
@@ -244,7 +256,7 @@ EXPERTS: Final[Field] = _field(
 VALUES: Final[Field] = _field(
     _ours(OURS, "value", convex=True),
     _rival(rivals.Flaxman),
-    _gold(),
+    *_gold(),
     _rival(rivals.Bistritz),
     _rival(rivals.BistritzDoubling),
     _rival(rivals.DFTBL),
@@ -253,7 +265,7 @@ VALUES: Final[Field] = _field(
 
 STRONGLY_CONVEX_VALUES: Final[Field] = _field(
     _ours(OURS, "value"),
-    _gold(),
+    *_gold(),
     _rival(rivals.Bistritz),
     _rival(rivals.BistritzDoubling),
     _rival(rivals.DFTBLStronglyConvex),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from belated import delays
 from belated.game import Game
 from belated.report import Section, Series, Table
-from belated.study.contestants import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
+from belated.study.contestants import GOLD_R, OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
 from belated.study.games import LOSSES, PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import growth_table, regret_figure
 from belated.study.plan import Cell, Row, Study
@@ -47,9 +47,12 @@ _PROMISES: dict[tuple[str, str], Promise] = {
         T**0.75 + (T * total) ** (1 / 3)
     ),
     ("convex", "D-FTBL"): lambda T, total, longest, width: T**0.75 + math.sqrt(longest * T),
-    ("convex", "GOLD"): lambda T, total, longest, width: (
-        T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
-    ),
+    **{
+        ("convex", name): lambda T, total, longest, width: (
+            T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
+        )
+        for name in ("GOLD", GOLD_R)
+    },
     ("strongly convex", OURS): lambda T, total, longest, width: (
         _root(T) + min(width * math.log(math.e * T), math.sqrt(total))
     ),
@@ -172,7 +175,7 @@ def _duels(rows: Rows) -> list[_Duel]:
         if ours is not None and rivals:
             lost, name = min(rivals)
             found.append(_Duel(loss, dim, pattern, ours, name, lost))
-    return found
+    return sorted(found, key=lambda duel: (list(_LOSSES).index(duel.loss), duel.dim))
 
 
 def _who_wins(rows: Rows) -> Section:
@@ -212,7 +215,8 @@ def _verdict(loss: str, duels: Sequence[_Duel]) -> str:
     if not ratios:
         return f"{first}."
     names = dict.fromkeys(duel.rival for duel in duels if not duel.is_won)
-    others = f"{short(min(ratios))} to {short(max(ratios))} times that of the best rival"
+    ends = dict.fromkeys([short(min(ratios)), short(max(ratios))])
+    others = f"{' to '.join(ends)} times that of the best rival"
     return f"{first}, and in the others {others} ({listed([quoted(name) for name in names])})."
 
 
