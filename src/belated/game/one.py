@@ -183,7 +183,7 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        memory.resize(max(program.room_for(open_at_most), program.fewest))
+        memory.resize(program.room_for(open_at_most))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(

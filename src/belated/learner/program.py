@@ -74,7 +74,6 @@ class Program:
     keep: int = 0
     copy: Memory | None = None
     inner: Program | None = None
-    fewest: int = FEWEST
     wants_function: bool = False
     moving: tuple[int, ...] = ()
     fixed: tuple[int, ...] = ()
@@ -107,7 +106,7 @@ class Program:
             N.KEEP: self.keep + more,
             **self.counts,
         }
-        return Memory.fresh(f, numbers, capacity or self.fewest, self.copy)
+        return Memory.fresh(f, numbers, capacity or FEWEST, self.copy)
 
 
 class Method(Spec):

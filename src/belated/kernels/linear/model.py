@@ -178,10 +178,10 @@ def _squeeze(s: State, pool: Floats) -> None:
 @leaf
 def _give_up(s: State, c: Floats, pool: Floats) -> None:
     """Close what is overdue, by Skip's rule (Algorithm 3) or because of a fixed wait."""
-    if s.n[N.GIVES_UP] == lm.NEVER:
-        return
     if s.n[N.GIVES_UP] == lm.BY_SKIP:
         start_round(s)
+    elif s.n[N.GIVES_UP] != lm.AFTER:
+        return
     if s.n[N.ROUNDS] >= s.n[N.CALM]:
         entry = overdue(s)
         while entry >= 0:
