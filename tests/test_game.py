@@ -1151,7 +1151,6 @@ def test_bounds_belong_to_the_very_learner() -> None:
         bl.FirstOrder(bl.PFTRL(ball, bl.rates.Constant(0.1, 1.0))),
         bl.FirstOrder(bl.PFTRL(ball, bl.rates.GradientAdaptive())),
         bl.FirstOrder(bl.OMD(simplex, bl.rates.DelayAdaptive(1.0), "entropy")),
-        bl.FirstOrder(bl.PFTRL(ball, bl.rates.StronglyConvex(5.0, 1.0))),
         bl.Skip(bl.TwoPoint(bl.PFTRL(ball, bl.rates.StronglyConvex(0.5, 1.0)))),
         bl.Deadline(bl.FirstOrder(bl.PFTRL(ball, bl.rates.Constant(0.1, 1.0))), 3),
         bl.TwoPoint(bl.OMD(ball, bl.rates.DelayAdaptive(1.0))),
