@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -449,7 +450,7 @@ def most_calls(first: float, last: float) -> float:
     The level lies a tenth of the gap below the best value. A call reaches it, or the cuts prove
     that nothing does. How many calls fewer it takes depends on how the machine rounds.
     """
-    return 1.0 + np.log(first / last) / -np.log1p(-solver.PROMISE)
+    return 1.0 + math.log(first / last) / -math.log1p(-solver.PROMISE)
 
 
 def same_search(one: list[Floats], other: list[Floats], tolerance: float) -> bool:
