@@ -172,7 +172,7 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
     answers, life = composition.answers(), events()
     whole = composition.learner()
     plays = Drive(composition, answers)(whole, life).plays
-    for cut in range(0, len(life) + 1, 9):
+    for cut in range(0, len(life) + 1, 19):
         first = composition.learner(strict=False)
         drive = Drive(composition, answers)(first, life[:cut])
         blob = first.snapshot()

@@ -622,7 +622,7 @@ def test_regret_of_skipping_exp3(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["binary", "change"])
 def test_regret_of_zimmert_seldin(kind: str, skipping: bool) -> None:
     """The bound of the simple tuning, which the skipping tuning keeps to in these runs as well."""
-    rounds = 240
+    rounds = 120
     losses = random_costs(kind, rounds, 2, seed=4)
     delays = [t % 3 for t in range(rounds)]
     learners = [NaiveZimmertSeldin(arms=2, skipping=skipping, seed=seed) for seed in range(3)]

@@ -151,7 +151,7 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(case: RivalCase) 
     events, given = life(case), answers(case)
     whole = learner(case)
     plays = follow(whole, events, given.fast).plays
-    for cut in range(0, len(events) + 1, 11):
+    for cut in range(0, len(events) + 1, 19):
         first = learner(case)
         before = follow(first, events[:cut], given.fast).plays
         blob = first.snapshot()
@@ -451,7 +451,7 @@ def test_memory_is_what_the_table_says(case: RivalCase) -> None:
 
 # --- Guarantees ----------------------------------------------------------------------------------
 
-GAME = 300
+GAME = 150
 SEEDS = 6
 
 

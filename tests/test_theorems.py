@@ -657,14 +657,12 @@ CERTIFIED = {
 }
 
 
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
 @pytest.mark.parametrize("name", CERTIFIED)
 def test_certificate(name: str) -> None:
     """It is the sums of Theorem 4.1, and no regret exceeds it, now or in the middle of a run."""
     base = CERTIFIED[name]
     seen = 0
-    for pattern, timeline in patterns(150, 17).items():
+    for pattern, timeline in patterns(70, 17).items():
         for game, adversary in adversaries(3, 1.0, 18).items():
             record = play(bl.FirstOrder(base), timeline, adversary)
             found = record.learner.report().certificate
