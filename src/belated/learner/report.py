@@ -26,9 +26,9 @@ class Certificate:
     * ``delay`` = G sum eta_n s*_n |c_n| (3 G under a strongly convex rate);
     * ``unanswered`` = G D for every ticket that is open, skipped or cancelled.
 
-    For a ``Portfolio`` the first two are sums over the member for which they are least and over the
-    weights, whose G is the largest charge seen; ``delay`` then also has twice what that member was
-    charged for not knowing its point exactly.
+    For a ``Portfolio`` they are those of the member for which the total is least. ``learning`` then
+    also has what the mixture was charged more than that member, which is below 0 where it did
+    better, and ``delay`` twice what that was charged for not knowing its point exactly.
     """
 
     learning: float
@@ -189,11 +189,5 @@ def _portfolio(
         game = _theorem(member.sums, lipschitz)
         if game is not None and not spec.uncertified and not spec.rate.is_curved:
             delay = game.delay + 2.0 * member.misread
-            found.append(Certificate(game.learning, delay, unanswered))
-    if not found:
-        return None
-    best = min(found, key=lambda certificate: certificate.total)
-    weights = memory.weights
-    # Without a step all members were charged the same.
-    mixing = _theorem(weights, weights.largest) or Certificate(0.0, 0.0, 0.0)
-    return Certificate(best.learning + mixing.learning, best.delay + mixing.delay, unanswered)
+            found.append(Certificate(game.learning + member.gap, delay, unanswered))
+    return min(found, key=lambda certificate: certificate.total, default=None)

@@ -43,7 +43,7 @@ PARTS = {
 
 
 class Sums(NamedTuple):
-    """Parameters and sums of a base, of a member of a portfolio, or of its weights."""
+    """Parameters and sums of a base, or of a member of a portfolio."""
 
     diameter: float
     width: float
@@ -66,6 +66,8 @@ class Member(NamedTuple):
 
     misread: float
     """What it was charged for not knowing its point exactly."""
+    gap: float
+    """What the mixture was charged more than it."""
     sums: Sums
 
 
@@ -208,17 +210,15 @@ class Memory:
         return Sums.of(self.f)
 
     @property
-    def weights(self) -> Sums:
-        """Those of the weights of a portfolio."""
-        return Sums.of(self._own[OWN.HEADER :])
-
-    @property
     def members(self) -> list[Member]:
         """What a portfolio knows of its members."""
         own, dim = self._own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
-        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
+        return [
+            Member(float(block[OWN.MISREAD]), float(block[OWN.GAP]), Sums.of(block))
+            for block in blocks
+        ]
 
     @property
     def _own(self) -> Floats:
