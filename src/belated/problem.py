@@ -385,8 +385,10 @@ _FORMULAS = {
     ),
     ("gradient", "portfolio"): (
         "Portfolio's guarantee",
-        "The regret is at most that of its best member plus what the weights lose, which is of the "
-        "order of lipschitz times diameter times the square root of rounds plus total delay",
+        "The regret is at most one and a half times what the tight rate is allowed, 2 times "
+        "lipschitz times diameter times the square root of half the rounds plus total delay, and "
+        "lipschitz times diameter times the largest rise of the backlog, and what points that are "
+        "not kept may hide",
     ),
     ("gradient", "leader"): (
         "Leader's guarantee",

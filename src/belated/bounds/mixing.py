@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from belated import rates
-from belated.bases import OMD, PFTRL, Portfolio
+from belated.bases import OMD, PFTRL, DualAveraging, Portfolio
 from belated.bounds.bound import Bound, split
 from belated.bounds.play import Play, ways
 from belated.errors import SpecError
@@ -19,13 +17,14 @@ from belated.timeline import Timeline
 def portfolio(timeline: Timeline, *, base: Portfolio, lipschitz: float | None = None) -> Bound:
     """The guarantee of ``Portfolio`` for gradients of convex losses, before any is seen.
 
-    min_j {D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1) + G sum_n min(2 D, way_n)}
-    + 3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1), L = G D sqrt(members),
-    over the members j that are P-FTRL or OMD with rates that depend on counts only; way_n is the
-    sum of G eta over the moves between the two points kept around the n-th play, or D if more than
-    ``base.reach`` other answers came first. G is what the members were told, unless given.
+    (1 + leash) (D^2 / (2 eta_T) + G^2 sum_n eta_n (s*_n + 1/2)) + G sum_n min(2 D, way_n)
+    + G D (1 + max_{m<=n} (s*_n - s*_m)), eta_n being the rates of the anchor, which must depend on
+    counts only; way_n is the sum of G eta over the moves between the two points kept around the
+    n-th play, or D if more than ``base.reach`` other answers came first. G is what the members were
+    told, unless given. If that is more than they were told, max s* stands for the last maximum; if
+    it is less, the leash still goes by what they were told.
 
-    Differs from the paper: the portfolio is ours; see its docstring for the proof.
+    Differs from the paper: the portfolio is ours; docs/paper.md has the proof.
 
     >>> from belated import Ball
     >>> ball = Ball(2)
@@ -37,24 +36,22 @@ def portfolio(timeline: Timeline, *, base: Portfolio, lipschitz: float | None = 
     if known is None:
         raise SpecError("portfolio: needs the gradient bound: give lipschitz here or to a member")
     given = positive("portfolio", "lipschitz", known)
-    members = [
-        each
-        for each in base.members
-        if isinstance(each, PFTRL | OMD) and not isinstance(each.rate, _FOLLOWING)
-    ]
-    if not members:
+    anchor = None if base.anchor is None else base.members[base.anchor]
+    if anchor is None or isinstance(anchor.rate, _FOLLOWING):
         raise SpecError(
             "portfolio: no member has a bound in advance; add a PFTRL with rates.DelayAdaptive or "
             "rates.Tight"
         )
     diameter = base.domain.diameter
-    largest = given * diameter * math.sqrt(len(base.members))
+    told = base.rate.lipschitz or 0.0
 
     def value(late: Timeline) -> float:
-        backlog = int(late.dual_backlog.max(initial=0)) + 1
-        spread = 3.0 * math.sqrt(0.5 * late.rounds + late.total_delay) + 2.0 * backlog
-        best = min(_member(late, each, given, base.reach) for each in members)
-        return best + math.sqrt(2.0) * largest * spread
+        own, misread = _member(late, anchor, given, base.reach)
+        leashed = own if told <= given else _member(late, anchor, told, base.reach)[0]
+        waiting = late.dual_backlog[late.order]
+        lowest = np.minimum.accumulate(waiting) if given <= told else 0
+        jump = 1 + int(np.max(waiting - lowest))
+        return own + base.leash * leashed + misread + given * diameter * jump
 
     return split("Portfolio's guarantee", timeline, value, given * diameter)
 
@@ -63,13 +60,13 @@ _FOLLOWING = (rates.GradientAdaptive, rates.StronglyConvex)
 """Rates without a bound in advance on linear costs that they do not know."""
 
 
-def _member(late: Timeline, base: PFTRL | OMD, lipschitz: float, reach: int) -> float:
-    """Theorem E.1 or E.2 for a member, and the most that it is charged too much, twice."""
+def _member(
+    late: Timeline, base: PFTRL | OMD | DualAveraging, lipschitz: float, reach: int
+) -> tuple[float, float]:
+    """Return what Theorem 4.1 allows a member, and twice the most that it is charged too much."""
     play = Play(late, FirstOrder(base))
-    own = base.domain.diameter**2 / (2.0 * play.last) + lipschitz**2 * play.weigh(
-        play.open_lags + 1
-    )
     diameter = base.domain.diameter
+    own = diameter**2 / (2.0 * play.last) + lipschitz**2 * play.weigh(play.open_lags + 0.5)
     way = ways(late, lipschitz * play.etas, reach)
     most = np.where(np.isinf(way), diameter, np.minimum(2.0 * diameter, way))
-    return own + lipschitz * float(np.sum(most))
+    return own, lipschitz * float(np.sum(most))

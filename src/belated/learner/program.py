@@ -296,16 +296,24 @@ def _members(
 ) -> Floats:
     """Return how the own region of a portfolio starts; see ``kernels.slots``."""
     count, dim = len(base.members), first.size
-    record = np.tile(np.concatenate([[0.0], first]), count)
+    # No theorem ties a portfolio that is told values, or has nobody to be tied to. Others begin
+    # with the anchor alone: where all members stand is the same until something is answered.
+    tied = base.anchor is not None and not isinstance(reduction, _EXPLORING)
+    prior = _prior(base)
+    played = np.eye(count)[base.anchor] if tied else prior
+    record = np.concatenate([np.tile(np.concatenate([[0.0], first]), count), [0.0], played])
     own = _past(base.reach, OWN.member_at(count, dim, count), record)
-    own[OWN.MEMBERS] = count
-    weights = own[OWN.HEADER :]
-    _write(weights, {**numbers, **_weights(reduction, base)})
-    weights[F.HEADER : F.HEADER + count] = 1.0 / count
+    own[OWN.MEMBERS], own[OWN.ANCHOR] = count, base.anchor or 0
+    own[OWN.LEASH] = base.leash if tied else math.inf
+    weights, room = own[OWN.HEADER :], F.padded(count)
+    weights[F.GAIN] = math.log(4.0)
+    weights[F.HEADER : F.HEADER + count] = played
+    weights[F.HEADER + room : F.HEADER + room + count] = prior
     for i, member in enumerate(base.members):
         block = own[OWN.member_at(count, dim, i) :]
         _write(block, {**numbers, **_bounds(reduction, member, dim), **_rate_numbers(member)})
         block[OWN.KIND], block[OWN.PACE] = _base_code(member), RATES.code(member.rate.kind)
+        block[OWN.PRIOR] = prior[i]
         block[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + dim] = first
     return own
 
@@ -321,7 +329,8 @@ def numbers_kept(spec: Playable) -> int:
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base
     if isinstance(base, Portfolio):
-        return _levels(base.reach) * OWN.PLACES * len(base.members) * (1 + base.domain.dim)
+        count = len(base.members)
+        return _levels(base.reach) * OWN.PLACES * (count * (1 + base.domain.dim) + 1 + count)
     if isinstance(base, Leader):
         return _levels(base.reach) * OWN.PLACES * (1 + base.domain.dim)
     return 0
@@ -335,9 +344,20 @@ def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
         return tuple(range(size))
     count = len(base.members)
     starts = [OWN.HEADER, *(OWN.member_at(count, dim, number) for number in range(count))]
-    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in MOVING]
-    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE)]
+    moving = (*MOVING, OWN.WAY, OWN.SOFT_TOP)
+    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in moving]
+    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE, OWN.PRIOR)]
     return (*range(OWN.HEADER), *headers, *kinds)
+
+
+def _prior(base: Portfolio) -> Floats:
+    """Half of the weight for the anchor, and the same for all others; without one, for everyone."""
+    count = len(base.members)
+    if base.anchor is None or count == 1:
+        return np.full(count, 1.0 / count)
+    prior = np.full(count, 0.5 / (count - 1))
+    prior[base.anchor] = 0.5
+    return prior
 
 
 def _past(reach: int, start: int, record: Floats) -> Floats:
@@ -346,15 +366,6 @@ def _past(reach: int, start: int, record: Floats) -> Floats:
     own = np.concatenate([np.zeros(start), np.tile(record, levels * OWN.PLACES)])
     own[OWN.LEVELS], own[OWN.REACH] = levels, reach
     return own
-
-
-def _weights(reduction: Reduction, base: Portfolio) -> dict[int, float]:
-    """Return the numbers of P-FTRL on the simplex of weights, whose diameter is sqrt 2."""
-    gain = math.sqrt(0.5)  # of the gradient-adaptive rate
-    if isinstance(reduction, _EXPLORING):
-        largest = base.domain.diameter / 2.0 * math.sqrt(len(base.members))
-        gain = math.sqrt(2.0) / (largest * (base.rate.lipschitz or 1.0))
-    return {F.SIZE: 0.0, F.DIAMETER: math.sqrt(2.0), F.LIPSCHITZ: 0.0, F.GAIN: gain}
 
 
 def _write(f: Floats, numbers: dict[int, float]) -> None:

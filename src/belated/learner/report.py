@@ -42,9 +42,9 @@ class Certificate:
     The largest gradient seen stands in for a lipschitz that was not given, or that did not hold,
     as long as every gradient was seen.
 
-    For a ``Portfolio`` the first two are sums over the member for which they are least and over the
-    weights, whose G is the largest charge seen; ``delay`` then also has twice what that member was
-    charged for not knowing its point exactly.
+    For a ``Portfolio`` they are those of the member for which the total is least. ``learning`` then
+    also has what the mixture was charged more than that member, which is below 0 where it did
+    better, and ``delay`` twice what that was charged for not knowing its point exactly.
     """
 
     learning: float
@@ -258,14 +258,5 @@ def _portfolio(
         game = _theorem(member.sums, lipschitz)
         if game is not None and not spec.uncertified and not spec.rate.is_curved:
             delay = game.delay + 2.0 * member.misread
-            found.append(Certificate(game.learning, delay, unanswered))
-    if not found:
-        return None
-    best = min(found, key=lambda certificate: certificate.total)
-    weights = memory.weights
-    mixing = _theorem(weights, weights.largest)
-    if mixing is None:
-        if weights.largest > 0.0:
-            return None  # the weights' sums have overflowed
-        mixing = Certificate(0.0, 0.0, 0.0)  # all members were charged the same
-    return Certificate(best.learning + mixing.learning, best.delay + mixing.delay, unanswered)
+            found.append(Certificate(game.learning + member.gap, delay, unanswered))
+    return min(found, key=lambda certificate: certificate.total, default=None)

@@ -55,7 +55,7 @@ def demand(holds: Any, why: str) -> None:
 def restored(program: Program, parts: Mapping[str, NDArray[Any]], fresh: Memory) -> Memory:
     """Return the memory that parts are of, or refuse them; ``fresh`` has seen nothing."""
     check_shapes(parts)
-    for name in ("f", "records", "copy_f"):
+    for name in ("records", "copy_f"):
         demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
     n = parts["n"]
     demand((n[[*_PLACES]] == fresh.n[[*_PLACES]]).all(), "of another composition than spec")
@@ -185,9 +185,10 @@ def _check_numbers(program: Program, memory: Memory, fresh: Memory) -> None:
     """Demand that floats are what the spec gives, or at least what they can be."""
     f, start = memory.f[: memory.n[N.KEPT_AT]], fresh.f
     fixed = _fixed(program)
-    wrong = fixed[f[fixed] != start[fixed]]
+    wrong = fixed[~(f[fixed] == start[fixed])]
     demand(wrong.size == 0, f"number {wrong[:1]} of f is not what the spec gives")
-    demand((np.abs(f) <= _LARGE_SUM).all(), "numbers too large to compute with")
+    moved = np.delete(f, fixed)
+    demand((np.abs(moved) <= _LARGE_SUM).all(), "numbers not finite, or too large to compute with")
     demand((np.abs(memory.records) <= _LARGE_VECTOR).all(), "records too large to compute with")
     room = F.padded(program.dim)
     vectors = f[F.HEADER : F.HEADER + 2 * room]
@@ -248,9 +249,14 @@ def _check_past(program: Program, memory: Memory) -> None:
         for at in headers[1:]:
             _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
             demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
-        records = own[OWN.member_at(count, k, count) :].reshape(-1, count, 1 + k)
+        every = own[OWN.member_at(count, k, count) :].reshape(-1, count * (1 + k) + 1 + count)
+        records = every[:, : count * (1 + k)].reshape(-1, count, 1 + k)
         _check_inside(program, records[..., 1:])
         demand((np.abs(records[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
+        played = every[:, -count:]
+        demand(((played >= 0.0) & (played <= 1.0 + _SLACK)).all(), "weights of members")
+        demand((np.abs(played.sum(axis=1) - 1.0) <= _SLACK).all(), "weights of members")
+        demand((every[:, -count - 1] >= 0.0).all(), "the way of the weights")
 
 
 def _check_weights(weights: Floats, normal: Floats) -> None:

@@ -42,7 +42,7 @@ PARTS = {
 
 
 class Sums(NamedTuple):
-    """Parameters and sums of a base, of a member of a portfolio, or of its weights."""
+    """Parameters and sums of a base, or of a member of a portfolio."""
 
     diameter: float
     width: float
@@ -73,6 +73,8 @@ class Member(NamedTuple):
 
     misread: float
     """What it was charged for not knowing its point exactly."""
+    gap: float
+    """What the mixture was charged more than it."""
     sums: Sums
 
 
@@ -220,11 +222,6 @@ class Memory:
         return Sums.of(self.f)
 
     @property
-    def weights(self) -> Sums:
-        """Those of the weights of a portfolio."""
-        return Sums.of(self.own[OWN.HEADER :])
-
-    @property
     def lead(self) -> Lead:
         """The sums of a leader."""
         slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
@@ -236,7 +233,10 @@ class Memory:
         own, dim = self.own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
-        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
+        return [
+            Member(float(block[OWN.MISREAD]), float(block[OWN.GAP]), Sums.of(block))
+            for block in blocks
+        ]
 
     @property
     def own(self) -> Floats:
