@@ -247,9 +247,9 @@ def step(code: Code, s: State, cost: Floats, eta: float) -> None:
         _weigh(code, s, cost, norm)
         _move(of_set(code), s, cost)
         _mix(s)
-        _keep(s)
     else:
-        hear_nothing(code, s)
+        _count_charges(code, _weights(s), 0.0)
+    _keep(s)  # in one place, as it is compiled wherever it stands
 
 
 @leaf
