@@ -326,4 +326,4 @@ def test_a_game_shows_the_seed_that_it_drew() -> None:
 
 def test_a_learner_larger_than_the_machine() -> None:
     with pytest.raises(SpecError, match="too large for this machine"):
-        bl.Learner(bl.rivals.WeinbergerOrdentlich(SPEC, delay=1 << 45))
+        bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(1 << 45), bl.rates.Tight(1.0))))

@@ -68,8 +68,8 @@ class Learner:
     )
 
     def __init__(self, spec: Playable, seed: int | None = 0, *, strict: bool = False) -> None:
-        self._program = compile_spec(spec)
         try:
+            self._program = compile_spec(spec)
             self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
         except MemoryError as error:
             raise SpecError("Learner: the spec is too large for this machine") from error
