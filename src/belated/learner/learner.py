@@ -57,9 +57,9 @@ class Learner:
     (1, array([-0.6, -0.8]))
 
     A learner is for one thread at a time: a call while another one is at work raises ``BusyError``,
-    and nothing has changed. Share one between threads behind a lock, or give it to one thread and
-    talk to that through a queue; different learners in different threads run in parallel, since the
-    kernels release the interpreter lock.
+    and nothing has changed; counts and reports can be read at any time. Share one between threads
+    behind a lock, or give it to one thread and talk to that through a queue; different learners in
+    different threads run in parallel, since the kernels release the interpreter lock.
     """
 
     __slots__ = (
