@@ -177,7 +177,7 @@ class Wrapper(Spec):
     convex, so their regrets sum to at most what its guarantee allows on the shorter delays, if
     max(G, lambda R) bounds the gradients (P-FTRL, OMD; for ``Leader`` max(G, lambda R / sqrt(3)) is
     enough, which is G on every built-in set; see docs/paper.md). Of that sum those given up on are
-    at least -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And such a loss itself has
+    at least -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And such a loss has
     regret f(x) - f(u) <= G d - lambda d^2 / 2, d = |x - u|. (On a ``Simplex``, y is seen from 0;
     on the set that adds a constant to h, and to its gradient a vector that moves nothing.)
     """
