@@ -441,7 +441,7 @@ def test_pftrl_is_mirror_descent_while_inside() -> None:
 SCHEDULES = [
     c
     for c in ALL
-    if not c.row.skip
+    if not c.row.gives_up
     and c.row.base not in ("adagrad", "portfolio")
     and c.row.rate not in ("gradient", "unscaled")
 ]

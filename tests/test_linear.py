@@ -20,6 +20,7 @@ from belated.kernels import jit
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
 from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
+from belated.kernels.slots import ints as N
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.losses import LOSSES
 from conftest import Python
@@ -294,6 +295,14 @@ def test_links() -> None:
     np.testing.assert_allclose(sigmoid, 1.0 / (1.0 + np.exp(-p)), rtol=1e-14)
     np.testing.assert_allclose(functions("poisson", p, nothing, nothing)["link"], np.exp(p), 1e-13)
     assert functions("hinge", p, nothing, nothing)["link"].tolist() == p.tolist()
+
+
+def test_an_unknown_way_to_give_up_gives_up_on_nothing() -> None:
+    model = LinearModel(bits=2, wait=2)
+    model._memory.n[N.GIVES_UP] = 7
+    for _ in range(10):
+        model.predict([1.0])
+    assert model.open == 10
 
 
 def test_a_first_label_by_hand() -> None:

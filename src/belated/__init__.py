@@ -17,13 +17,21 @@ from belated.errors import (
     AlreadyObserved,
     BadFeedback,
     BelatedError,
+    BusyError,
     MissingExtra,
     SnapshotError,
     SpecError,
     TimelineError,
     UnknownTicket,
 )
-from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
+from belated.reductions import (
+    Deadline,
+    FirstOrder,
+    FullInformation,
+    OnePoint,
+    Skip,
+    TwoPoint,
+)
 from belated.spec import from_json
 
 if TYPE_CHECKING:
@@ -75,9 +83,11 @@ __all__ = [
     "BelatedError",
     "Best",
     "Box",
+    "BusyError",
     "Certificate",
     "ConvexSet",
     "Counters",
+    "Deadline",
     "Decision",
     "DualAveraging",
     "FirstOrder",

@@ -32,7 +32,7 @@ class LogError(BelatedError, ValueError):
 
 
 class UnknownTicket(BelatedError, KeyError):
-    """A ticket that this learner never handed out."""
+    """A ticket that this learner never handed out, or gave up on and has forgotten."""
 
 
 class AlreadyObserved(BelatedError, ValueError):
@@ -47,8 +47,16 @@ class BadFeatures(BelatedError, ValueError):
     """Features of the wrong kind or shape, not finite, or too large to compute with."""
 
 
+class BusyError(BelatedError, RuntimeError):
+    """A call while another one is at work on the same learner or model; nothing has changed.
+
+    The other is in another thread, or this one was made from inside it, by a user's function. Use
+    one thread, or hold a lock around every call, or give every thread a learner of its own.
+    """
+
+
 class SnapshotError(BelatedError, ValueError):
-    """Bytes that are not a whole snapshot of this version."""
+    """Bytes that are not a whole snapshot of this version, of something that can be."""
 
 
 class StudyError(BelatedError, ValueError):

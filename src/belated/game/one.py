@@ -28,7 +28,7 @@ from belated.learner import refusals
 from belated.learner.given import checked_seed
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
-from belated.learner.state import Memory, roomy
+from belated.learner.state import Memory
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
@@ -41,7 +41,7 @@ _POINTS = 200  # checkpoints unless given
 def play(
     spec: Playable,
     game: Game,
-    seed: int = 0,
+    seed: int | None = 0,
     *,
     record: Record = "detail",
     checkpoints: int | ArrayLike = _POINTS,
@@ -51,7 +51,8 @@ def play(
     ``record="totals"`` keeps losses and regret; ``"detail"`` also linear regret, drift and the
     decomposition into regret without delay and drift; ``"plays"`` also the loss and the play of
     every round. The first two need memory for the open tickets only. ``checkpoints`` is how many
-    points the curves have (evenly spread over the rounds), or the rounds themselves.
+    points the curves have (evenly spread over the rounds), or the rounds themselves. ``seed=None``
+    draws one, which the run shows.
 
     Losses and learners that are built in run compiled; a user's Python loss, base or set runs too,
     slower, with the same results.
@@ -182,7 +183,7 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        memory.resize(max(roomy(open_at_most), program.fewest))
+        memory.resize(program.room_for(open_at_most))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(

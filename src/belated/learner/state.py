@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import SnapshotError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import own as OWN
@@ -43,7 +42,7 @@ PARTS = {
 
 
 class Sums(NamedTuple):
-    """Parameters and sums of a base, of a member of a portfolio, or of its weights."""
+    """Parameters and sums of a base, or of a member of a portfolio."""
 
     diameter: float
     width: float
@@ -61,11 +60,21 @@ class Sums(NamedTuple):
         return cls(*(float(f[slot]) for slot in slots))
 
 
+class Lead(NamedTuple):
+    """What a leader knows of its regret; see ``kernels.learners.leader``."""
+
+    learning: float
+    drift: float
+    unsure: float
+
+
 class Member(NamedTuple):
     """A member of a portfolio."""
 
     misread: float
     """What it was charged for not knowing its point exactly."""
+    gap: float
+    """What the mixture was charged more than it."""
     sums: Sums
 
 
@@ -141,7 +150,7 @@ class Memory:
 
     @property
     def known(self) -> int:
-        """Tickets that the table must keep: open ones, and those skipped or held back."""
+        """Tickets that the table must keep: open ones, and those given up on or held back."""
         return self.open + int(self.n[N.GHOSTS] + self.n[N.HOLDING])
 
     @property
@@ -151,8 +160,13 @@ class Memory:
 
     @property
     def unanswered(self) -> int:
-        """Tickets that are open, skipped or cancelled."""
-        return self.open + int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
+        """Tickets that are open, given up on or cancelled."""
+        return self.open + self.given_up
+
+    @property
+    def given_up(self) -> int:
+        """Tickets that were closed without an answer, by the learner or by the user."""
+        return int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
 
     @property
     def total_delay(self) -> int:
@@ -208,20 +222,25 @@ class Memory:
         return Sums.of(self.f)
 
     @property
-    def weights(self) -> Sums:
-        """Those of the weights of a portfolio."""
-        return Sums.of(self._own[OWN.HEADER :])
+    def lead(self) -> Lead:
+        """The sums of a leader."""
+        slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
+        return Lead(*(float(self.own[slot]) for slot in slots))
 
     @property
     def members(self) -> list[Member]:
         """What a portfolio knows of its members."""
-        own, dim = self._own, self.dim
+        own, dim = self.own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
-        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
+        return [
+            Member(float(block[OWN.MISREAD]), float(block[OWN.GAP]), Sums.of(block))
+            for block in blocks
+        ]
 
     @property
-    def _own(self) -> Floats:
+    def own(self) -> Floats:
+        """A view of the method's own region."""
         return self.f[self.n[N.OWN_AT] : self.n[N.KEPT_AT]]
 
     @property
@@ -251,8 +270,8 @@ class Memory:
         return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
 
     @property
-    def newest_skipped(self) -> tuple[int, int]:
-        """The entry that was skipped just now, and what it said before."""
+    def newest_ghost(self) -> tuple[int, int]:
+        """The entry that was given up on just now, and what it said before."""
         return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
 
     def seen_by(self, ticket: int) -> list[tuple[int, int]]:
@@ -319,11 +338,6 @@ class Memory:
         for mine, theirs in zip(self.copies, old.copies, strict=True):
             mine[:] = theirs
 
-    def is_like(self, other: Memory) -> bool:
-        """Tell whether the same kernels can run on both: everything stands in the same places."""
-        places = [N.DIM, N.OWN, N.OWN_AT, N.KEPT_AT, N.KEEP, N.COPY_F, N.COPY_N]
-        return bool((self.n[places] == other.n[places]).all())
-
     # --- Snapshots -------------------------------------------------------------------------------
 
     def parts(self) -> dict[str, NDArray[Any]]:
@@ -340,54 +354,22 @@ class Memory:
         n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
         n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
         n[N.HEAD] = np.argmax(np.append(tickets[:, 1], 0) >= 0)  # first open entry, or the end
-        n[N.CALM] = 0
+        n[N.CALM] = n[N.FADING] = 0
         return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
 
     @staticmethod
-    def from_parts(parts: Mapping[str, NDArray[Any]]) -> Memory:
-        """Undo ``parts``, with room to grow, or say that they do not fit together."""
-        f, n, tickets, records, *copies = (parts[name] for name in PARTS)
-        fits = n.shape == (N.HEADER,) and _fit(f, n, tickets, records, *copies)
-        if not fits or not _is_sound(n, tickets):
-            raise SnapshotError("restore: the arrays do not fit together")
-        memory = Memory(
-            np.concatenate([f, records.ravel(), copies[0].ravel()]),
-            np.concatenate([n, tickets.ravel(), copies[1].ravel()]),
+    def joined(parts: Mapping[str, NDArray[Any]]) -> Memory:
+        """Undo ``parts``, whose shapes are right; there is no room for one ticket more."""
+        f, n, tickets, records, copy_f, copy_n = (parts[name] for name in PARTS)
+        return Memory(
+            np.concatenate([f, records.ravel(), copy_f.ravel()]),
+            np.concatenate([n, tickets.ravel(), copy_n.ravel()]),
         )
-        needed = max(2 * len(tickets), len(copies[0]) - 1)
-        memory.resize(max(FEWEST, 1 << needed.bit_length()))
-        return memory
 
-
-def _fit(f: Floats, n: Ints, tickets: Ints, records: Floats, copy_f: Floats, copy_n: Ints) -> bool:
-    """Tell whether the parts have the shapes that the counters say."""
-    rows = n[N.MADE] + 1 if n[N.COPY_F] else 0
-    count = n[N.ROUNDS] + n[N.OFFSET]
-    return (
-        f.shape == (n[N.KEPT_AT],)
-        and tickets.shape == (count, 2)
-        and records.shape == (count, n[N.KEEP])
-        and copy_f.shape == (rows, n[N.COPY_F])
-        and copy_n.shape == (rows, n[N.COPY_N])
-        and n[N.CAPACITY] == count
-    )
-
-
-def _is_sound(n: Ints, tickets: Ints) -> bool:
-    """Tell whether the counters agree with the table, as kernels look nothing up twice."""
-    number, seen, count = tickets[:, 0], tickets[:, 1], len(tickets)
-    head, sparse, offset = int(n[N.HEAD]), int(n[N.SPARSE]), int(n[N.OFFSET])
-    return bool(
-        0 <= head <= count
-        and 0 <= sparse <= count
-        and np.all(np.diff(number) > 0)
-        and np.all(number[:1] >= 0)
-        and np.all(number[sparse:] == np.arange(sparse, count) - offset)
-        and np.all((seen >= T.HELD) & (seen <= n[N.ARRIVED]))
-        and np.count_nonzero(seen >= 0) == n[N.ROUNDS] - n[N.ARRIVED]
-        and np.count_nonzero(seen == T.GIVEN_UP) == n[N.GHOSTS]
-        and np.count_nonzero(seen == T.HELD) == n[N.HOLDING]
-    )
+    def make_roomy(self) -> None:
+        """Give a memory that was joined room to grow: at most ``FEWEST`` times what it has."""
+        needed = max(2 * len(self.entries), int(self.n[N.MADE]))
+        self.resize(max(FEWEST, 1 << needed.bit_length()))
 
 
 def aligned(values: Floats) -> Floats:

@@ -6,6 +6,7 @@ its next point, or the user's function to project. When user code fails, the eve
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -42,6 +43,12 @@ def restore_base(program: Program, saved: bytes | None) -> None:
         cast(Any, program.base).load(saved)
 
 
+def twin_of_base(program: Program) -> Any:
+    """Return a copy of a user's base that cannot save itself, or None."""
+    is_user = program.code[C.BASE] == K.USER_BASE
+    return copy.deepcopy(program.base) if is_user and saved_base(program) is None else None
+
+
 class UserEvents:
     """``predict``, ``observe`` and ``cancel`` with the arguments of the compiled entries."""
 
@@ -53,15 +60,15 @@ class UserEvents:
         self._out = np.empty(program.dim)
 
     def predict(self, f: Floats, n: Ints, x: Floats) -> int:
-        """Skip what is overdue, one ticket at a time, then issue the next one."""
+        """Give up on what is overdue, one ticket at a time, then issue the next one."""
         if not self._steps.make_room(f, n):
             return S.FULL
-        if self._program.code[C.SKIP]:
+        if self._program.code[C.WRAPPER] != K.UNWRAPPED:
             memory = Memory(f, n)
             with self._undone_on_failure(memory) as closed:
                 self._steps.start_round(f, n)
-                while self._steps.skip_one(f, n):
-                    closed.append(memory.newest_skipped)
+                while self._steps.give_up_one(f, n):
+                    closed.append(memory.newest_ghost)
                     self._finish(memory)
         return self._steps.issue(f, n, x)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from belated import rates
-from belated.arrays import Code, Floats
+from belated.arrays import Code, Floats, Ints
 from belated.bases import Base
 from belated.bounds import Bound
 from belated.domains import Domain
@@ -29,9 +30,9 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
 from belated.learner.program import Program, compile_spec
-from belated.learner.state import FEWEST
+from belated.learner.state import Memory
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals.base import Feedback, Rival
+from belated.rivals.base import AnswerKind, Rival
 from belated.spec import Spec
 from belated.timeline import Timeline
 
@@ -107,7 +108,22 @@ def _close(code: Code, s: State, entry: int, copy: State) -> None:
     s.f[F.ETA] = copy.f[F.ETA]
 
 
-_FEEDBACK: dict[type[Reduction], Feedback] = {
+def have_seeds(memory: Memory) -> bool:
+    """Tell whether every copy has the seed that ``make_copy`` gives it."""
+    _, n = memory.copies
+    numbers = np.arange(len(n) - 1)
+    wanted = (int(memory.n[N.SEED_HIGH]) + numbers * _WEYL) & _MASK
+    return bool((n[1:, N.SEED_HIGH] == wanted).all())
+
+
+def are_busy(memory: Memory, numbers: Ints) -> bool:
+    """Tell whether these copies, each once, are the ones that wait for an answer."""
+    _, n = memory.copies
+    waiting = np.flatnonzero(n[:, N.ROUNDS] > n[:, N.ARRIVED])
+    return bool(np.array_equal(np.sort(numbers), waiting))
+
+
+_FEEDBACK: dict[type[Reduction], AnswerKind] = {
     FirstOrder: "gradient",
     OnePoint: "value",
     TwoPoint: "two values",
@@ -128,7 +144,7 @@ class CopyingRival(Rival):
         return self._inside.domain
 
     @property
-    def feedback(self) -> Feedback:
+    def feedback(self) -> AnswerKind:
         """What an answer is: what the base takes."""
         return _FEEDBACK[type(self.base)]
 
@@ -151,9 +167,17 @@ class CopyingRival(Rival):
         super().__post_init__()
 
     def copying(
-        self, number: int, *, own: tuple[float, ...] = (), keep: int = 0, copies: int = 0
+        self,
+        number: int,
+        *,
+        sound: Callable[[Memory], bool],
+        own: tuple[float, ...] = (),
+        keep: int = 0,
     ) -> Program:
-        """Return the program of a method with this number, and room for so many copies at once."""
+        """Return the program of a method with this number; copies are made as they are needed.
+
+        ``sound`` tells whether the copies of a memory and its tickets belong together.
+        """
         self._demand_facts()
         inside = compile_spec(self.base)
         template = inside.fresh(0, False)
@@ -161,18 +185,21 @@ class CopyingRival(Rival):
         return dataclasses.replace(
             inside,
             spec=self,
+            fixed=tuple(range(len(own))),
+            sound=sound,
+            inner=inside,
             code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
             own=np.array(own),
             keep=keep,
             copy=template,
-            fewest=max(FEWEST, 1 << copies.bit_length()),
         )
 
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
 
-        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``, sqrt(2) G D sqrt(T)
-        under ``rates.Tight``, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``,
+        (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
+        (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
@@ -183,7 +210,8 @@ class CopyingRival(Rival):
         match rate:
             case rates.DelayAdaptive():
                 total, alone = (1.5 * scale * math.sqrt(m * rounds) for m in (copies, 1))
-            case rates.Tight():
+            case rates.Tight(scale=a):
+                scale *= 0.5 * (a + 1.0 / a)
                 total, alone = (scale * math.sqrt(2.0 * m * rounds) for m in (copies, 1))
             case rates.StronglyConvex(curvature):
                 half = rate.lipschitz**2 / (2.0 * curvature)

@@ -8,18 +8,21 @@ from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
-from belated.kernels.learners.methods import events_of, number_of
+from belated.kernels.learners.methods import enter, number_of
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.copies import (
     CopyingRival,
     answer_copy,
+    are_busy,
     cancel_copy,
     copy_of,
     has_room_for_copy,
+    have_seeds,
     is_busy,
     make_copy,
 )
@@ -67,7 +70,18 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
     return cancel_copy(code, s, entry, _turn(s, ticket))
 
 
-_METHOD = events_of(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
+_METHOD = enter(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
+
+
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether the copies that wait are those whose tickets are open."""
+    copies, made = int(memory.own[0]), int(memory.n[N.MADE])
+    open_now = memory.entries[memory.entries[:, 1] >= 0, 0]
+    return (
+        made == min(memory.rounds, copies)
+        and are_busy(memory, open_now % copies + 1)
+        and have_seeds(memory)
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +107,7 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
 
     title = "Weinberger-Ordentlich"
     reference = "Weinberger and Ordentlich 2002"
-    memory = "d + 1 copies of the base"
+    memory = "copies of the base, made as they are needed, at most d + 1"
     guarantee = "(d + 1) Reg(T / (d + 1))"
     order = "any order up to the delay told; a lost answer is lost to its copy only"
 
@@ -101,9 +115,9 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is the number of copies."""
-        copies = self._fact("delay") + 1
-        return self.copying(_METHOD, own=(float(copies),), copies=copies)
+        return self.copying(_METHOD, own=(float(self._fact("delay") + 1),), sound=_is_sound)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """(d + 1) Reg(T / (d + 1)) for the largest delay d, where Reg is known."""
-        return self.shared_bound(timeline, timeline.max_delay + 1)
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """(d + 1) Reg(T / (d + 1)) for the delay d that it was told, where Reg is known."""
+        delay = self._fact("delay")
+        return None if timeline.max_delay > delay else self.shared_bound(timeline, delay + 1)

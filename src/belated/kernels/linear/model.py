@@ -34,8 +34,9 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
-    forget_skipped,
     has_room,
+    is_ghost,
+    lay_ghost,
     locate,
     open_ticket,
     overdue,
@@ -177,10 +178,10 @@ def _squeeze(s: State, pool: Floats) -> None:
 @leaf
 def _give_up(s: State, c: Floats, pool: Floats) -> None:
     """Close what is overdue, by Skip's rule (Algorithm 3) or because of a fixed wait."""
-    if s.n[N.GIVES_UP] == lm.NEVER:
-        return
     if s.n[N.GIVES_UP] == lm.BY_SKIP:
         start_round(s)
+    elif s.n[N.GIVES_UP] != lm.AFTER:
+        return
     if s.n[N.ROUNDS] >= s.n[N.CALM]:
         entry = overdue(s)
         while entry >= 0:
@@ -306,9 +307,9 @@ def observe(
         return entry
     if not (is_label(code, y) and 0.0 < weight <= lm.HUGE_WEIGHT):
         return S.BAD
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if is_ghost(s, entry):
         s.n[N.LATE] += 1
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     record = entry * lm.KEEP
     _combine(code, s, record, y, weight)
@@ -374,11 +375,34 @@ def _learn(
     weight: float,
 ) -> None:
     """Close the row of a ticket and let every expert take its step at its current weights."""
-    f, work = s.f, s.work
+    f = s.f
     pairs = pool[2 * start : 2 * (start + count)]
-    base, unit = f[lm.BASE], f[lm.SIZE]
+    p, coin = _close_row(c, pairs, f[lm.BASE])
+    if f[lm.SIZE] <= 0.0:
+        return
+    g = (
+        slope(code, f, p[0], y),
+        slope(code, f, p[1], y),
+        slope(code, f, p[2], y),
+        slope(code, f, p[3], y),
+    )
+    _heat(code, s, c, pairs, g, weight)
+    q = _scales(s.work[: lm.SCALES * count], pairs, f[lm.SIZE])
+    step = (
+        _A1 * weight * implicit(code, f, p[0], y, g[0], weight * _A1 * q[0]),
+        _A2 * weight * implicit(code, f, p[1], y, g[1], weight * _A2 * q[1]),
+        _A3 * weight * implicit(code, f, p[2], y, g[2], weight * _A3 * q[2]),
+        _A4 * weight * implicit(code, f, p[3], y, g[3], weight * _A4 * q[3]),
+    )
+    _move(s, c, pairs, g, step, weight * slope(code, f, coin, y), weight)
+
+
+@leaf
+def _close_row(c: Floats, pairs: Floats, base: float) -> tuple[Four, float]:
+    """Take a row out of the sums over open tickets; return what every expert predicts now."""
     p = (base, base, base, base)
     coin = base
+    count = pairs.size // 2
     for j in range(min(_AHEAD, count)):
         _ask_all(c, int(pairs[2 * j]))
     for j in range(count):
@@ -388,48 +412,40 @@ def _learn(
         _leave(row, x)
         p = _added(p, row, lm.WEIGHT, x)
         coin += row[lm.COIN] * x
-    if unit <= 0.0:
-        return
-    g = (
-        slope(code, f, p[0], y),
-        slope(code, f, p[1], y),
-        slope(code, f, p[2], y),
-        slope(code, f, p[3], y),
-    )
-    _heat(code, s, c, pairs, g, weight)
-    # One flat loop, which the compiler turns into vector instructions: S / sqrt(A).
-    for i in range(lm.SCALES * count):
+    return p, coin
+
+
+@leaf
+def _scales(work: Floats, pairs: Floats, unit: float) -> Four:
+    """Write eta = S / sqrt(A) in the place of A; return q_k = sum_i eta[i, k] x_i^2."""
+    for i in range(work.size):  # one flat loop, which the compiler turns into vector instructions
         energy = work[i]
         work[i] = unit / math.sqrt(energy) if energy > 0.0 else 0.0
     q = (0.0, 0.0, 0.0, 0.0)
-    for j in range(count):
+    for j in range(pairs.size // 2):
         x = pairs[2 * j + 1]
-        q = _added(q, work[lm.SCALES * j : lm.SCALES * (j + 1)], 0, x * x)
-    r = (
-        implicit(code, f, p[0], y, g[0], weight * _A1 * q[0]),
-        implicit(code, f, p[1], y, g[1], weight * _A2 * q[1]),
-        implicit(code, f, p[2], y, g[2], weight * _A3 * q[2]),
-        implicit(code, f, p[3], y, g[3], weight * _A4 * q[3]),
-    )
-    step = (
-        _A1 * weight * r[0],
-        _A2 * weight * r[1],
-        _A3 * weight * r[2],
-        _A4 * weight * r[3],
-    )
-    pull = weight * slope(code, f, coin, y)
+        q = _added(q, work, lm.SCALES * j, x * x)
+    return q
+
+
+@leaf
+def _move(
+    s: State, c: Floats, pairs: Floats, g: Four, step: Four, pull: float, weight: float
+) -> None:
+    """Let the scales step by eta x step, and the coin bet on every coordinate."""
+    f, unit = s.f, s.f[lm.SIZE]
     penalised = f[lm.L1] > 0.0 or f[lm.L2] > 0.0
-    for j in range(count):
+    for j in range(pairs.size // 2):
         index, x = int(pairs[2 * j]), pairs[2 * j + 1]
         row = c[index * lm.ROW : (index + 1) * lm.ROW]
-        eta = work[lm.SCALES * j : lm.SCALES * (j + 1)]
+        eta = s.work[lm.SCALES * j : lm.SCALES * (j + 1)]
         row[lm.WEIGHT] -= eta[0] * x * step[0]
         row[lm.WEIGHT + 1] -= eta[1] * x * step[1]
         row[lm.WEIGHT + 2] -= eta[2] * x * step[2]
         row[lm.WEIGHT + 3] -= eta[3] * x * step[3]
-        coin = row[lm.COIN]
         z = pull * x
         if penalised:
+            coin = row[lm.COIN]
             _shrink(f, row, eta, g, weight)
             z += weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
         if z != 0.0:
@@ -519,8 +535,8 @@ def cancel(s: State, c: Floats, pool: Floats, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
-        forget_skipped(s, entry)
+    if is_ghost(s, entry):
+        lay_ghost(s, entry)
         return S.DROPPED
     _close_unanswered(s, c, pool, entry, False)
     return S.USED
