@@ -157,8 +157,14 @@ def start_round(s: State) -> None:
 
 
 @leaf
-def forget_skipped(s: State, entry: int) -> None:
-    """Drop the memory of a skipped ticket."""
+def is_ghost(s: State, entry: int) -> bool:
+    """Tell whether the ticket of an entry was given up on, so that its answer is dropped."""
+    return s.table[2 * entry + 1] <= T.GIVEN_UP
+
+
+@leaf
+def lay_ghost(s: State, entry: int) -> None:
+    """Drop the memory of a ticket that was given up on."""
     s.n[N.GHOSTS] -= 1
     s.table[2 * entry + 1] = T.DEAD
 

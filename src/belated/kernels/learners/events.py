@@ -21,8 +21,8 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
-    forget_skipped,
     has_room,
+    lay_ghost,
     locate,
     open_ticket,
     overdue,
@@ -99,7 +99,7 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
         return S.TOO_LARGE
     if s.table[2 * entry + 1] == T.GIVEN_UP:
         s.n[N.LATE] += 1
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     if excessive:
         s.n[N.EXCESS] += 1
@@ -119,7 +119,7 @@ def cancel_ours(code: Code, s: State, ticket: int) -> int:
     if entry < 0:
         return entry
     if s.table[2 * entry + 1] == T.GIVEN_UP:
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     close_unanswered(code, s, entry, False)
     return S.USED

@@ -39,8 +39,8 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
-    forget_skipped,
     has_room,
+    lay_ghost,
     locate,
     open_ticket,
 )
@@ -172,7 +172,7 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
         return accepted
     if s.table[2 * entry + 1] == T.GIVEN_UP:
         s.n[N.LATE] += 1
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     if excessive:
         s.n[N.EXCESS] += 1
@@ -207,7 +207,7 @@ def cancel(code: Code, s: State, ticket: int) -> int:
     if entry < 0:
         return entry
     if s.table[2 * entry + 1] == T.GIVEN_UP:
-        forget_skipped(s, entry)
+        lay_ghost(s, entry)
         return S.DROPPED
     accepted = _accepts(code, s, entry, ticket)
     if accepted < 0:
