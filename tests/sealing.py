@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 PREFIX = struct.Struct("<8sHI")
 
@@ -34,3 +38,25 @@ def rewritten(blob: bytes, inside: Mapping[str, Any] | None = None, **changes: A
 
 def _changed(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in {**old, **changes}.items() if value is not ...}
+
+
+def arrays_of(blob: bytes) -> dict[str, NDArray[Any]]:
+    """Return copies of the arrays, by name."""
+    start = PREFIX.size + PREFIX.unpack_from(blob)[2]
+    arrays = {}
+    for name, (kind, shape) in header_of(blob)["arrays"].items():
+        size = 8 * math.prod(shape)
+        arrays[name] = np.frombuffer(blob[start : start + size], kind).reshape(shape).copy()
+        start += size
+    return arrays
+
+
+def with_arrays(blob: bytes, changed: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return a snapshot with other arrays, of whatever shape, and a right checksum."""
+    arrays = {**arrays_of(blob), **changed}
+    magic, version, _ = PREFIX.unpack_from(blob)
+    header = header_of(blob)
+    forms = {name: [header["arrays"][name][0], array.shape] for name, array in arrays.items()}
+    text = json.dumps({**header, "arrays": forms}).encode()
+    parts = [array.tobytes() for array in arrays.values()]
+    return sealed(b"".join((PREFIX.pack(magic, version, len(text)), text, *parts)))

@@ -435,7 +435,7 @@ def _span(pattern: str, name: str, value: int, rounds: int, least: int = 0) -> i
 
 def _generator(pattern: str, seed: int) -> np.random.Generator:
     """The stream of one pattern: streams of different patterns are independent for one seed."""
-    entropy = whole(f"delays.{pattern}", "seed", seed, least=0)
+    entropy = whole(f"delays.{pattern}", "seed", seed, least=0, bits=128)
     sequence = np.random.SeedSequence(entropy, spawn_key=tuple(pattern.encode()))
     return np.random.Generator(np.random.PCG64(sequence))
 

@@ -53,10 +53,16 @@ class BadKey(BelatedError, ValueError):
 
 class ClockError(BelatedError, ValueError):
     """A time that cannot be used, or none where one is needed."""
+class BusyError(BelatedError, RuntimeError):
+    """A call while another one is at work on the same learner or model; nothing has changed.
+
+    The other is in another thread, or this one was made from inside it, by a user's function. Use
+    one thread, or hold a lock around every call, or give every thread a learner of its own.
+    """
 
 
 class SnapshotError(BelatedError, ValueError):
-    """Bytes that are not a whole snapshot of this version."""
+    """Bytes that are not a whole snapshot of this version, of something that can be."""
 
 
 class StudyError(BelatedError, ValueError):

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 """Version of the JSON form. It changes only when an older reader would misread a newer text."""
 
+LIMIT = 1_000_000
+"""How many coordinates all sets in a text may have together, unless another limit is given."""
+
 LARGEST = 1e100
 """Numbers beyond this, or below its inverse, would overflow or vanish when squared."""
 
 _REGISTRY: dict[str, type[Spec]] = {}
+_DEEPEST = 32  # parts within parts; the specs that can be built have less than ten
+_SIZES = ("dim", "arms")
+_BITS = 63
 
 
 class Spec:
@@ -63,37 +69,45 @@ class Spec:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str, *, limit: int | None = LIMIT) -> Self:
         """Read what :meth:`to_json` wrote; every check of the constructor runs again.
+
+        ``limit`` is that of :func:`from_json`.
 
         >>> from belated import Ball, Box
         >>> Ball.from_json(Ball(3).to_json()) == Ball(3)
         True
         """
-        spec = from_json(text)
+        spec = from_json(text, limit=limit)
         if not isinstance(spec, cls):
             raise SpecError(f"{cls.__name__}.from_json: the text holds a {spec.kind}")
         return spec
 
 
-def from_json(text: str) -> Spec:
+def from_json(text: str, *, limit: int | None = LIMIT) -> Spec:
     """Read any spec from the JSON that :meth:`Spec.to_json` wrote.
+
+    Whatever the text is, there is a spec or a ``SpecError``, and soon: a few letters can ask for a
+    set that fills the memory, so all sets in a text may have ``limit`` coordinates together. A text
+    from people whom you trust may have more: pass another number, or None for any.
 
     >>> from belated import Simplex, from_json
     >>> from_json(Simplex(4).to_json())
     Simplex(dim=4)
     """
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
+        document = json.loads(text, parse_int=_int)
+    except (RecursionError, TypeError, ValueError) as error:
         raise SpecError(f"from_json: not JSON ({error})") from error
     if not isinstance(document, dict) or "belated" not in document or "spec" not in document:
         raise SpecError("from_json: not a belated spec: the keys 'belated' and 'spec' are missing")
-    if document["belated"] != JSON_VERSION:
+    version = document["belated"]
+    if isinstance(version, bool) or version != JSON_VERSION:
         raise SpecError(
-            f"from_json: written in format {document['belated']}, this version reads format "
+            f"from_json: written in format {version}, this version reads format "
             f"{JSON_VERSION}; use the belated version that wrote it"
         )
+    _check_sizes(document["spec"], limit)
     spec = _decode(document["spec"])
     if not isinstance(spec, Spec):
         raise SpecError(f"from_json: 'spec' must be an object with a type, got {spec!r}")
@@ -119,6 +133,37 @@ def _encode(value: Any, path: str) -> Any:
     )
 
 
+def _int(digits: str) -> int:
+    """Read a whole number of at most 64 bits, as seeds have; texts have no longer ones."""
+    if len(digits) > 20 or abs(int(digits)) >> 64:
+        raise SpecError(f"from_json: whole numbers have at most 64 bits, got {digits[:20]}...")
+    return int(digits)
+
+
+def _check_sizes(document: Any, limit: int | None) -> None:
+    """Refuse what is nested too deep or asks for too much, before anything is built."""
+    layer, depth, size = [document], 0, 0
+    while layer:
+        depth += 1
+        if depth > _DEEPEST:
+            raise SpecError(f"from_json: parts within parts within parts, {_DEEPEST} deep")
+        parts = [part for part in layer if isinstance(part, dict)]
+        asked = [part[name] for part in parts for name in _SIZES if isinstance(part.get(name), int)]
+        size += sum(number for number in asked if number > 0)
+        if limit is not None and size > limit:
+            raise SpecError(
+                f"from_json: the sets have {size} coordinates together, more than the limit of "
+                f"{limit}; if you trust the text, pass limit=None"
+            )
+        lists = [part for part in layer if isinstance(part, list)]
+        layer = [item for part in parts for item in part.values() if _is_nested(item)]
+        layer += [item for part in lists for item in part if _is_nested(item)]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
 def _decode(value: Any) -> Any:
     """Inverse of :func:`_encode`."""
     if isinstance(value, list):
@@ -133,7 +178,9 @@ def _decode(value: Any) -> Any:
         raise SpecError(f"from_json: unknown type {kind!r}; known: {', '.join(known)}")
     try:
         return _REGISTRY[kind](**{name: _decode(item) for name, item in arguments.items()})
-    except TypeError as error:
+    except SpecError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise SpecError(f"from_json: {kind}: {error}") from error
 
 
@@ -146,8 +193,13 @@ def _load(kind: Any) -> None:
 
 def number(owner: str, name: str, value: Any) -> float:
     """Return ``value`` as a finite float, or say who got what."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
     try:
+        if isinstance(value, bool | str | bytes | bytearray) or kind not in "fiu":
+            raise TypeError("true, false and texts are no numbers")
         result = float(value)
+    except OverflowError as error:
+        raise SpecError(f"{owner}: {name} must be finite, got a number beyond 1e308") from error
     except (TypeError, ValueError) as error:
         raise SpecError(f"{owner}: {name} must be a number, got {value!r}") from error
     if not math.isfinite(result):
@@ -167,13 +219,15 @@ def positive(owner: str, name: str, value: Any) -> float:
     return result
 
 
-def whole(owner: str, name: str, value: Any, *, least: int = 1) -> int:
-    """Return ``value`` as an int of at least ``least``, or say who got what."""
+def whole(owner: str, name: str, value: Any, *, least: int = 1, bits: int = _BITS) -> int:
+    """Return ``value`` as an int of at least ``least`` with so many bits, or say who got what."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise SpecError(f"{owner}: {name} must be a whole number, got {value!r}")
     result = int(value.__index__())
     if result < least:
         raise SpecError(f"{owner}: {name} must be at least {least}, got {value!r}")
+    if result >> bits:
+        raise SpecError(f"{owner}: {name} must be below 2^{bits}, got a number that is not")
     return result
 
 

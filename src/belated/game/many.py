@@ -181,7 +181,7 @@ def _check_deck(deck: _Deck) -> None:
 
 def _cells(deck: _Deck, seeds: int | Iterable[int]) -> list[Cell]:
     if isinstance(seeds, Iterable):
-        numbers = [whole("play_many", "seeds", seed, least=0) for seed in seeds]
+        numbers = [whole("play_many", "seeds", seed, least=0, bits=64) for seed in seeds]
     else:
         numbers = list(range(whole("play_many", "seeds", seeds)))
     return [

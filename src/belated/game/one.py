@@ -41,7 +41,7 @@ _POINTS = 200  # checkpoints unless given
 def play(
     spec: Playable,
     game: Game,
-    seed: int = 0,
+    seed: int | None = 0,
     *,
     record: Record = "detail",
     checkpoints: int | ArrayLike = _POINTS,
@@ -51,7 +51,8 @@ def play(
     ``record="totals"`` keeps losses and regret; ``"detail"`` also linear regret, drift and the
     decomposition into regret without delay and drift; ``"plays"`` also the loss and the play of
     every round. The first two need memory for the open tickets only. ``checkpoints`` is how many
-    points the curves have (evenly spread over the rounds), or the rounds themselves.
+    points the curves have (evenly spread over the rounds), or the rounds themselves. ``seed=None``
+    draws one, which the run shows.
 
     Losses and learners that are built in run compiled; a user's Python loss, base or set runs too,
     slower, with the same results.

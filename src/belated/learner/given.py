@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import secrets
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from belated.timeline import Timeline
 
 
 def checked_seed(seed: Any, who: str) -> int:
-    """Return a seed as an int of 64 bits, or say who got what."""
+    """Return a seed as an int of 64 bits, None being one that nobody can guess."""
+    if seed is None:
+        return secrets.randbits(64)
     try:
         value = operator.index(seed)
     except TypeError as error:
-        raise SpecError(f"{who}: seed must be a whole number, got {seed!r}") from error
+        raise SpecError(f"{who}: seed must be a whole number or None, got {seed!r}") from error
     if not 0 <= value < 1 << 64:
         raise SpecError(f"{who}: seed must be from 0 to 2^64 - 1, got {seed!r}")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -15,14 +16,14 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner import refusals
-from belated.learner.blob import Content, pack, unpack
+from belated.learner.blob import pack, unpack
+from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
-from belated.learner.program import Method, Playable, compile_spec
+from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.state import roomy
-from belated.learner.user_parts import UserEvents, restore_base, saved_base
-from belated.reductions import Reduction, Skip
-from belated.spec import from_json
+from belated.learner.turns import ALONE, alone, busy, nobody
+from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
 from belated.timeline import Timeline
 
 __all__ = ["Certificate", "Decision", "Learner", "Report"]
@@ -44,7 +45,8 @@ class Learner:
     """A learner that takes its answers late.
 
     ``spec`` says what to run, ``seed`` fixes the exploration directions, ``strict`` refuses answers
-    that are larger than was assumed instead of counting them.
+    that are larger than was assumed instead of counting them. ``seed=None`` draws a fresh one from
+    the system, so that nobody can know the directions in advance; ``learner.seed`` shows it.
 
     >>> import belated as bl
     >>> learner = bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl"))
@@ -55,14 +57,24 @@ class Learner:
     >>> learner.open, learner.predict().x
     (1, array([-0.6, -0.8]))
 
-    A learner is not thread-safe. Share one between threads behind a lock, or give it to one thread
-    and talk to that through a queue; different learners in different threads run in parallel, since
-    the kernels release the interpreter lock.
+    A learner is for one thread at a time: a call while another one is at work raises ``BusyError``,
+    and nothing has changed. Share one between threads behind a lock, or give it to one thread and
+    talk to that through a queue; different learners in different threads run in parallel, since the
+    kernels release the interpreter lock.
     """
 
-    def __init__(self, spec: Playable, seed: int = 0, *, strict: bool = False) -> None:
+    __slots__ = (
+        *("_program", "_memory", "_inside", "_predict", "_observe", "_cancel", "_find", "_peek"),
+        *("_width", "_is_pair", "_has_user_parts", "_wants_function", "__dict__", "__weakref__"),
+    )
+
+    def __init__(self, spec: Playable, seed: int | None = 0, *, strict: bool = False) -> None:
         self._program = compile_spec(spec)
-        self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
+        try:
+            self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
+        except MemoryError as error:
+            raise SpecError("Learner: the spec is too large for this machine") from error
+        self._inside = nobody()
         self._connect()
 
     def _connect(self) -> None:
@@ -111,17 +123,30 @@ class Learner:
 
     def predict(self) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy."""
-        x = np.empty(self._width)
-        memory = self._memory
-        ticket = self._predict(memory.f, memory.n, x)
-        if ticket == S.FULL:
-            memory.grow()
+        inside = self._inside
+        try:
+            inside.append(None)
+            if len(inside) > ALONE:
+                raise busy("predict")
+            x = np.empty(self._width)
+            memory = self._memory
             ticket = self._predict(memory.f, memory.n, x)
-        if ticket < 0:
-            raise refusals.too_early(self.spec.kind, "predict: ")
+            if ticket < 0:
+                ticket = self._predict_again(ticket, x)
+        finally:
+            inside.pop()
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
+
+    def _predict_again(self, status: int, x: Floats) -> int:
+        """Let the table grow and return the next ticket, or raise."""
+        if status == S.FULL:
+            self._memory.grow()
+            status = self._predict(self._memory.f, self._memory.n, x)
+        if status < 0:
+            raise refusals.too_early(self.spec.kind, "predict: ")
+        return status
 
     def observe(self, ticket: int, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
@@ -130,28 +155,36 @@ class Learner:
         dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
         has changed.
         """
-        if ticket.__class__ is not int or ticket >> 63:
-            ticket = checked_ticket(ticket)
-        if self._wants_function:
-            feedback = self._gradient_now(ticket, feedback)
-        if (
-            feedback.__class__ is not np.ndarray
-            or feedback.dtype is not _FLOAT
-            or self._has_user_parts
-        ):
-            feedback = self._converted(feedback)
-        memory = self._memory
+        inside = self._inside
         try:
-            status = self._observe(memory.f, memory.n, ticket, feedback)
-        except TypeError:  # a view with gaps, read-only, or of another rank
-            if self._has_user_parts:
-                raise
-            feedback = self._converted(feedback)
-            status = self._observe(memory.f, memory.n, ticket, feedback)
-        if status < 0:
-            raise self._refusal(status, ticket, feedback)
+            inside.append(None)
+            if len(inside) > ALONE:
+                raise busy("observe")
+            if ticket.__class__ is not int or ticket >> 63:
+                ticket = checked_ticket(ticket)
+            if self._wants_function:
+                feedback = self._gradient_now(ticket, feedback)
+            if (
+                feedback.__class__ is not np.ndarray
+                or feedback.dtype is not _FLOAT
+                or self._has_user_parts
+            ):
+                feedback = self._converted(feedback)
+            memory = self._memory
+            try:
+                status = self._observe(memory.f, memory.n, ticket, feedback)
+            except TypeError:  # a view with gaps, read-only, or of another rank
+                if self._has_user_parts:
+                    raise
+                feedback = self._converted(feedback)
+                status = self._observe(memory.f, memory.n, ticket, feedback)
+            if status < 0:
+                raise self._refusal(status, ticket, feedback)
+        finally:
+            inside.pop()
         return status == S.USED
 
+    @alone
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose answer will never come.
 
@@ -166,6 +199,7 @@ class Learner:
         """Return counts, delays so far, the current rate, and the certificate."""
         return report_of(self._program, self._memory)
 
+    @alone
     def run(
         self,
         timeline: Timeline | ArrayLike,
@@ -188,13 +222,16 @@ class Learner:
         begin = self.rounds
         predictions = int(np.count_nonzero(events >= 0))
         plays = np.empty((predictions if keep else 1, self._width))
-        before = self._memory.copy()
-        saved = saved_base(self._program)
+        before, saved = self._memory.copy(), saved_base(self._program)
+        twin = twin_of_base(self._program)
         try:
             self._run_events(events, answers, plays, first, begin)
         except BaseException:
             self._memory = before
             restore_base(self._program, saved)
+            if twin is not None:
+                self._program = dataclasses.replace(self._program, base=twin)
+                self._connect()
             raise
         return plays.reshape(-1, *self._program.shape)
 
@@ -232,7 +269,10 @@ class Learner:
             if (event >= 0 and event != self.rounds) or (event < 0 and not 0 <= row < len(answers)):
                 raise self._refused_event(event, position, answers, first)
             if event >= 0:
-                plays[min(event - begin, len(plays) - 1)] = self.predict().x.ravel()
+                x = plays[min(event - begin, len(plays) - 1)]
+                ticket = self._predict(self._memory.f, self._memory.n, x)
+                if ticket < 0:
+                    self._predict_again(ticket, x)
             else:
                 status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
                 if status < 0:
@@ -270,48 +310,38 @@ class Learner:
             )
         return answers
 
-    def snapshot(self) -> bytes:
-        """Return the whole learner as one blob; equal learners give equal blobs."""
+    @alone
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Return the whole learner as one blob; equal learners give equal blobs.
+
+        With a ``key`` nobody can write or change one unseen who does not have it.
+        """
         saved = saved_base(self._program)
         if self._program.code[C.BASE] == K.USER_BASE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        if self._has_user_parts:
-            return pack(Content(None, self._program.code, self._memory, saved))
-        return pack(Content(self.spec.to_json(), None, self._memory, saved))
+        return pack(self._program, self._memory, saved, key)
 
     @classmethod
-    def restore(cls, blob: bytes, spec: Playable | None = None) -> Self:
+    def restore(
+        cls, blob: bytes, spec: Playable | None = None, *, key: bytes | None = None
+    ) -> Self:
         """Return the learner that a snapshot holds; it goes on as if nothing had happened.
 
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
+        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a learner
+        that could have come to be so, or a ``SnapshotError``.
         """
-        content = unpack(blob)
-        stored = spec if content.spec is None else _stored_spec(content.spec)
-        if stored is None:
-            raise SnapshotError(
-                "restore: this learner has Python objects inside; pass its spec as well"
-            )
         learner = cls.__new__(cls)
-        if spec is not None and spec != stored:
-            raise SnapshotError("restore: the snapshot is of another spec")
-        try:
-            learner._program = program = compile_spec(stored)
-            fresh = program.fresh(0, False)
-        except MemoryError as error:
-            raise SnapshotError("restore: the spec is too large for this machine") from error
-        learner._memory = memory = content.memory
-        saved = content.base is not None and program.code[C.BASE] != K.USER_BASE
-        if saved or content.code not in (None, program.code) or not memory.is_like(fresh):
-            raise SnapshotError("restore: the snapshot is of another composition than spec")
+        learner._program, learner._memory = unpack(blob, spec, key)
+        learner._inside = nobody()
         learner._connect()
-        restore_base(learner._program, content.base)
         return learner
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle and copy by snapshot."""
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+        """Pickle and copy by snapshot, and what subclasses add."""
         spec = self.spec if self._has_user_parts else None
-        return type(self).restore, (self.snapshot(), spec)
+        return type(self).restore, (self.snapshot(), spec), extras_of(self, Learner)
 
     def __repr__(self) -> str:
         """Return what runs and where it stands."""
@@ -351,15 +381,3 @@ class Learner:
         if status == S.BAD and answer is not None and answer.shape != self._program.answer:
             return refusals.of_shape(self._program.answer, answer.shape, where)
         return refusals.of_answer(status, ticket, self.spec.kind, where)
-
-
-def _stored_spec(text: str) -> Playable:
-    try:
-        spec = from_json(text)
-    except (RecursionError, SpecError) as error:
-        raise SnapshotError(
-            f"restore: the spec in the snapshot cannot be read ({error})"
-        ) from error
-    if not isinstance(spec, Reduction | Skip | Method):
-        raise SnapshotError(f"restore: the snapshot is of a {spec.kind}, which is no learner")
-    return spec

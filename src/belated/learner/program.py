@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,6 +38,9 @@ from belated.reductions import (
 )
 from belated.spec import Spec
 
+MOVING = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST, F.VALUES)
+"""Slots in the header of ``f`` that change while a learner lives."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -45,7 +49,11 @@ class Program:
     ``code`` selects the kernels; ``shape`` is that of a play, ``answer`` that of an answer. A
     user's base is a private copy of the one in the spec, already started. ``own`` is where a
     method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
-    open ticket, ``copy`` a fresh learner of which it makes copies.
+    open ticket, ``copy`` a fresh learner of which it makes copies, ``inner`` the program of that.
+
+    For snapshots: ``moving`` are slots in the header of ``f`` that change although they are
+    parameters elsewhere, ``fixed`` those of the own region that do not, and ``sound`` tells whether
+    what the method keeps can be so.
     """
 
     spec: Playable
@@ -61,15 +69,19 @@ class Program:
     horizon: int = 0
     keep: int = 0
     copy: Memory | None = None
+    inner: Program | None = None
     fewest: int = FEWEST
     wants_function: bool = False
+    moving: tuple[int, ...] = ()
+    fixed: tuple[int, ...] = ()
+    sound: Callable[[Memory], bool] | None = None
 
     @property
     def has_user_parts(self) -> bool:
         """Whether a user's Python object takes part in every step."""
         return self.code[C.BASE] == K.USER_BASE or self.code[C.DOMAIN] == K.USER_SET
 
-    def fresh(self, seed: int, strict: bool, more: int = 0) -> Memory:
+    def fresh(self, seed: int, strict: bool, more: int = 0, capacity: int | None = None) -> Memory:
         """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""
         k = self.dim
         blank = np.zeros(3 * F.padded(k) - k)
@@ -85,7 +97,7 @@ class Program:
             N.OWN_AT: f.size - self.own.size,
             N.KEEP: self.keep + more,
         }
-        return Memory.fresh(f, numbers, self.fewest, self.copy)
+        return Memory.fresh(f, numbers, capacity or self.fewest, self.copy)
 
 
 class Method(Spec):
@@ -151,6 +163,7 @@ def compile_spec(spec: Playable) -> Program:
         horizon=horizon,
         keep=code[C.BASELINE],
         wants_function=isinstance(reduction, FullInformation),
+        fixed=_fixed(base, dim, own.size),
     )
 
 
@@ -291,9 +304,39 @@ def _members(
     return own
 
 
+def _levels(reach: int) -> int:
+    """Return how many levels of points go back so far."""
+    return max(1, math.ceil(math.log2(reach / (OWN.PLACES - 1))) + 1)
+
+
+def numbers_kept(spec: Playable) -> int:
+    """Return how many numbers a base keeps for its points of the past, before it keeps them."""
+    inside = spec.learner if isinstance(spec, Skip) else spec
+    base: Any = getattr(inside, "base", None)
+    base = getattr(base, "base", None) if isinstance(base, Reduction) else base
+    if isinstance(base, Portfolio):
+        return _levels(base.reach) * OWN.PLACES * len(base.members) * (1 + base.domain.dim)
+    if isinstance(base, Leader):
+        return _levels(base.reach) * OWN.PLACES * base.domain.dim
+    return 0
+
+
+def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
+    """Return the places of the own region that never change."""
+    if isinstance(base, Leader):
+        return OWN.LEVELS, OWN.REACH, OWN.MEMBERS
+    if not isinstance(base, Portfolio):
+        return tuple(range(size))
+    count = len(base.members)
+    starts = [OWN.HEADER, *(OWN.member_at(count, dim, number) for number in range(count))]
+    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in MOVING]
+    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE)]
+    return (*range(OWN.HEADER), *headers, *kinds)
+
+
 def _past(reach: int, start: int, record: Floats) -> Floats:
     """Return an own region in which all points kept from ``start`` on are the first one."""
-    levels = max(1, math.ceil(math.log2(reach / (OWN.PLACES - 1))) + 1)
+    levels = _levels(reach)
     own = np.concatenate([np.zeros(start), np.tile(record, levels * OWN.PLACES)])
     own[OWN.LEVELS], own[OWN.REACH] = levels, reach
     return own

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import SnapshotError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import own as OWN
@@ -210,18 +209,19 @@ class Memory:
     @property
     def weights(self) -> Sums:
         """Those of the weights of a portfolio."""
-        return Sums.of(self._own[OWN.HEADER :])
+        return Sums.of(self.own[OWN.HEADER :])
 
     @property
     def members(self) -> list[Member]:
         """What a portfolio knows of its members."""
-        own, dim = self._own, self.dim
+        own, dim = self.own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
         return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
 
     @property
-    def _own(self) -> Floats:
+    def own(self) -> Floats:
+        """A view of the method's own region."""
         return self.f[self.n[N.OWN_AT] : self.n[N.KEPT_AT]]
 
     @property
@@ -319,11 +319,6 @@ class Memory:
         for mine, theirs in zip(self.copies, old.copies, strict=True):
             mine[:] = theirs
 
-    def is_like(self, other: Memory) -> bool:
-        """Tell whether the same kernels can run on both: everything stands in the same places."""
-        places = [N.DIM, N.OWN, N.OWN_AT, N.KEPT_AT, N.KEEP, N.COPY_F, N.COPY_N]
-        return bool((self.n[places] == other.n[places]).all())
-
     # --- Snapshots -------------------------------------------------------------------------------
 
     def parts(self) -> dict[str, NDArray[Any]]:
@@ -344,50 +339,18 @@ class Memory:
         return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
 
     @staticmethod
-    def from_parts(parts: Mapping[str, NDArray[Any]]) -> Memory:
-        """Undo ``parts``, with room to grow, or say that they do not fit together."""
-        f, n, tickets, records, *copies = (parts[name] for name in PARTS)
-        fits = n.shape == (N.HEADER,) and _fit(f, n, tickets, records, *copies)
-        if not fits or not _is_sound(n, tickets):
-            raise SnapshotError("restore: the arrays do not fit together")
-        memory = Memory(
-            np.concatenate([f, records.ravel(), copies[0].ravel()]),
-            np.concatenate([n, tickets.ravel(), copies[1].ravel()]),
+    def joined(parts: Mapping[str, NDArray[Any]]) -> Memory:
+        """Undo ``parts``, whose shapes are right; there is no room for one ticket more."""
+        f, n, tickets, records, copy_f, copy_n = (parts[name] for name in PARTS)
+        return Memory(
+            np.concatenate([f, records.ravel(), copy_f.ravel()]),
+            np.concatenate([n, tickets.ravel(), copy_n.ravel()]),
         )
-        needed = max(2 * len(tickets), len(copies[0]) - 1)
-        memory.resize(max(FEWEST, 1 << needed.bit_length()))
-        return memory
 
-
-def _fit(f: Floats, n: Ints, tickets: Ints, records: Floats, copy_f: Floats, copy_n: Ints) -> bool:
-    """Tell whether the parts have the shapes that the counters say."""
-    rows = n[N.MADE] + 1 if n[N.COPY_F] else 0
-    count = n[N.ROUNDS] + n[N.OFFSET]
-    return (
-        f.shape == (n[N.KEPT_AT],)
-        and tickets.shape == (count, 2)
-        and records.shape == (count, n[N.KEEP])
-        and copy_f.shape == (rows, n[N.COPY_F])
-        and copy_n.shape == (rows, n[N.COPY_N])
-        and n[N.CAPACITY] == count
-    )
-
-
-def _is_sound(n: Ints, tickets: Ints) -> bool:
-    """Tell whether the counters agree with the table, as kernels look nothing up twice."""
-    number, seen, count = tickets[:, 0], tickets[:, 1], len(tickets)
-    head, sparse, offset = int(n[N.HEAD]), int(n[N.SPARSE]), int(n[N.OFFSET])
-    return bool(
-        0 <= head <= count
-        and 0 <= sparse <= count
-        and np.all(np.diff(number) > 0)
-        and np.all(number[:1] >= 0)
-        and np.all(number[sparse:] == np.arange(sparse, count) - offset)
-        and np.all((seen >= T.HELD) & (seen <= n[N.ARRIVED]))
-        and np.count_nonzero(seen >= 0) == n[N.ROUNDS] - n[N.ARRIVED]
-        and np.count_nonzero(seen == T.GIVEN_UP) == n[N.GHOSTS]
-        and np.count_nonzero(seen == T.HELD) == n[N.HOLDING]
-    )
+    def make_roomy(self) -> None:
+        """Give a memory that was joined room to grow: at most ``FEWEST`` times what it has."""
+        needed = max(2 * len(self.entries), int(self.n[N.MADE]))
+        self.resize(max(FEWEST, 1 << needed.bit_length()))
 
 
 def aligned(values: Floats) -> Floats:

@@ -6,6 +6,7 @@ its next point, or the user's function to project. When user code fails, the eve
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -40,6 +41,12 @@ def restore_base(program: Program, saved: bytes | None) -> None:
     """Put a user's base back to what it saved."""
     if saved is not None:
         cast(Any, program.base).load(saved)
+
+
+def twin_of_base(program: Program) -> Any:
+    """Return a copy of a user's base that cannot save itself, or None."""
+    is_user = program.code[C.BASE] == K.USER_BASE
+    return copy.deepcopy(program.base) if is_user and saved_base(program) is None else None
 
 
 class UserEvents:

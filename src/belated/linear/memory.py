@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import SnapshotError
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned
+from belated.linear import sound
 from belated.linear.settings import WORK, Settings
 
 PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<f8"}
@@ -92,20 +92,12 @@ class ModelMemory(Memory):
 
     @classmethod
     def restored(cls, settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Self:
-        """Undo ``parts``, with room to grow, or say that they do not fit together."""
-        memory = cls(settings, Memory.from_parts(parts))
+        """Undo ``parts``, with room to grow, or refuse what no model can have come to."""
+        checked = sound.checked(settings, parts)
+        counts = checked.records[:, lm.PAIRS].copy()
+        checked.make_roomy()
+        memory = cls(settings, checked)
         pairs, seen, rows = parts["pairs"], parts["seen"], parts["rows"]
-        counts = memory.records[:, lm.PAIRS]
-        fits = (
-            (memory.n[N.KEPT_AT], memory.n[N.KEEP]) == (lm.HEADER, lm.KEEP)
-            and memory.n[N.COORDINATES] == 1 << settings.bits
-            and pairs.shape == (memory.n[N.POOL_TAIL], 2) == (counts.sum(), 2)
-            and rows.shape == (seen.size, lm.ROW)
-            and (seen >= 0).all()
-            and (seen < len(memory.rows)).all()
-        )
-        if not fits:
-            raise SnapshotError("restore: the arrays do not fit the settings, or one another")
         memory._widen(max(WORK, int(counts.max(initial=0))))
         memory.pool = np.zeros(max(memory.pool.size, 2 << (2 * pairs.size).bit_length()))
         memory.pool[: pairs.size] = pairs.ravel()

@@ -15,9 +15,11 @@ from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
 from belated.learner import refusals
+from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
+from belated.learner.turns import ALONE, alone, busy, nobody
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.features import Features, Hasher
@@ -75,8 +77,14 @@ class LinearModel:
     >>> model.open, round(model.predict({"origin": "JFK", "distance": 200.0}).value, 3)
     (0, 3.359)
 
-    A model is not thread-safe; different models in different threads run in parallel.
+    A model is for one thread at a time: a call while another one is at work raises ``BusyError``,
+    and nothing has changed. Different models in different threads run in parallel.
     """
+
+    __slots__ = (
+        *("_settings", "_memory", "_arrays", "_inside", "_predict", "_observe", "_cancel"),
+        *("_bad_entry", "_hasher", "_positions", "__dict__", "__weakref__"),
+    )
 
     def __init__(
         self,
@@ -109,6 +117,7 @@ class LinearModel:
     def _connect(self, memory: ModelMemory) -> None:
         """Take hold of the arrays, and of the entries for this loss."""
         settings = self._settings
+        self._inside = nobody()
         self._memory = memory
         self._arrays = memory.arrays
         self._predict = entries.predict(settings.kind)
@@ -151,16 +160,25 @@ class LinearModel:
         ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
         a vector whose positions are the coordinates.
         """
-        row = self._hasher.entries(features) if features.__class__ is dict else self._row(features)
+        inside = self._inside
         try:
-            forecast = self._predict(*self._arrays, *row)
-        except TypeError:  # arrays with gaps, read-only, or of another type or rank
-            row = self._converted(features)
-            forecast = self._predict(*self._arrays, *row)
-        if forecast[0] < 0:
-            forecast = self._retried(self._predict, forecast[0], row, features, "predict")
+            inside.append(None)
+            if len(inside) > ALONE:
+                raise busy("predict")
+            is_dict = features.__class__ is dict
+            row = self._hasher.entries(features) if is_dict else self._row(features)
+            try:
+                forecast = self._predict(*self._arrays, *row)
+            except TypeError:  # arrays with gaps, read-only, or of another type or rank
+                row = self._converted(features)
+                forecast = self._predict(*self._arrays, *row)
+            if forecast[0] < 0:
+                forecast = self._retried(self._predict, forecast[0], row, features, "predict")
+        finally:
+            inside.pop()
         return _as_tuple(Forecast, forecast)
 
+    @alone
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
         entry = entries.peek(self._settings.kind)
@@ -183,11 +201,19 @@ class LinearModel:
             label = _number(label, "label")
         if weight.__class__ is not float:
             weight = _number(weight, "weight")
-        status = self._observe(*self._arrays, ticket, label, weight)
-        if status < 0:
-            raise self._refusal(status, ticket, label, weight, "observe: ")
+        inside = self._inside
+        try:
+            inside.append(None)
+            if len(inside) > ALONE:
+                raise busy("observe")
+            status = self._observe(*self._arrays, ticket, label, weight)
+            if status < 0:
+                raise self._refusal(status, ticket, label, weight, "observe: ")
+        finally:
+            inside.pop()
         return status == S.USED
 
+    @alone
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose label will never come."""
         ticket = checked_ticket(ticket)
@@ -197,6 +223,7 @@ class LinearModel:
 
     # --- Many events ----------------------------------------------------------------------------
 
+    @alone
     def predict_many(self, rows: Many) -> tuple[Ints, Floats]:
         """Predict for many rows; return their tickets and predictions.
 
@@ -213,6 +240,7 @@ class LinearModel:
             done = entry(*self._arrays, *sparse, done, values)
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
+    @alone
     def observe_many(
         self, tickets: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None
     ) -> NDArray[np.bool_]:
@@ -238,6 +266,7 @@ class LinearModel:
         used: NDArray[np.bool_] = status == S.USED
         return used
 
+    @alone
     def replay(
         self,
         rows: Many,
@@ -302,24 +331,30 @@ class LinearModel:
         y = of_log.vector(labels, "losses: labels", v.size)
         return VALUES[self._settings.loss](self._settings, v, y)
 
-    def snapshot(self) -> bytes:
+    @alone
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
 
-        Equal models give equal blobs.
+        Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
+        not have it.
         """
-        return snapshot.pack(self._settings, self._memory)
+        return snapshot.pack(self._settings, self._memory, key)
 
     @classmethod
-    def restore(cls, blob: bytes) -> Self:
-        """Return the model that a snapshot holds; it goes on as if nothing had happened."""
+    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+        """Return the model that a snapshot holds; it goes on as if nothing had happened.
+
+        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
+        that could have come to be so, or a ``SnapshotError``.
+        """
         model = cls.__new__(cls)
-        model._settings, memory = snapshot.unpack(blob)
+        model._settings, memory = snapshot.unpack(blob, key)
         model._connect(memory)
         return model
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle and copy by snapshot."""
-        return type(self).restore, (self.snapshot(),)
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+        """Pickle and copy by snapshot, and what subclasses add."""
+        return type(self).restore, (self.snapshot(),), extras_of(self, LinearModel)
 
     def __repr__(self) -> str:
         """Return what the model is and where it stands."""

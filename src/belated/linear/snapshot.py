@@ -12,14 +12,14 @@ from belated.linear.settings import Settings, checked
 _KIND = "LinearModel"
 
 
-def pack(settings: Settings, memory: ModelMemory) -> bytes:
+def pack(settings: Settings, memory: ModelMemory, key: bytes | None) -> bytes:
     """Return the blob."""
-    return sealed.seal(_KIND, {"settings": dataclasses.asdict(settings)}, memory.parts())
+    return sealed.seal(_KIND, {"settings": dataclasses.asdict(settings)}, memory.parts(), key)
 
 
-def unpack(blob: bytes) -> tuple[Settings, ModelMemory]:
+def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory]:
     """Read a blob, or say what is wrong with it."""
-    about, arrays = sealed.unseal(_KIND, blob, PARTS)
+    about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
     try:
         settings = checked(**about["settings"])
     except (KeyError, SpecError, TypeError) as error:

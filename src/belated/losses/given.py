@@ -91,9 +91,11 @@ class Given(Source, module="losses"):
         """Name the size; numbers in thousands are no source."""
         return f"losses.Given(<{self.rounds} rounds of dimension {self.dim}>)"
 
-    def __reduce__(self) -> tuple[type[Given], tuple[ArrayLike, ArrayLike | None]]:
-        """Pickle the arrays once, not also the views of them."""
-        return Given, (self.vectors, self.targets)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arrays once, not also the views of them, and what subclasses add."""
+        ours = ("_rows", "vectors", "targets")
+        more = {name: value for name, value in vars(self).items() if name not in ours}
+        return _rebuilt, (type(self), self.vectors, self.targets), more or None
 
     def _numbers(self) -> dict[str, float]:
         return {}
@@ -112,6 +114,15 @@ class Given(Source, module="losses"):
 
     def _distance(self, shape: Shape, weights: Floats) -> float:
         return max(float(shape.farthest(vectors, weights).max()) for vectors, _ in self._chunks())
+
+
+def _rebuilt(cls: type[Given], vectors: ArrayLike, targets: ArrayLike | None) -> Given:
+    """Undo a pickle, whatever the constructor of a subclass wants."""
+    source = object.__new__(cls)
+    object.__setattr__(source, "vectors", vectors)
+    object.__setattr__(source, "targets", targets)
+    Given.__post_init__(source)
+    return source
 
 
 def _array(name: str, value: Any, axes: int) -> Floats:

@@ -15,6 +15,7 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.base import Rival
 from belated.rivals.shared import into_set
 
@@ -64,6 +65,12 @@ def _revise(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None
 _METHOD = method("AdaptiveRevision", prepare=_project, play=_play_and_remember, learn=_revise)
 
 
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether every zmax is at least its z, and 0."""
+    vectors = memory.own.reshape(_VECTORS, -1)
+    return bool((vectors[_LARGEST] >= np.maximum(vectors[_SQUARES], 0.0)).all())
+
+
 @dataclass(frozen=True, repr=False)
 class AdaptiveRevision(Rival, module="rivals"):
     """AdaGrad that revises its steps, coordinate by coordinate.
@@ -106,6 +113,7 @@ class AdaptiveRevision(Rival, module="rivals"):
             own=np.zeros(_VECTORS * k),
             keep=k,
             numbers={F.GAIN: self.scale, _OFFSET: self.offset},
+            sound=_is_sound,
         )
         program.own[_W * k : (_W + 1) * k] = program.first
         return program

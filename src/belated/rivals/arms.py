@@ -6,6 +6,8 @@ record holds the arm and its probability; ``own`` begins with Lhat, the sums of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from belated.arrays import Code, Floats
@@ -16,10 +18,12 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.experts import OnArms, least, normalise
 
 _STREAM = 1  # of the generator; exploration directions have stream 0
 _MASK = 0xFFFFFFFF
+_RAREST = 1e-30  # no word of 32 bits draws an arm of this probability
 
 
 @leaf
@@ -67,6 +71,15 @@ EXPECTED = "losses in [0, 1], in expectation over the draws"
 """What to know about a bound."""
 
 
+def drew_arms(memory: Memory) -> bool:
+    """Tell whether every open ticket has an arm and its probability, and sums are not too large."""
+    arm, chance = memory.records.T
+    is_open = memory.entries[:, 1] >= 0
+    named = np.isin(arm[is_open], np.arange(memory.dim)).all()
+    drawn = ((chance[is_open] > _RAREST) & (chance[is_open] <= 1.0)).all()
+    return bool(named and drawn and (np.abs(memory.own) <= F.HUGE).all())
+
+
 class Bandit(OnArms):
     """A rival that draws one of ``arms`` arms and hears its loss."""
 
@@ -74,8 +87,19 @@ class Bandit(OnArms):
     memory = "arm and probability of every open ticket"
     order = "any order; a lost answer is dropped"
 
-    def _drawing(self, number: int, numbers: dict[int, float]) -> Program:
+    def _drawing(
+        self,
+        number: int,
+        numbers: dict[int, float],
+        moving: tuple[int, ...] = (),
+        sound: Callable[[Memory], bool] | None = None,
+    ) -> Program:
         """Return what the kernels run; losses above 1 are larger than assumed."""
         return self.compiled(
-            number, own=np.zeros(self.arms), keep=2, numbers={F.MAGNITUDE: 1.0, **numbers}
+            number,
+            own=np.zeros(self.arms),
+            keep=2,
+            numbers={F.MAGNITUDE: 1.0, **numbers},
+            moving=moving,
+            sound=sound or drew_arms,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import kinds as K
 from belated.learner.program import Method, Program, into_chart, place
+from belated.learner.state import Memory
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
@@ -179,12 +181,16 @@ class Rival(Method):
         base: int = K.OMD,
         numbers: dict[int, float] | None = None,
         points: int = 1,
+        moving: tuple[int, ...] = (),
+        fixed: tuple[int, ...] = (),
+        sound: Callable[[Memory], bool] | None = None,
     ) -> Program:
         """Return the program of a method on a built-in set.
 
         ``number`` is what ``learners.methods.method`` gave, ``own`` how its own region starts,
         ``keep`` the floats it keeps per open ticket, ``base`` the step that ``steps.step`` takes,
-        ``numbers`` what goes to the header of ``f``, ``points`` how many points a play has.
+        ``numbers`` what goes to the header of ``f``, ``points`` how many points a play has;
+        ``moving``, ``fixed`` and ``sound`` are for snapshots (see ``Program``).
         """
         self._demand_facts()
         domain = self.domain
@@ -222,6 +228,9 @@ class Rival(Method):
             own=np.zeros(0) if own is None else own,
             keep=keep,
             wants_function=self.feedback == "function",
+            moving=moving,
+            fixed=fixed,
+            sound=sound,
         )
 
 

@@ -14,13 +14,17 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.exploring import Exploring, estimate, play_shrunk
-from belated.rivals.shared import collect, no_arrivals, restart, step_with_arrivals
+from belated.rivals.shared import collect, is_doubled, no_arrivals, restart, step_with_arrivals
 
 # The own region after the sum of the arrivals and their number: what the method is tuned for ...
 _TOLD_ROUNDS, _TOLD_DELAY = 1, 2
 # ... and, under doubling, how much of it is spent in this epoch.
 _ROUNDS, _WAITING = 3, 4
+# What the kernels set in the header.
+_TUNED = (F.BREADTH, F.GAIN)
+_SMALLEST = 1e-100
 
 
 @leaf
@@ -92,6 +96,24 @@ _METHOD = method("Bistritz", prepare=_step_once, play=_play, learn=_learn)
 _DOUBLING = method("BistritzDoubling", prepare=_step_or_restart, play=_play, learn=_learn)
 
 
+def _is_tuned(memory: Memory) -> bool:
+    """Tell whether delta and eta are there once the first round is."""
+    delta, step = memory.f[F.BREADTH], memory.f[F.GAIN]
+    if memory.rounds == 0:
+        return bool(delta == 0.0 and step == 0.0)
+    return bool(_SMALLEST <= delta <= memory.f[F.INNER] and 0.0 < step <= F.HUGE)
+
+
+def _is_in_epoch(memory: Memory) -> bool:
+    """Tell whether the guesses are powers of two that are not spent."""
+    k, own = memory.dim, memory.own
+    guesses = float(own[k + _TOLD_ROUNDS]), float(own[k + _TOLD_DELAY])
+    spent = own[k + _ROUNDS], own[k + _WAITING]
+    doubled = all(is_doubled(guess) for guess in guesses)
+    within = all(0.0 <= used <= guess for used, guess in zip(spent, guesses, strict=True))
+    return doubled and within and _is_tuned(memory)
+
+
 @dataclass(frozen=True, repr=False)
 class _Bistritz(Exploring):
     """What the two versions share."""
@@ -138,7 +160,8 @@ class Bistritz(_Bistritz, module="rivals"):
         """Return what the kernels run; they tune themselves before the first round."""
         rounds, delay = self._fact("rounds"), self._fact("total_delay")
         own = no_arrivals(self.domain.dim, rounds, delay)
-        return self.compiled(_METHOD, own=own)
+        told = self.domain.dim + _TOLD_ROUNDS, self.domain.dim + _TOLD_DELAY
+        return self.compiled(_METHOD, own=own, moving=_TUNED, fixed=told, sound=_is_tuned)
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,4 +190,5 @@ class BistritzDoubling(_Bistritz, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run."""
-        return self.compiled(_DOUBLING, own=no_arrivals(self.domain.dim, 1.0, 1.0, 0.0, 0.0))
+        own = no_arrivals(self.domain.dim, 1.0, 1.0, 0.0, 0.0)
+        return self.compiled(_DOUBLING, own=own, moving=_TUNED, sound=_is_in_epoch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
@@ -14,12 +16,15 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.copies import (
     CopyingRival,
     answer_copy,
+    are_busy,
     cancel_copy,
     copy_of,
     has_room_for_copy,
+    have_seeds,
     make_copy,
 )
 from belated.timeline import Timeline
@@ -82,6 +87,23 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
 _METHOD = events_of(number_of("BOLD"), _predict, _observe, _cancel)
 
 
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether every open ticket has a copy that waits, and all others are in the list."""
+    numbers = memory.records[memory.entries[:, 1] >= 0, 0]
+    made, free = int(memory.n[N.MADE]), []
+    number = int(memory.n[N.FREE])
+    while 1 <= number <= made and len(free) < made:
+        free.append(number)
+        number = int(memory.copies[1][number, N.LINK])
+    everybody = np.sort(np.concatenate([numbers, free]))
+    return (
+        number == 0
+        and np.array_equal(everybody, np.arange(1, made + 1))
+        and are_busy(memory, numbers)
+        and have_seeds(memory)
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class BOLD(CopyingRival, module="rivals"):
     """Black-box online learning under delayed feedback.
@@ -110,7 +132,7 @@ class BOLD(CopyingRival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run; a ticket keeps the number of its copy."""
-        return self.copying(_METHOD, keep=1)
+        return self.copying(_METHOD, keep=1, sound=_is_sound)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """(sigma_max + 1) Reg(T / (sigma_max + 1)), where Reg is known."""

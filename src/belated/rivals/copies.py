@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from belated import rates
-from belated.arrays import Code, Floats
+from belated.arrays import Code, Floats, Ints
 from belated.bases import Base
 from belated.bounds import Bound
 from belated.domains import Domain
@@ -29,7 +30,7 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
 from belated.learner.program import Program, compile_spec
-from belated.learner.state import FEWEST
+from belated.learner.state import FEWEST, Memory
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
 from belated.rivals.base import Feedback, Rival
 from belated.spec import Spec
@@ -107,6 +108,21 @@ def _close(code: Code, s: State, entry: int, copy: State) -> None:
     s.f[F.ETA] = copy.f[F.ETA]
 
 
+def have_seeds(memory: Memory) -> bool:
+    """Tell whether every copy has the seed that ``make_copy`` gives it."""
+    _, n = memory.copies
+    numbers = np.arange(len(n) - 1)
+    wanted = (int(memory.n[N.SEED_HIGH]) + numbers * _WEYL) & _MASK
+    return bool((n[1:, N.SEED_HIGH] == wanted).all())
+
+
+def are_busy(memory: Memory, numbers: Ints) -> bool:
+    """Tell whether these copies, each once, are the ones that wait for an answer."""
+    _, n = memory.copies
+    waiting = np.flatnonzero(n[:, N.ROUNDS] > n[:, N.ARRIVED])
+    return bool(np.array_equal(np.sort(numbers), waiting))
+
+
 _FEEDBACK: dict[type[Reduction], Feedback] = {
     FirstOrder: "gradient",
     OnePoint: "value",
@@ -151,9 +167,18 @@ class CopyingRival(Rival):
         super().__post_init__()
 
     def copying(
-        self, number: int, *, own: tuple[float, ...] = (), keep: int = 0, copies: int = 0
+        self,
+        number: int,
+        *,
+        sound: Callable[[Memory], bool],
+        own: tuple[float, ...] = (),
+        keep: int = 0,
+        copies: int = 0,
     ) -> Program:
-        """Return the program of a method with this number, and room for so many copies at once."""
+        """Return the program of a method with this number, and room for so many copies at once.
+
+        ``sound`` tells whether the copies of a memory and its tickets belong together.
+        """
         self._demand_facts()
         inside = compile_spec(self.base)
         template = inside.fresh(0, False)
@@ -161,6 +186,9 @@ class CopyingRival(Rival):
         return dataclasses.replace(
             inside,
             spec=self,
+            fixed=tuple(range(len(own))),
+            sound=sound,
+            inner=inside,
             code=C.pack({**dict(enumerate(inside.code)), C.METHOD: number, C.LAGS: 1}),
             own=np.array(own),
             keep=keep,

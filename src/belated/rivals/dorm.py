@@ -24,6 +24,7 @@ from belated.rivals.experts import (
     Hint,
     OnArms,
     dot,
+    hint_is_sound,
     hint_numbers,
     hint_weight,
     normalise,
@@ -127,6 +128,8 @@ class _Matching(OnArms):
             keep=self.arms,
             base=K.ENTROPY,
             numbers={**hint_numbers(self.hint), **numbers},
+            moving=(WEIGHT,),
+            sound=hint_is_sound,
         )
 
 

@@ -31,6 +31,7 @@ from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import entry_of, hold, release
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.base import UNCHECKED, Rival
 from belated.rivals.shared import Mirror, check_mirror, step_of
 from belated.spec import whole
@@ -233,6 +234,8 @@ class Regularised(Rival):
             own=np.zeros(vectors * self.domain.dim),
             base=step_of(self.mirror),
             numbers={**hint_numbers(self.hint), F.ETA: 1.0 / self.strength},
+            moving=(WEIGHT,),
+            sound=hint_is_sound,
         )
 
     @property
@@ -303,6 +306,22 @@ def waiting(timeline: Timeline) -> tuple[int, int]:
     return int(pending.sum()), int(pending.max(initial=0))
 
 
+def _waits_its_turn(memory: Memory) -> bool:
+    """Tell whether all tickets from the next one in turn on are there, and no other."""
+    own, rounds = memory.own, memory.rounds
+    turn, (numbers, states) = own[TURN], memory.entries.T
+    is_turn = turn in range(rounds + 1)
+    in_turn = is_turn and np.array_equal(numbers, np.arange(int(turn), rounds))
+    sums = [*own[TURN:], *memory.records[:, 2 * memory.dim : 2 * memory.dim + 2].ravel()]
+    return in_turn and not (states[:1] == T.HELD).any() and min(sums) >= 0.0
+
+
+def hint_is_sound(memory: Memory) -> bool:
+    """Tell whether the weight of the hint in use can be one."""
+    weight, hinted = float(memory.f[WEIGHT]), memory.f[HINTED] > 0.0
+    return weight in range(memory.rounds + 2) if hinted else weight == 0.0
+
+
 class Hedging(OnArms):
     """A rival that plays softmin(theta, lambda) and uses answers in turn."""
 
@@ -318,7 +337,9 @@ class Hedging(OnArms):
     def program(self) -> Program:
         """Return what the kernels run; p is theta."""
         own, keep = np.zeros(IN_TURN), 3 * self.arms + 2
-        return self.compiled(self._number, own=own, keep=keep, base=K.ENTROPY)
+        return self.compiled(
+            self._number, own=own, keep=keep, base=K.ENTROPY, sound=_waits_its_turn
+        )
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w as ``waiting`` gives them.

@@ -16,8 +16,10 @@ from belated.kernels.learners.methods import method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
 from belated.kernels.tickets import entry_of, hold, release
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.exploring import Exploring, estimate, play_shrunk
 from belated.rivals.shared import descend
 
@@ -95,6 +97,20 @@ def _learn(code: Code, s: State, entry: int, ticket: int, values: Floats) -> Non
 _METHOD = method("GOLD", prepare=_step_once, play=_play, learn=_learn)
 
 
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether the heap holds every waiting value once, and older ones above younger ones."""
+    numbers, held = memory.entries[:, 0].tolist(), memory.entries[:, 1] == T.HELD
+    children = {
+        float(ticket + 1): memory.records[entry, [_LEFT, _RIGHT]].tolist()
+        for entry, ticket in enumerate(numbers)
+        if held[entry]
+    }
+    roots = [float(memory.own[_OLDEST]), *(child for pair in children.values() for child in pair)]
+    below = sorted(child for child in roots if child != 0.0)
+    ordered = all(child == 0.0 or child > top for top, pair in children.items() for child in pair)
+    return ordered and below == sorted(children) and not memory.records[~held, _LEFT:].any()
+
+
 @dataclass(frozen=True, repr=False)
 class GOLD(Exploring, module="rivals"):
     """Gradient-free online learning with delays: a pool of values, the oldest used per round.
@@ -150,5 +166,7 @@ class GOLD(Exploring, module="rivals"):
             _METHOD,
             own=np.array([0.0, radius_power, step_power]),
             keep=_KEEP,
+            fixed=(_RADIUS_POWER, _STEP_POWER),
+            sound=_is_sound,
             numbers={F.BREADTH: delta, F.GAIN: gamma},
         )

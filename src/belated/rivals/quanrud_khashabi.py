@@ -14,13 +14,10 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.base import UNCHECKED, Rival
 from belated.rivals.descent import ONCE, Tuned, collect_gradient
-from belated.rivals.shared import (
-    no_arrivals,
-    restart,
-    step_with_arrivals,
-)
+from belated.rivals.shared import is_doubled, no_arrivals, restart, step_with_arrivals
 from belated.timeline import Timeline
 
 # Places behind the sum of the arrivals (dim floats) and their number, for the doubling.
@@ -72,6 +69,12 @@ _DOUBLING = method(
 )
 
 
+def _is_in_epoch(memory: Memory) -> bool:
+    """Tell whether the budget is a power of two that is not spent."""
+    spent, budget = memory.own[memory.dim + _SPENT], float(memory.own[memory.dim + _BUDGET])
+    return is_doubled(budget) and bool(0.0 <= spent <= budget)
+
+
 @dataclass(frozen=True, repr=False)
 class QuanrudKhashabiDoubling(Rival, module="rivals"):
     """The same descent without being told anything: T + 2 d_tot is guessed and doubled.
@@ -104,7 +107,7 @@ class QuanrudKhashabiDoubling(Rival, module="rivals"):
         """Return what the kernels run; own region: no arrivals, nothing spent, a budget of 1."""
         gain = self.domain.diameter / self.lipschitz
         own = no_arrivals(self.domain.dim, 0.0, 1.0)
-        return self.compiled(_DOUBLING, own=own, numbers={F.GAIN: gain})
+        return self.compiled(_DOUBLING, own=own, numbers={F.GAIN: gain}, sound=_is_in_epoch)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """8 G D sqrt(T + 2 d_tot)."""

@@ -6,6 +6,7 @@ their number (``collect``, ``arrived``, ``emptied``).
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -126,6 +127,11 @@ def add(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> None:
 def no_arrivals(dim: int, *more: float) -> Floats:
     """Return an own region that begins with an empty sum and goes on with ``more``."""
     return np.concatenate([np.zeros(dim + 1), more])
+
+
+def is_doubled(guess: float) -> bool:
+    """Tell whether a guess is what doubling 1 again and again gives."""
+    return 1.0 <= guess <= 2.0**200 and math.frexp(guess)[0] == 0.5
 
 
 @leaf

@@ -14,12 +14,15 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import has_room, locate, open_ticket
 from belated.learner.program import Program
+from belated.learner.state import Memory
 from belated.rivals.copies import (
     CopyingRival,
     answer_copy,
+    are_busy,
     cancel_copy,
     copy_of,
     has_room_for_copy,
+    have_seeds,
     is_busy,
     make_copy,
 )
@@ -70,6 +73,17 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
 _METHOD = events_of(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
 
 
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether the copies that wait are those whose tickets are open."""
+    copies, made = int(memory.own[0]), int(memory.n[N.MADE])
+    open_now = memory.entries[memory.entries[:, 1] >= 0, 0]
+    return (
+        made == min(memory.rounds, copies)
+        and are_busy(memory, open_now % copies + 1)
+        and have_seeds(memory)
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class WeinbergerOrdentlich(CopyingRival, module="rivals"):
     """Round t is played by copy t mod (d + 1) of a learner; no answer takes longer than d rounds.
@@ -102,7 +116,7 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the own region is the number of copies."""
         copies = self._fact("delay") + 1
-        return self.copying(_METHOD, own=(float(copies),), copies=copies)
+        return self.copying(_METHOD, own=(float(copies),), copies=copies, sound=_is_sound)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """(d + 1) Reg(T / (d + 1)) for the largest delay d, where Reg is known."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.exact import ln
@@ -16,7 +18,8 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
-from belated.rivals.arms import EXPECTED, Bandit, estimate, play_arm
+from belated.learner.state import Memory
+from belated.rivals.arms import EXPECTED, Bandit, drew_arms, estimate, play_arm
 from belated.rivals.base import UNCHECKED
 from belated.rivals.experts import least, normalise
 from belated.timeline import Timeline
@@ -28,6 +31,7 @@ _OLDEST = F.MINE + 3  # ... none before this one
 
 _ENOUGH = 1e-13  # how far the probabilities may add up beside 1 before they are normalised
 _PASSES = 60
+_SLACK = 1e-6
 
 
 @leaf
@@ -131,6 +135,29 @@ def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
 _METHOD = method("ZimmertSeldin", prepare=_prepare, play=play_arm, learn=_learn, lose=_lose)
 
 
+def _is_sound(memory: Memory) -> bool:
+    """Tell whether as many open tickets count as is said, and the probabilities can be such."""
+    f, numbers = memory.f, memory.entries[memory.entries[:, 1] >= 0, 0]
+    oldest, counted = float(f[_OLDEST]), float(f[_COUNTED])
+    counts = np.count_nonzero(numbers >= oldest) if f[_SKIPPING] > 0.0 else 0
+    return (
+        oldest in range(memory.rounds + 1)
+        and counted == counts
+        and bool((memory.point > 0.0).all())
+        and _is_multiplier(memory)
+        and drew_arms(memory)
+    )
+
+
+def _is_multiplier(memory: Memory) -> bool:
+    """Tell whether mu can be that of the last play: a <= b - mu <= a sqrt(K) + b ln K."""
+    arms, share = memory.dim, 1.0 if memory.f[_SKIPPING] > 0.0 else 2.0
+    a = math.sqrt(max(memory.rounds, 1))
+    b = math.sqrt(share * int(memory.n[N.PATIENCE]) / math.log(arms))
+    height, most = b - memory.f[_MULTIPLIER], a * math.sqrt(arms) + b * math.log(arms)
+    return bool((1.0 - _SLACK) * a <= height <= (1.0 + _SLACK) * most)
+
+
 @dataclass(frozen=True, repr=False)
 class ZimmertSeldin(Bandit, module="rivals"):
     """FTRL for arms: x_t = argmin <Lhat, x> - 2 sqrt(t) sum sqrt(x_i) + sum x_i ln x_i / eta_t.
@@ -161,7 +188,8 @@ class ZimmertSeldin(Bandit, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; the own region is Lhat."""
         first = -math.sqrt(self.arms)  # mu of the first round
-        return self._drawing(_METHOD, {_SKIPPING: float(self.skipping), _MULTIPLIER: first})
+        numbers = {_SKIPPING: float(self.skipping), _MULTIPLIER: first}
+        return self._drawing(_METHOD, numbers, (_MULTIPLIER, _COUNTED, _OLDEST), _is_sound)
 
     def bound(self, timeline: Timeline) -> Bound | None:
         """4 sqrt(K T) + sqrt(8 d_tot ln K); None with ``skipping``."""

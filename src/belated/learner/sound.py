@@ -1,0 +1,263 @@
+"""Whether what a snapshot holds can be the memory of a learner.
+
+Kernels look nothing up twice: an entry, a copy or a length that stands in the memory is used as it
+is. A snapshot may come from anywhere, and its checksum is no proof of who wrote it. So all that the
+spec determines must be what it gives, and all that is counted must add up, before a kernel runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats, Ints
+from belated.bases import Leader, Portfolio
+from belated.errors import SnapshotError
+from belated.kernels.learners.sets import SETS
+from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import kinds as K
+from belated.kernels.slots import own as OWN
+from belated.kernels.slots import table as T
+from belated.learner.program import MOVING, Program
+from belated.learner.state import PARTS, Memory
+
+_MOST_ROUNDS = 1 << 48  # years of them
+_MOST_SUM = 1 << 62
+_LARGE_SUM = 1e250  # sums of squares stay below
+_LARGE_VECTOR = 1e120  # whose square is no overflow
+_SLACK = 1e-6
+
+# Slots of ``f`` that are never negative.
+_NOT_NEGATIVE = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST)
+# Slots of ``n`` that change while a learner lives, each of which is looked at below.
+COUNTS = (
+    *(N.ROUNDS, N.ARRIVED, N.SKIPPED, N.CANCELLED, N.LATE, N.EXCESS, N.SUM_DUAL, N.MAX_DUAL),
+    *(N.MAX_DELAY, N.MAX_DUAL_DELAY, N.GHOSTS, N.HOLDING, N.HEAD, N.SPARSE, N.OFFSET, N.CAPACITY),
+    *(N.LAG, N.OPEN_LAGS),
+)
+_OF_LEARNERS = (*COUNTS, N.SEED_LOW, N.SEED_HIGH, N.STRICT, N.PATIENCE, N.MADE, N.FREE)
+_OF_COPIES = (*COUNTS, N.LINK, N.SEED_HIGH)
+_PLACES = (N.DIM, N.OWN, N.OWN_AT, N.KEPT_AT, N.KEEP, N.COPY_F, N.COPY_N)
+
+
+def demand(holds: Any, why: str) -> None:
+    """Refuse a snapshot of which something does not hold."""
+    if not holds:
+        raise SnapshotError(f"restore: the arrays do not fit together ({why})")
+
+
+def restored(program: Program, parts: Mapping[str, NDArray[Any]], fresh: Memory) -> Memory:
+    """Return the memory that parts are of, or refuse them; ``fresh`` has seen nothing."""
+    check_shapes(parts)
+    for name in ("f", "records", "copy_f"):
+        demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
+    n = parts["n"]
+    demand((n[[*_PLACES]] == fresh.n[[*_PLACES]]).all(), "of another composition than spec")
+    demand(n[N.MADE] == 0 or program.copy is not None, "copies of nothing")
+    check_parameters(n, fresh.n, _OF_LEARNERS)
+    check_normal(n, parts["tickets"])
+    memory = Memory.joined(parts)
+    check_table(memory)
+    _check_patience(program, memory, fresh)
+    _check_numbers(program, memory, fresh)
+    if program.inner is not None:
+        _check_copies(program.inner, memory, fresh)
+    demand(program.sound is None or program.sound(memory), "the method's own numbers")
+    memory.make_roomy()
+    return memory
+
+
+# --- What every memory shares, that of a linear model too ----------------------------------------
+
+
+def check_shapes(parts: Mapping[str, NDArray[Any]]) -> None:
+    """Demand that the parts have the shapes that the counters say."""
+    f, n, tickets, records, copy_f, copy_n = (parts[name] for name in PARTS)
+    demand(n.shape == (N.HEADER,), "no header")
+    numbers = [int(n[slot]) for slot in (N.KEPT_AT, N.ROUNDS, N.OFFSET, N.KEEP, N.MADE)]
+    kept_at, rounds, offset, keep, made = numbers
+    demand(0 <= rounds <= _MOST_ROUNDS and 0 <= made <= _MOST_ROUNDS, "too many rounds")
+    rows = made + 1 if n[N.COPY_F] else 0
+    demand(
+        f.shape == (kept_at,)
+        and tickets.shape == (rounds + offset, 2)
+        and records.shape == (rounds + offset, keep)
+        and copy_f.shape == (rows, int(n[N.COPY_F]))
+        and copy_n.shape == (rows, int(n[N.COPY_N])),
+        "shapes",
+    )
+
+
+def check_parameters(n: Ints, fresh: Ints, moving: Collection[int]) -> None:
+    """Demand that all ints are as they were at the start, but for those that move."""
+    same = np.delete(np.arange(N.HEADER), [*moving])
+    wrong = same[n[same] != fresh[same]]
+    demand(wrong.size == 0, f"number {wrong[:1]} is not what the spec gives")
+
+
+def check_normal(n: Ints, tickets: Ints) -> None:
+    """Demand what ``Memory.parts`` has made the same for all memories."""
+    first = np.argmax(np.append(tickets[:, 1], 0) >= 0)
+    demand(n[N.HEAD] == first and n[N.SPARSE] == n[N.CAPACITY] == len(tickets), "the table's ends")
+    demand((tickets[:, 1] != T.DEAD).all(), "dead tickets")
+
+
+def check_table(memory: Memory) -> None:
+    """Demand that the counters agree with one another and with the table of tickets."""
+    count = {slot: int(memory.n[slot]) for slot in COUNTS}
+    rounds, arrived = count[N.ROUNDS], count[N.ARRIVED]
+    demand(0 <= arrived <= rounds <= _MOST_ROUNDS, "rounds and arrivals")
+    _check_tickets(memory, count)
+    lost, skipped = count[N.SKIPPED] + count[N.CANCELLED], count[N.SKIPPED]
+    demand(min(count[N.SKIPPED], count[N.CANCELLED]) >= 0 and lost <= arrived, "lost tickets")
+    demand(0 <= count[N.GHOSTS] <= skipped, "skipped tickets")
+    demand(0 <= count[N.LATE] <= skipped - count[N.GHOSTS], "late answers")
+    demand(0 <= count[N.EXCESS] <= arrived - lost, "large answers")
+    demand(0 <= count[N.MAX_DUAL] <= rounds, "dual backlogs")
+    total = count[N.SUM_DUAL]
+    demand(count[N.MAX_DUAL] <= total <= arrived * count[N.MAX_DUAL], "sum of dual backlogs")
+    demand(0 <= total < _MOST_SUM and memory.total_delay >= 0, "total delay")
+    demand(0 <= count[N.MAX_DELAY] <= rounds, "delays")
+    demand(0 <= count[N.MAX_DUAL_DELAY] <= arrived, "dual delays")
+    demand(0 <= count[N.LAG] <= arrived and 0 <= count[N.OPEN_LAGS] <= rounds, "lags")
+
+
+def _check_tickets(memory: Memory, count: Mapping[int, int]) -> None:
+    """Demand that tickets stand in order, and that there are as many of each kind as counted."""
+    rounds, arrived = count[N.ROUNDS], count[N.ARRIVED]
+    head, sparse, offset = count[N.HEAD], count[N.SPARSE], count[N.OFFSET]
+    tail = rounds + offset
+    demand(0 <= tail <= count[N.CAPACITY], "the table's length")
+    number, seen = memory.entries[:, 0], memory.entries[:, 1]
+    demand(0 <= head <= tail and 0 <= sparse <= tail, "the table's ends")
+    demand((np.diff(number) > 0).all() and (number >= 0).all(), "tickets out of order")
+    demand((number < rounds).all(), "tickets that were never handed out")
+    demand((number[sparse:] == np.arange(sparse, tail) - offset).all(), "places of tickets")
+    demand((seen >= T.HELD).all() and (seen[:head] < 0).all(), "states of tickets")
+    is_open = seen >= 0
+    demand(np.count_nonzero(is_open) == rounds - arrived, "open tickets")
+    demand(np.count_nonzero(seen == T.GIVEN_UP) == count[N.GHOSTS], "skipped tickets")
+    demand(np.count_nonzero(seen == T.HELD) == count[N.HOLDING], "held tickets")
+    issued, before = number[is_open], seen[is_open]
+    demand((before <= np.minimum(issued - np.arange(issued.size), arrived)).all(), "arrivals")
+    demand((np.diff(before) >= 0).all(), "arrivals out of order")
+
+
+def check_waiting(memory: Memory, least: int) -> None:
+    """Demand that the sum of Skip's rule is possible, and that nothing open is overdue by it."""
+    patience, rounds = int(memory.n[N.PATIENCE]), memory.rounds
+    demand(least <= patience <= min(least + rounds * rounds, _MOST_SUM), "patience")
+    demand(memory.oldest_age**2 <= patience, "open tickets that should have been skipped")
+
+
+# --- What belongs to one composition -------------------------------------------------------------
+
+
+def _check_patience(program: Program, memory: Memory, fresh: Memory) -> None:
+    """Demand that seed and switches are such, and that only skipping counts open tickets."""
+    n = memory.n
+    words = n[[N.SEED_LOW, N.SEED_HIGH]]
+    demand((words >= 0).all() and (words < 1 << 32).all() and n[N.STRICT] in (0, 1), "the seed")
+    if program.code[C.SKIP]:
+        check_waiting(memory, int(fresh.n[N.PATIENCE]))
+    elif program.code[C.METHOD] != K.OURS:
+        demand(0 <= n[N.PATIENCE] <= min(memory.rounds**2, _MOST_SUM), "patience")
+    else:
+        demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
+
+
+def _check_numbers(program: Program, memory: Memory, fresh: Memory) -> None:
+    """Demand that floats are what the spec gives, or at least what they can be."""
+    f, start = memory.f[: memory.n[N.KEPT_AT]], fresh.f
+    fixed = _fixed(program)
+    wrong = fixed[f[fixed] != start[fixed]]
+    demand(wrong.size == 0, f"number {wrong[:1]} of f is not what the spec gives")
+    demand((np.abs(f) <= _LARGE_SUM).all(), "numbers too large to compute with")
+    demand((np.abs(memory.records) <= _LARGE_VECTOR).all(), "records too large to compute with")
+    room = F.padded(program.dim)
+    vectors = f[F.HEADER : F.HEADER + 2 * room]
+    demand((np.abs(vectors) <= _LARGE_VECTOR).all(), "vectors too large to compute with")
+    demand((f[[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums")
+    demand(f[F.LARGEST] <= F.HUGE and abs(f[F.VALUES]) <= _LARGE_VECTOR, "sums of answers")
+    _check_inside(program, memory.point)
+    _check_past(program, memory)
+
+
+def _fixed(program: Program) -> Ints:
+    """Return the places of ``f`` that never move."""
+    k, room = program.dim, F.padded(program.dim)
+    moves = np.zeros(F.HEADER + 3 * room + program.chart.size + program.own.size, dtype=np.bool_)
+    moves[[slot for slot in MOVING if slot not in program.numbers]] = True
+    moves[[*program.moving]] = True
+    moves[F.HEADER : F.HEADER + k] = moves[F.HEADER + room : F.HEADER + room + k] = True
+    own = moves[moves.size - program.own.size :]
+    own[:] = True
+    own[[*program.fixed]] = False
+    return np.flatnonzero(~moves)
+
+
+def _check_inside(program: Program, points: Floats) -> None:
+    """Demand that points, one per row, are in the set of the chart."""
+    domain, size = program.code[C.DOMAIN], program.numbers.get(F.SIZE, 1.0)
+    if program.has_user_parts:
+        return
+    sizes = np.abs(points)
+    if domain == K.BOX:
+        inside = (sizes <= 1.0 + _SLACK).all()
+    elif domain == K.SIMPLEX:
+        total = points.sum(axis=-1)
+        inside = (np.abs(total - 1.0) <= _SLACK).all() and (points >= size - _SLACK).all()
+    elif domain == SETS.code("Ball"):
+        inside = ((points * points).sum(axis=-1) <= (size * (1.0 + _SLACK)) ** 2).all()
+    else:
+        inside = (sizes.sum(axis=-1) <= size * (1.0 + _SLACK)).all()
+    demand(inside, "a point outside of the set")
+
+
+def _check_past(program: Program, memory: Memory) -> None:
+    """Demand the same of members, of weights, and of all points kept."""
+    own, k = memory.own, program.dim
+    if isinstance(program.base, Leader):
+        _check_inside(program, own[OWN.HEADER :].reshape(-1, k))
+        demand(own[OWN.LED] in range(int(memory.n[N.ARRIVED]) + 1), "answers that a leader used")
+    elif isinstance(program.base, Portfolio):
+        count = len(program.base.members)
+        headers = [OWN.HEADER, *(OWN.member_at(count, k, number) for number in range(count))]
+        for header in (own[at : at + OWN.MEMBER_HEADER] for at in headers):
+            demand((header[[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
+        weights = own[OWN.HEADER + F.HEADER :]
+        _check_weights(weights[:count], weights[F.padded(count) :][:count])
+        for at in headers[1:]:
+            _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
+            demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
+        records = own[OWN.member_at(count, k, count) :].reshape(-1, count, 1 + k)
+        _check_inside(program, records[..., 1:])
+        demand((np.abs(records[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
+
+
+def _check_weights(weights: Floats, normal: Floats) -> None:
+    """Demand that the weights of a portfolio are some."""
+    demand(abs(weights.sum() - 1.0) <= _SLACK and (weights >= 0.0).all(), "weights of members")
+    demand((np.abs(normal) <= _LARGE_VECTOR).all(), "weights of members")
+
+
+def _check_copies(inner: Program, memory: Memory, fresh: Memory) -> None:
+    """Demand that every copy is a learner with at most one ticket open."""
+    f, n = memory.copies
+    first_f, first_n = (rows[0].copy() for rows in fresh.copies)
+    shared = [N.SEED_LOW, N.SEED_HIGH, N.STRICT]
+    first_n[shared] = memory.n[shared]
+    demand((f[0] == first_f).all() and (n[0] == first_n).all(), "the copy that others are made of")
+    made = int(memory.n[N.MADE])
+    for number in range(1, made + 1):
+        copy, start = Memory(f[number], n[number]), Memory(first_f, first_n)
+        check_parameters(copy.n, start.n, _OF_COPIES)
+        demand(copy.capacity == start.capacity and copy.open <= 1, "the tickets of a copy")
+        check_table(copy)
+        _check_numbers(inner, copy, start)
+        demand(copy.n[N.HOLDING] == 0 and 0 <= copy.n[N.LINK] <= made, "links of copies")

@@ -1,0 +1,137 @@
+"""Whether what a snapshot holds can be the memory of a linear model; see ``learner.sound``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
+from belated.learner.sound import (
+    COUNTS,
+    check_normal,
+    check_parameters,
+    check_shapes,
+    check_table,
+    check_waiting,
+    demand,
+)
+from belated.learner.state import Memory
+from belated.linear.losses import Loss
+from belated.linear.settings import Settings
+
+_LARGE_SUM = 1e250  # sums of squares stay below
+_LARGE = 1e120  # whose square is no overflow
+_SLACK = 1e-6
+_MOST_LOG = 120.0  # of a label, and 1
+_UNUSED = lm.SQUARES + lm.EXPERTS  # slots of ``f`` from here on
+
+_PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2]
+_MOVING = (*COUNTS, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
+# What is never negative: in ``f``, and in the row of a coordinate.
+_SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, *range(lm.SQUARES, lm.SQUARES + lm.EXPERTS)]
+_OF_ROWS = [lm.SCATTER, lm.OPEN, *range(lm.ENERGY, lm.ENERGY + lm.SCALES)]
+_OF_COINS = [lm.TURNOVER, lm.STAKE, lm.WEALTH]
+
+
+def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
+    """Return the memory of tickets that parts are of, or refuse all of them."""
+    check_shapes(parts)
+    for name in ("records", "pairs", "rows"):
+        demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
+    fresh, n = settings.fresh(), parts["n"].copy()
+    demand((n[N.KEPT_AT], n[N.KEEP]) == (lm.HEADER, lm.KEEP), "not of these settings")
+    n[N.KEPT_AT] = fresh.n[N.KEPT_AT]
+    check_parameters(n, fresh.n, _MOVING)
+    check_normal(parts["n"], parts["tickets"])
+    memory = Memory.joined(parts)
+    check_table(memory)
+    _check_patience(settings, memory, fresh)
+    demand(memory.n[N.HOLDING] == 0 and memory.n[N.EXCESS] == 0, "tickets that are held")
+    _check_sums(settings, parts["f"], memory)
+    _check_coordinates(settings, parts["seen"], parts["rows"])
+    _check_pairs(memory, parts["pairs"], parts["seen"])
+    return memory
+
+
+def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
+    """Demand that no open ticket should have been given up on."""
+    if settings.wait == "skip":
+        check_waiting(memory, int(fresh.n[N.PATIENCE]))
+        return
+    demand(memory.n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
+    demand(settings.wait is None or memory.oldest_age <= settings.wait, "overdue tickets")
+
+
+def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
+    """Demand that parameters are those of the settings, and sums what they can be."""
+    fresh, labels = settings.header(), memory.rounds - memory.unanswered
+    demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
+    demand((f[_UNUSED:] == fresh[_UNUSED:]).all(), "not of these settings")
+    if labels == 0:
+        demand((f == fresh).all(), "sums of no labels")
+        return
+    sums = np.delete(f, [lm.FLOOR, lm.CEILING])
+    demand((np.abs(sums) <= _LARGE_SUM).all() and (f[_SUMS] >= 0.0).all(), "sums of labels")
+    demand(0.0 < f[lm.COUNT] <= labels * lm.HUGE_WEIGHT, "the number of labels")
+    _check_range(settings.loss, f)
+    shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS]
+    demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
+
+
+def _check_range(loss: Loss, f: Floats) -> None:
+    """Demand that labels, and what is made of them, are in a range."""
+    low, mean, high = f[[lm.LOW, lm.MEAN, lm.HIGH]].tolist()
+    room = _SLACK * max(abs(low), abs(high))
+    demand(max(-low, high) <= lm.HUGE_LABEL, "labels too large to compute with")
+    demand(low - room <= mean <= high + room, "the mean of labels")
+    base, size, floor, ceiling, total = f[[lm.BASE, lm.SIZE, lm.FLOOR, lm.CEILING, lm.SUM]].tolist()
+    demand(abs(base) <= lm.HUGE_LABEL and size <= 2.0 * lm.HUGE_LABEL, "the base of predictions")
+    if loss == "logistic":
+        demand(0.0 <= low <= high <= 1.0 and 0.0 <= total <= f[lm.COUNT], "labels")
+        demand((floor, ceiling) == (-math.inf, math.inf), "the range of predictions")
+    elif loss == "poisson":
+        demand(low >= 0.0 and total >= 0.0, "labels")
+        demand(floor == -math.inf and 1.0 <= ceiling <= _MOST_LOG, "the range of predictions")
+    else:
+        demand((floor, ceiling) == (low, high), "the range of predictions")
+
+
+def _check_coordinates(settings: Settings, seen: NDArray[Any], rows: Floats) -> None:
+    """Demand that the coordinates seen are some, and that their numbers are what they can be."""
+    demand(seen.ndim == 1 and rows.shape == (seen.size, lm.ROW), "shapes of coordinates")
+    demand((seen >= 0).all() and (seen <= 1 << settings.bits).all(), "no such coordinates")
+    demand((np.diff(seen) > 0).all(), "coordinates out of order")
+    demand((np.abs(rows) <= _LARGE_SUM).all(), "coordinates too large to compute with")
+    demand((rows[:, lm.SEEN] >= 1.0).all(), "coordinates that were never seen")
+    demand((rows[:, _OF_ROWS] >= 0.0).all(), "coordinates with negative sums")
+    demand((rows[:, _OF_COINS] >= 0.0).all(), "coins with negative sums")
+    vectors = rows[:, [lm.CENTRE, lm.OPEN, *range(lm.WEIGHT, lm.ENERGY), lm.BETS, *_OF_COINS]]
+    demand((np.abs(vectors) <= _LARGE).all(), "weights too large to compute with")
+    staked = rows[:, lm.STAKE] <= rows[:, lm.TURNOVER] * (1.0 + _SLACK)
+    demand(staked.all(), "stakes beyond the turnover")
+
+
+def _check_pairs(memory: Memory, pairs: Floats, seen: NDArray[Any]) -> None:
+    """Demand that open tickets share the pool among them, without gaps, and others have none."""
+    records, is_open = memory.records, memory.entries[:, 1] >= 0
+    counts, starts = records[:, lm.PAIRS], records[:, lm.START]
+    least = float(memory.n[N.INTERCEPT])
+    demand((records[~is_open] == 0.0).all(), "rows of closed tickets")
+    demand((counts[is_open] >= least).all() and (counts == np.floor(counts)).all(), "rows")
+    total = counts.sum()
+    demand(pairs.shape == (int(memory.n[N.POOL_TAIL]), 2) == (total, 2), "shapes of rows")
+    demand(memory.n[N.POOL_LIVE] == total, "entries of open tickets")
+    demand((starts == np.where(is_open, np.cumsum(counts) - counts, 0.0)).all(), "places of rows")
+    issued = records[:, lm.ISSUED :]
+    floor, ceiling = min(memory.f[lm.FLOOR], 0.0), max(memory.f[lm.CEILING], 0.0)
+    low, high = max(floor, -_LARGE) * (1.0 + _SLACK), min(ceiling, _LARGE) * (1.0 + _SLACK)
+    demand(((issued >= low) & (issued <= high)).all(), "predictions out of range")
+    index, value = pairs[:, 0], pairs[:, 1]
+    demand(np.isin(index, seen).all(), "entries of coordinates that were never seen")
+    demand((np.abs(value) <= _LARGE).all(), "entries too large to compute with")

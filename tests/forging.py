@@ -1,0 +1,243 @@
+"""Snapshots with one number changed and the checksum made right again, and what they must do.
+
+Each is refused, or harmless: a few events and a report later every play is finite, and nothing was
+raised but errors of belated. Run as a script it does so for the cases named, or for all; it exits
+with the number of forgeries that did harm, so that a crash of the interpreter is seen as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+import resource
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import belated as bl
+import compositions
+import rival_laws
+from belated.errors import BelatedError, SnapshotError
+from sealing import arrays_of, with_arrays
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+INTS = (-1, 0, 1, 2, 7, 63, 65, 10**6, 10**9, 1 << 31, 1 << 40, 1 << 53, 1 << 62, LEAST, MOST)
+FLOATS = (0.0, -0.5, -1.0, 0.5, 1.0, 2.0, 1e-300, 1e9, -1e9, 1e18, 1e120, -1e200, 1e308)
+NEVER = (math.nan, math.inf, -math.inf)
+
+COMPOSITIONS = (
+    "first-pftrl-l1-gradient-3",
+    "first-adagrad-skip-2",
+    "first-portfolio-floored-tight-3",
+    "first-leader-floored-curved-skip-3",
+    "mean-omd-box-table-root-2",
+    "two-omd-ball-constant-root-skip-3",
+    "mean-omd-user-root-curved-3",
+    "full-omd-l1-tight-7",
+)
+MODELS: dict[str, dict[str, Any]] = {
+    "squared": {"wait": 15},
+    "logistic": {"l1": 1e-3, "intercept": False},
+    "poisson": {"patience": 3},
+    "quantile": {"wait": None, "l2": 0.1},
+}
+ROUNDS = 30
+
+
+class Case(NamedTuple):
+    """Something that was alive for a while, and how it is restored."""
+
+    name: str
+    blob: Callable[[], bytes]
+    restore: Callable[[bytes], Any]
+    live: Callable[[Any], list[float]]
+
+
+def _compositions() -> Iterator[Case]:
+    for name in COMPOSITIONS:
+        each = compositions.COMPOSITIONS[name]
+
+        def blob(each: compositions.Composition = each) -> bytes:
+            learner = each.learner()
+            life = compositions.events(ROUNDS, seed=3)
+            compositions.Drive(each, each.answers())(learner, life)
+            return learner.snapshot()
+
+        spec = each.spec() if each.has_user_code else None
+        yield Case(name, blob, lambda b, spec=spec: bl.Learner.restore(b, spec), live)
+
+
+def _rivals() -> Iterator[Case]:
+    for case in rival_laws.COMPILED:
+
+        def blob(case: Any = case) -> bytes:
+            learner = rival_laws.learner(case)
+            life = rival_laws.life(case)
+            life = life[: _crowded(life)]
+            rival_laws.follow(learner, life, rival_laws.answers(case).fast)
+            return learner.snapshot()
+
+        yield Case(case.name, blob, bl.Learner.restore, live)
+
+
+def _crowded(life: list[Any]) -> int:
+    """Return how many events to live so that many tickets are open at the end."""
+    balance = np.cumsum([1 if kind == "predict" else -1 for kind, _ in life])
+    late = len(life) // 2
+    return late + int(np.argmax(balance[late:])) + 1
+
+
+def _models() -> Iterator[Case]:
+    for loss, settings in MODELS.items():
+
+        def blob(loss: Any = loss, settings: Any = settings) -> bytes:
+            model = bl.LinearModel(loss, bits=5, **settings)
+            draw = random.Random(3)
+            for kind, ticket in compositions.events(ROUNDS, seed=4):
+                if kind == "predict":
+                    model.predict(_row(draw))
+                elif kind == "cancel":
+                    model.cancel(ticket)
+                else:
+                    model.observe(ticket, float(draw.random() < 0.4))
+            return model.snapshot()
+
+        yield Case(f"{loss} model", blob, bl.LinearModel.restore, live_model)
+
+
+def _row(draw: random.Random) -> tuple[list[int], list[float]]:
+    places = sorted(draw.sample(range(32), 3))
+    return places, [draw.uniform(-2.0, 2.0) for _ in places]
+
+
+def _slope(x: Any) -> Any:
+    return np.full(x.shape, 0.25)
+
+
+def live(learner: bl.Learner) -> list[float]:
+    """Live for a few events; return all plays."""
+    plays: list[float] = []
+    program = learner._program
+    answer: Any = np.full(program.answer, 0.25)
+    if program.wants_function:
+        answer = _slope
+    for step in range(6):
+        with contextlib.suppress(BelatedError):
+            plays += learner.predict().x.ravel().tolist()
+        known = learner._memory.entries[:, 0].tolist()
+        for ticket in {*known[:1], *known[-2:]}:
+            try:
+                if step == 2:
+                    learner.cancel(ticket)
+                else:
+                    learner.observe(
+                        ticket, (lambda x: answer) if program.wants_function else answer
+                    )
+            except BelatedError:
+                pass
+    learner.report()
+    learner.snapshot()
+    return plays
+
+
+def live_model(model: bl.LinearModel) -> list[float]:
+    """Live for a few events; return all predictions."""
+    plays: list[float] = []
+    draw = random.Random(5)
+    for step in range(6):
+        plays += [model.peek(_row(draw)), model.predict(_row(draw)).value]
+        known = model._memory.entries[:, 0].tolist()
+        for ticket in {*known[:1], *known[-2:]}:
+            with contextlib.suppress(BelatedError):
+                if step == 2:
+                    model.cancel(ticket)
+                else:
+                    model.observe(ticket, 1.0)
+    model.report()
+    model.snapshot()
+    return plays
+
+
+CASES = {case.name: case for case in (*_compositions(), *_rivals(), *_models())}
+
+
+def forgeries(blob: bytes, most: int | None = None) -> Iterator[tuple[str, bytes]]:
+    """Yield snapshots with one number changed; at most so many, chosen by a seed."""
+    arrays = arrays_of(blob)
+    places = [
+        (name, place, value)
+        for name, array in arrays.items()
+        for place in range(array.size)
+        for value in _others(array.reshape(-1)[place])
+    ]
+    if most is not None and most < len(places):
+        places = random.Random(7).sample(places, most)
+    for name, place, value in places:
+        changed = arrays[name].copy()
+        if np.array_equal(changed.reshape(-1)[place], value):
+            continue
+        changed.reshape(-1)[place] = value
+        yield f"{name}[{place}] = {value!r}", with_arrays(blob, {name: changed})
+
+
+def _others(number: Any) -> list[Any]:
+    """Return what to put in the place of a number."""
+    if isinstance(number, np.integer):
+        near = (int(number) - 1, int(number) + 1, -int(number))
+        return [*INTS, *(value for value in near if LEAST <= value <= MOST)]
+    return [*FLOATS, *NEVER, number - 1.0, number + 1.0, -number]
+
+
+def harm(case: Case, blob: bytes) -> str | None:
+    """Return what a snapshot did that it must not do, or None; "refused" is None too."""
+    try:
+        thing = case.restore(blob)
+    except SnapshotError:
+        return None
+    except Exception as error:
+        return f"restore raised {error!r}"
+    try:
+        plays = case.live(thing)
+    except Exception as error:
+        return f"an event raised {error!r}"
+    return None if np.isfinite(plays).all() else "a play is not finite"
+
+
+def check(case: Case, most: int | None = None) -> list[str]:
+    """Return all harm that forgeries of a case have done."""
+    blob = case.blob()
+    case.restore(blob)
+    assert harm(case, blob) is None
+    found = []
+    for what, forged in forgeries(blob, most):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            wrong = harm(case, forged)
+        if wrong is not None:
+            found.append(f"{case.name}: {what}: {wrong}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Check the cases named, or all; return how many forgeries did harm."""
+    most = int(arguments[0]) if arguments and arguments[0].isdigit() else None
+    names = [name for name in arguments if not name.isdigit()] or list(CASES)
+    for name in names:  # compiled first, so that what follows measures forgeries alone
+        CASES[name].live(CASES[name].restore(CASES[name].blob()))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    total = 0
+    for name in names:
+        found = check(CASES[name], most)
+        total += len(found)
+        print(f"{name}: {len(found)} did harm", *found[:12], sep="\n    ", flush=True)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"memory grew by {grown:.0f} MiB")
+    return total if grown < 64 else 255
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 255))

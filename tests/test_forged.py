@@ -1,0 +1,190 @@
+"""Snapshots that somebody wrote on purpose: refused, or harmless, but never a crash."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+import forging
+from belated.errors import SnapshotError
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from conftest import Python
+from sealing import arrays_of, header_of, rewritten, with_arrays
+
+SAMPLE = 150
+"""Forgeries of a case in a pass; ``python tests/forging.py`` tries all of them."""
+
+
+@pytest.mark.parametrize("name", forging.CASES)
+def test_one_number_of_a_snapshot_changed(name: str) -> None:
+    assert forging.check(forging.CASES[name], SAMPLE) == []
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+@pytest.mark.parametrize("part", range(4))
+def test_compiled_kernels_survive_them_too(python: Python, part: int) -> None:
+    """In a process of its own, so that a crash or a claim for memory is seen."""
+    names = list(forging.CASES)[part::4]
+    assert "memory grew by" in python("forging.py", "400", *names, NUMBA_DISABLE_JIT="0")
+
+
+def _blob(spec: Any, rounds: int = 9) -> bytes:
+    learner = bl.Learner(spec)
+    for ticket in range(rounds):
+        learner.predict()
+        if ticket % 3:
+            learner.observe(ticket, np.full(learner._program.answer, 0.1))
+    return learner.snapshot()
+
+
+PFTRL = bl.FirstOrder(bl.PFTRL(bl.Ball(3), bl.rates.Tight(1.0)))
+
+
+def _with(blob: bytes, name: str, place: Any, value: float) -> bytes:
+    array = arrays_of(blob)[name]
+    array[place] = value
+    return with_arrays(blob, {name: array})
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("n", N.SPARSE, 10**9),
+        ("n", N.CAPACITY, 10**9),
+        ("n", N.HEAD, 10**9),
+        ("n", N.WAITING, 1),
+        ("n", N.CALM, 10**12),
+        ("n", N.ROUNDS, 10**15),
+        ("n", N.STRICT, 2),
+        ("n", N.SEED_LOW, 1 << 40),
+        ("n", N.SUM_DUAL, -5),
+        ("f", F.ETA, np.nan),
+        ("f", F.SIZE, 2.0),
+        ("f", F.LIPSCHITZ, 3.0),
+        ("f", F.SPREAD, -1.0),
+        ("f", F.HEADER, 7.0),
+        ("f", F.HEADER + 4, 1.0),
+        ("tickets", (0, 0), 3),
+        ("tickets", (2, 0), 9),
+        ("tickets", (0, 1), 5),
+        ("tickets", (1, 1), -1),
+        ("tickets", (1, 1), -3),
+    ],
+)
+def test_what_cannot_have_come_to_be(name: str, place: Any, value: float) -> None:
+    with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
+        bl.Learner.restore(_with(_blob(PFTRL), name, place, value))
+
+
+def test_a_spec_larger_than_its_numbers_is_never_built() -> None:
+    """A few letters could ask for terabytes."""
+    text = json.loads(header_of(_blob(PFTRL))["about"]["spec"])
+    text["spec"]["base"]["domain"]["dim"] = 10**12
+    wide = rewritten(_blob(PFTRL), {"spec": json.dumps(text)})
+    ball, member = bl.Ball(2), bl.OMD(bl.Ball(2), bl.rates.InverseRoot(1.0))
+    few = _blob(bl.FirstOrder(bl.Portfolio([member])))
+    many = bl.FirstOrder(bl.Portfolio([member] * 400, reach=1 << 60))
+    far = bl.FirstOrder(bl.Leader(ball, bl.rates.StronglyConvex(0.5), reach=1 << 62))
+    copies = bl.rivals.WeinbergerOrdentlich(PFTRL, delay=1 << 40)
+    for blob in (
+        wide,
+        rewritten(few, {"spec": many.to_json()}),
+        rewritten(few, {"spec": far.to_json()}),
+        rewritten(few, {"spec": copies.to_json()}),
+    ):
+        start = time.perf_counter()
+        with pytest.raises(SnapshotError):
+            bl.Learner.restore(blob)
+        assert time.perf_counter() - start < 1.0
+
+
+def test_a_spec_that_cannot_run() -> None:
+    told = bl.rivals.WeinbergerOrdentlich(PFTRL, delay=3)
+    text = told.to_json().replace('"delay": 3', '"delay": null')
+    with pytest.raises(SnapshotError, match="cannot run"):
+        bl.Learner.restore(rewritten(_blob(told, 2), {"spec": text}))
+
+
+def test_copies_in_a_ring_are_refused() -> None:
+    """The list of free copies would have no end."""
+    blob = _blob(bl.rivals.BOLD(PFTRL), 12)
+    arrays = arrays_of(blob)
+    free = int(arrays["n"][N.FREE])
+    assert free > 0
+    with pytest.raises(SnapshotError):
+        bl.Learner.restore(_with(blob, "copy_n", (free, N.LINK), free))
+    shared = arrays["copy_f"].copy()
+    shared[1, F.SIZE] = 9.0
+    with pytest.raises(SnapshotError):
+        bl.Learner.restore(with_arrays(blob, {"copy_f": shared}))
+
+
+def test_what_a_base_cannot_load() -> None:
+    case = forging.CASES["first-adagrad-skip-2"]
+    for saved in ("00", None):
+        with pytest.raises(SnapshotError):
+            case.restore(rewritten(case.blob(), {"base": saved}))
+
+
+def test_models_refuse_what_does_not_add_up() -> None:
+    case = forging.CASES["squared model"]
+    blob = case.blob()
+    arrays = arrays_of(blob)
+    for changes in (
+        {"seen": arrays["seen"][::-1].copy()},
+        {"pairs": np.full_like(arrays["pairs"], 1e9)},
+        {"pairs": np.full_like(arrays["pairs"], np.nan)},
+        {"rows": -arrays["rows"]},
+        {"records": arrays["records"] + 1.0},
+    ):
+        with pytest.raises(SnapshotError, match=r"restore: .*fit together"):
+            case.restore(with_arrays(blob, changes))
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+KEY, OTHER = b"k" * 32, b"o" * 32
+
+
+def _things() -> list[Any]:
+    learner, model = bl.Learner(PFTRL), bl.LinearModel(bits=4)
+    learner.predict()
+    model.predict({"a": 1.0})
+    return [learner, model]
+
+
+def test_a_key_tells_who_wrote_a_snapshot() -> None:
+    for thing in _things():
+        blob = thing.snapshot(key=KEY)
+        restored = type(thing).restore(blob, key=KEY)
+        assert restored.snapshot(key=KEY) == blob == thing.snapshot(key=KEY)
+        assert restored.snapshot() == thing.snapshot() != blob
+        with pytest.raises(SnapshotError, match="sealed with a key; pass it as key="):
+            type(thing).restore(blob)
+        with pytest.raises(SnapshotError, match="another key, or was changed"):
+            type(thing).restore(blob, key=OTHER)
+        with pytest.raises(SnapshotError, match="sealed without a key"):
+            type(thing).restore(thing.snapshot(), key=KEY)
+        for place in range(len(blob)):
+            damaged = bytearray(blob)
+            damaged[place] ^= 0x10
+            with pytest.raises(SnapshotError, match="restore: "):
+                type(thing).restore(bytes(damaged), key=KEY)
+            with pytest.raises(SnapshotError, match="restore: "):
+                type(thing).restore(blob[:place], key=KEY)
+
+
+@pytest.mark.parametrize("key", ["text", b"", 3, [1]])
+def test_what_is_no_key(key: Any) -> None:
+    for thing in _things():
+        with pytest.raises(SnapshotError, match="snapshot: a key is bytes"):
+            thing.snapshot(key=key)
+        with pytest.raises(SnapshotError, match="restore: a key is bytes"):
+            type(thing).restore(thing.snapshot(), key=key)
