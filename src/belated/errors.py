@@ -53,6 +53,8 @@ class BadKey(BelatedError, ValueError):
 
 class ClockError(BelatedError, ValueError):
     """A time that cannot be used, or none where one is needed."""
+
+
 class BusyError(BelatedError, RuntimeError):
     """A call while another one is at work on the same learner or model; nothing has changed.
 

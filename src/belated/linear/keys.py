@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
 
-from belated.errors import BadKey, UnknownTicket
+from belated.errors import BadKey, SnapshotError, UnknownTicket
 
 Key = str | int
 """A key: text or a whole number."""
@@ -29,6 +29,24 @@ class Keys:
         self._tickets: dict[Key, int] = dict(given)
         self._most = 64
         self.has_numbers = has_numbers
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], alive: set[int]) -> Self:
+        """Return the keys that a snapshot tells of, or refuse them."""
+        pairs, has_numbers = about.get("keys"), about.get("number_keys")
+        sound = isinstance(pairs, list) and isinstance(has_numbers, bool)
+        for pair in pairs if sound else ():
+            sound = sound and isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int
+            sound = sound and pair[1] in alive and (type(pair[0]) is str or has_numbers)
+            sound = sound and type(pair[0]) in (str, int)
+        given = {pair[0]: pair[1] for pair in pairs} if sound else {}
+        if not sound or len(given) < len(pairs) or len(set(given.values())) < len(pairs):
+            raise SnapshotError("restore: the keys cannot be read")
+        return cls(given.items(), has_numbers)
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._tickets)
 
     def __contains__(self, key: object) -> bool:
         """Tell whether a key is known."""

@@ -37,7 +37,6 @@ from belated.kernels.tickets import (
 )
 
 of_all = only(*range(lm.SLOTS))
-_of_clock = only(lm.TIMED)
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -83,13 +82,12 @@ def _oldest(s: State) -> int:
 def _close_late(s: State, c: Floats, pool: Floats, entry: int) -> None:
     """Close a ticket that nothing more is expected of; what comes after all is counted as late.
 
-    With a label so far it is settled, without one it was given up on.
+    With a label so far it is settled.
     """
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
     close_without_answer(s, entry, True)
     if _is_heard(s, entry * lm.KEEP):
-        s.n[N.SKIPPED] -= 1
         s.n[N.SETTLED] += 1
 
 
@@ -120,13 +118,6 @@ def tick(s: State, c: Floats, pool: Floats, at: float) -> None:
                 _close_late(s, c, pool, entry)
 
 
-@leaf
-def _tick(code: Code, s: State, c: Floats, pool: Floats, at: float) -> None:
-    """Let the clock go on where there is one; without a time it counts predictions."""
-    if code[lm.TIMED]:
-        tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
-
-
 # --- Predictions ---------------------------------------------------------------------------------
 
 
@@ -153,7 +144,8 @@ def predict(
     count = given + s.n[N.INTERCEPT]
     if not (pool_has_room(s, pool, count) and has_room(s)):
         return S.FULL, 0.0
-    _tick(_of_clock(code), s, c, pool, at)
+    if code[lm.TIMED]:
+        tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
     _give_up(s, c, pool)
     entry = open_ticket(s)
     record = entry * lm.KEEP
@@ -231,7 +223,8 @@ def observe(
         return S.BAD
     if weight != 1.0 and (not is_last or _is_heard(s, entry * lm.KEEP)):
         return S.TOO_LARGE
-    _tick(_of_clock(code), s, c, pool, at)
+    if code[lm.TIMED] and at == at:
+        tick(s, c, pool, at)
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
     if is_ghost(s, entry):
         s.n[N.LATE] += 1
