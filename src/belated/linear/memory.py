@@ -54,6 +54,25 @@ class ModelMemory(Memory):
         counted = float(self.f[lm.COUNT])
         return float(self.f[lm.LOST]) / counted if counted else None
 
+    def label_counts(self) -> dict[str, int]:
+        """Return what reports say, by the name of the field."""
+        n, counts = self.n, self.counts()
+        settled = int(n[N.SETTLED])
+        closed = 0 if n[N.LEARNS_LATE] else settled  # with a label, so that it was not skipped
+        counts["skipped"] -= closed
+        return counts | {"settled": settled, "corrected": int(n[N.CORRECTED])}
+
+    def weights(self, indices: Ints) -> Floats:
+        """Return the weights of coordinates, as the experts are mixed now."""
+        of_experts = self.rows[indices, lm.WEIGHT : lm.WEIGHT + lm.EXPERTS]
+        mixed: Floats = of_experts @ self.f[lm.SHARE : lm.SHARE + lm.EXPERTS]
+        return mixed
+
+    def next_row(self, given: int) -> Floats:
+        """Return the pairs of the row that ``peek`` was last asked for, with ``given`` entries."""
+        start, count = int(self.n[N.POOL_TAIL]), given + int(self.n[N.INTERCEPT])
+        return self.pool[2 * start : 2 * (start + count)].reshape(count, 2)
+
     # --- Tickets ---------------------------------------------------------------------------------
 
     def entry(self, ticket: int) -> int | None:

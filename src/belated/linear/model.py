@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from belated.errors import (
     SpecError,
     UnknownTicket,
 )
+from belated.files import StrPath, write_whole
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
@@ -27,12 +29,13 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
+from belated.learner.keys import Key, Keys
 from belated.learner.turns import ALONE, alone, busy, nobody
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.clock import Duration, Time, span_of, time_of, times_of
+from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.keys import Key, Keys
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
@@ -222,12 +225,46 @@ class LinearModel:
     @alone
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
+        return self._peeked(features, "peek")
+
+    def _peeked(self, features: Row, who: str) -> float:
         entry = entries.peek(self._settings.code)
         row = self._converted(features)
         status, value = entry(*self._arrays, *row)
         if status < 0:
-            status, value = self._retried(entry, status, row, features, "peek")
+            status, value = self._retried(entry, status, row, features, who)
         return value
+
+    @alone
+    def explain(self, features: Features) -> Explanation:
+        """Return what each named feature adds to the prediction now, largest first; no change.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> for hour in range(50):
+        ...     ticket, _ = model.predict({"hour": hour % 7})
+        ...     used = model.observe(ticket, 2.0 * (hour % 7) + 1.0)
+        >>> print(model.explain({"hour": 6}))
+        constant        +7.0
+        """
+        if not isinstance(features, Mapping):
+            raise BadFeatures("explain: features are a dict, so that they have names")
+        value = self._peeked(features, "explain")
+        names = names_of(features, self._hasher.interactions)
+        return explained(self._memory, names, value)
+
+    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+        """Return the weights of features: of a number by its name, of a string as (name, string).
+
+        A weight is what a standard deviation of the feature adds to the prediction, before the
+        link. Features that were never seen have 0.
+        """
+        wanted = list(names)
+        for name in wanted:
+            if not isinstance(name, str) and not _is_name_and_string(name):
+                raise BadFeatures(f"weights: a name or a pair (name, string), got {name!r}")
+        indices = np.array([self._hasher.coordinate(name) for name in wanted], dtype=np.int64)
+        return dict(zip(wanted, self._memory.weights(indices).tolist(), strict=True))
 
     def observe(
         self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
@@ -527,6 +564,20 @@ class LinearModel:
         model._connect(memory, keys)
         return model
 
+    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+        """Write a snapshot to a file as a whole, or leave the file as it was."""
+        write_whole(path, self.snapshot(key=key))
+
+    @classmethod
+    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+        """Return the model that a file holds; the checks are those of ``restore``.
+
+        Tickets that were handed out after it was saved are not known to it, and their numbers are
+        handed out again: a label for one of them would be taken for another's. Keys do not have
+        that problem, as a lost one is simply unknown.
+        """
+        return cls.restore(Path(path).read_bytes(), key=key)
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
         return type(self).restore, (self.snapshot(),), extras_of(self, LinearModel)
@@ -693,6 +744,10 @@ class LinearModel:
             f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
             "ticket"
         )
+
+
+def _is_name_and_string(name: Any) -> bool:
+    return isinstance(name, tuple) and len(name) == 2 and all(isinstance(p, str) for p in name)
 
 
 def _named(features: Row, value: float) -> str | None:

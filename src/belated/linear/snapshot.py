@@ -6,7 +6,7 @@ import dataclasses
 
 from belated import sealed
 from belated.errors import SnapshotError, SpecError
-from belated.linear.keys import Keys
+from belated.learner.keys import Keys
 from belated.linear.memory import PARTS, ModelMemory
 from belated.linear.settings import Settings, checked
 
