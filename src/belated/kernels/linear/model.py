@@ -221,7 +221,8 @@ def observe(
         return entry
     if not (is_label(of_loss(code), y) and 0.0 < weight <= lm.HUGE_WEIGHT):
         return S.BAD
-    if weight != 1.0 and (not is_last or _is_heard(s, entry * lm.KEEP)):
+    replaces = s.table[2 * entry + 1] >= 0 and _is_heard(s, entry * lm.KEEP)
+    if weight != 1.0 and (replaces or not is_last):
         return S.TOO_LARGE
     if code[lm.TIMED] and at == at:
         tick(s, c, pool, at)
