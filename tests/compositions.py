@@ -10,12 +10,14 @@ Run as a script, it prints the digests of those that are named, or of all.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import random
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -28,7 +30,7 @@ from belated.bases import Base
 from belated.domains import Domain
 from belated.learner.program import compile_spec
 from belated.rates import Rate
-from belated.reductions import Reduction
+from belated.reductions import Reduction, Wrapper
 from belated.smoothing import Smoothing
 from naive import NaiveConfig, NaiveLearner
 from naive_portfolio import LeaderConfig, NaiveLeader, NaivePortfolio, PortfolioConfig
@@ -282,6 +284,19 @@ SMOOTHINGS: dict[str, Part[Smoothing | None]] = {
     "corollary G.3": Part(lambda _: None, lambda _: {"smoothing": "inverse-root"}),
     "corollary G.4": Part(lambda _: None, lambda _: {"smoothing": "inverse"}),
 }
+# Beside ``Skip``, which all pairs are tried with.
+WRAPPERS: dict[str, tuple[Callable[[Reduction], Wrapper], dict[str, Any]]] = {
+    "deadline": (lambda inner: bl.Deadline(inner, 4), {"deadline": 4}),
+    "forgetful deadline": (
+        lambda inner: bl.Deadline(inner, 4, forget=5),
+        {"deadline": 4, "forget": 5},
+    ),
+    "hasty deadline": (
+        lambda inner: bl.Deadline(inner, 0, forget=0),
+        {"deadline": 0, "forget": 0},
+    ),
+    "forgetful skip": (lambda inner: bl.Skip(inner, forget=3), {"skip": True, "forget": 3}),
+}
 REDUCTIONS = ("first", "full", "one", "mean", "two")
 NAIVE_BASES = {"entropy": "entropy-omd", "dual": "dual-averaging"}
 BASES = ("pftrl", "omd", "entropy", "portfolio", "dual", "leader")
@@ -297,11 +312,18 @@ class Row(NamedTuple):
     smoothing: str
     skip: bool
     dim: int
+    wrapper: str = ""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether the learner closes tickets by itself."""
+        return self.skip or bool(self.wrapper)
 
     def __str__(self) -> str:
         """Return the name of the composition."""
         words = [self.reduction, self.base, self.set, self.rate, self.smoothing]
         words += ["skip"] if self.skip else []
+        words += [self.wrapper]
         return "-".join([word.replace(" ", "_") for word in words if word] + [str(self.dim)])
 
 
@@ -425,6 +447,18 @@ MORE = [
     Row("first", "adagrad", "", "", "", True, 2),
     Row("one", "adagrad", "", "", "fixed", False, 3),
     Row("mean", "adagrad", "", "", "fixed", True, 2),
+    Row("first", "pftrl", "ball", "tight", "", False, 2, "deadline"),
+    Row("first", "omd", "box", "gradient", "", False, 3, "forgetful deadline"),
+    Row("first", "portfolio", "floored", "tight", "", False, 3, "forgetful deadline"),
+    Row("first", "leader", "ball", "curved", "", False, 2, "deadline"),
+    Row("full", "pftrl", "shifted", "tight", "", False, 2, "forgetful deadline"),
+    Row("mean", "pftrl", "l1", "delay", "root", False, 3, "forgetful deadline"),
+    Row("two", "omd", "box", "curved", "fixed", False, 2, "deadline"),
+    Row("first", "entropy", "floored", "table", "", False, 3, "forgetful skip"),
+    Row("one", "omd", "ball", "constant", "convex", False, 2, "forgetful skip"),
+    Row("first", "omd", "user", "tight", "", False, 1, "forgetful skip"),
+    Row("first", "adagrad", "", "", "", False, 2, "forgetful deadline"),
+    Row("first", "pftrl", "ball", "delay", "", False, 3, "hasty deadline"),
 ]
 
 # --- Compositions --------------------------------------------------------------------------------
@@ -475,7 +509,20 @@ class Composition:
             return AdaGrad(self.row.dim).domain
         return SETS[self.row.set].spec(self.row.dim)
 
-    def spec(self, dim: int | None = None) -> Reduction | bl.Skip:
+    @property
+    def forgets(self) -> bool:
+        """Whether tickets that were given up on are forgotten some day."""
+        return "forget" in self._wrapper_words
+
+    @property
+    def _wrapper_words(self) -> dict[str, Any]:
+        return WRAPPERS[self.row.wrapper][1] if self.row.wrapper else {"skip": self.row.skip}
+
+    def forgiving(self) -> AbstractContextManager[None]:
+        """Let an answer to a forgotten ticket be an error that nobody minds."""
+        return contextlib.suppress(KeyError) if self.forgets else contextlib.nullcontext()
+
+    def spec(self, dim: int | None = None) -> Reduction | Wrapper:
         """Return the spec, in another dimension if asked."""
         row, k = self.row, dim or self.row.dim
         base = _base(row, k)
@@ -490,6 +537,8 @@ class Composition:
         else:
             baseline: Literal["mean"] | None = "mean" if row.reduction == "mean" else None
             reduction = bl.OnePoint(base, MAGNITUDE, smoothing, baseline)
+        if row.wrapper:
+            return WRAPPERS[row.wrapper][0](reduction)
         return bl.Skip(reduction) if row.skip else reduction
 
     def config(self, seed: int = SEED) -> NaiveConfig:
@@ -502,8 +551,8 @@ class Composition:
             "magnitude": MAGNITUDE,
             "reduction": reductions.get(row.reduction, "first-order"),
             "baseline": row.reduction == "mean",
-            "skip": row.skip,
             "seed": seed,
+            **self._wrapper_words,
         }
         if row.smoothing:
             words |= SMOOTHINGS[row.smoothing].words(k)
@@ -682,10 +731,13 @@ class Drive:
                 given, x = learner.predict()
                 assert given == ticket
                 self.plays.append(x)
-            elif kind == "cancel":
-                learner.cancel(ticket)
-            else:
-                self.used.append(learner.observe(ticket, self._feedback(learner, ticket)))
+                continue
+            with self.composition.forgiving():
+                if kind == "cancel":
+                    learner.cancel(ticket)
+                else:
+                    used = learner.observe(ticket, self._feedback(learner, ticket))
+                    self.used.append(used)
         return self
 
     def _feedback(self, learner: bl.Learner | NaiveLearner, ticket: int) -> Any:

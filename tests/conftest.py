@@ -7,6 +7,7 @@ and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,10 @@ from hypothesis.errors import InvalidArgument
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # numba reads it when it is imported
 INTERPRETED = os.environ["NUMBA_DISABLE_JIT"] != "0"
 TESTS = Path(__file__).resolve().parent
+
+# Jobs in the background of a script ignore interruptions, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 try:
     settings.get_profile("ci")

@@ -14,6 +14,7 @@ import resource
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ def _compositions() -> Iterator[Case]:
             return learner.snapshot()
 
         spec = each.spec() if each.has_user_code else None
-        yield Case(name, blob, lambda b, spec=spec: bl.Learner.restore(b, spec), live)
+        yield Case(name, blob, partial(bl.Learner.restore, spec=spec), live)
 
 
 def _rivals() -> Iterator[Case]:
@@ -130,15 +131,11 @@ def live(learner: bl.Learner) -> list[float]:
             plays += learner.predict().x.ravel().tolist()
         known = learner._memory.entries[:, 0].tolist()
         for ticket in {*known[:1], *known[-2:]}:
-            try:
+            with contextlib.suppress(BelatedError):
                 if step == 2:
                     learner.cancel(ticket)
                 else:
-                    learner.observe(
-                        ticket, (lambda x: answer) if program.wants_function else answer
-                    )
-            except BelatedError:
-                pass
+                    learner.observe(ticket, answer)
     learner.report()
     learner.snapshot()
     return plays

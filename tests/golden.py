@@ -29,6 +29,7 @@ COMPOSITIONS = (
     "first-portfolio-floored-tight-3",
     "mean-omd-box-table-root-2",
     "two-omd-ball-constant-root-skip-3",
+    "mean-pftrl-l1-delay-root-forgetful_deadline-3",
 )
 RIVALS = ("BOLD, two values, box", "GOLD, ball", "DelayedExp3")
 MODELS: dict[str, dict[str, Any]] = {

@@ -583,6 +583,8 @@ class NaiveConfig:
     magnitude: float = 1.0
     baseline: bool = False
     skip: bool = False
+    deadline: int | None = None
+    forget: int | None = None
     seed: int = 0
 
     @property
@@ -644,6 +646,8 @@ class Counters:
 class NaiveLearner:
     """Algorithms 1, 2 and 4 over a base learner, with Algorithm 3 around them if ``skip``.
 
+    With a ``deadline`` it gives up on what is older than so many predictions. What was given up on
+    is forgotten ``forget`` predictions later, and with it everything that was handed out before.
     The timeline is kept as a list of events and every count is taken from it by its definition.
     Tickets are 0, 1, 2, ..; the round of a ticket is t = ticket + 1.
     """
@@ -671,6 +675,8 @@ class NaiveLearner:
         self.baselines: dict[int, float] = {}
         self.tracked: set[int] = set()  # S of Algorithm 3, as rounds
         self.tracked_total = 0  # cal D_t of Algorithm 3
+        self.given_up: dict[int, int] = {}  # before which round, by ticket
+        self.forgotten: set[int] = set()
 
     # - parameters -
 
@@ -729,6 +735,11 @@ class NaiveLearner:
         t = ticket + 1
         if self.config.skip:
             self._skip(t)
+        if self.config.deadline is not None:
+            for s in sorted(self.tracked):
+                if t - s > self.config.deadline:
+                    self._close(s - 1, "skipped", self._zero_cost())
+        self._forget(t)
         self.backlogs.append(len(self.open_tickets()))
         self.events.append(("predict", ticket))
         self.status[ticket] = "open"
@@ -775,7 +786,7 @@ class NaiveLearner:
         self.closed.add(ticket)
 
     def _check_known(self, ticket: int) -> None:
-        if ticket not in self.status:
+        if ticket not in self.status or ticket <= max(self.forgotten, default=-1):
             raise KeyError(ticket)
         if ticket in self.closed:
             raise ValueError(f"ticket {ticket} is closed")
@@ -809,6 +820,17 @@ class NaiveLearner:
         for s in sorted(self.tracked):
             if (t - s) ** 2 > self.tracked_total:
                 self._close(s - 1, "skipped", self._zero_cost())
+
+    def _forget(self, t: int) -> None:
+        """Forget what was given up on so many rounds ago, and nobody has answered or cancelled."""
+        if self.config.forget is None:
+            return
+        for ticket, status in self.status.items():
+            if status == "skipped" and ticket not in self.given_up:
+                self.given_up[ticket] = t
+            waiting = ticket in self.given_up and ticket not in self.closed
+            if waiting and t - self.given_up[ticket] >= self.config.forget:
+                self.forgotten.add(ticket)
 
     def _close(
         self, ticket: int, how: Literal["observed", "skipped", "cancelled"], cost: Array
@@ -1191,6 +1213,18 @@ def skipping(delays: Sequence[int]) -> Skipping:
         for s in due.get(t, []):
             tracking.discard(s)
     return Skipping(skipped, skipped_at, tracked, totals, modified)
+
+
+def expiring(delays: Sequence[int], wait: int) -> tuple[list[int], list[int]]:
+    """A deadline on delays alone: the rounds given up on, and all delays as the learner sees them.
+
+    Rounds are 1, 2, .., T. Round s is given up on before prediction s + wait + 1, if there is such
+    a prediction and the answer was to come only then or later.
+    """
+    rounds = len(delays)
+    gone = [s for s, d in enumerate(delays, start=1) if d > wait and s + wait + 1 <= rounds]
+    seen = [wait if s in gone else d for s, d in enumerate(delays, start=1)]
+    return gone, seen
 
 
 def skip_optimum(delays: Sequence[int]) -> float:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -203,7 +204,7 @@ def _tell(game: SlowGame, learner: NaiveLearner, told: Told, ticket: int, answer
         center = 0.0 if config.center is None else config.center
         scale = 1.0 if config.scale is None else config.scale
         answer = game.losses.gradient(*game.rounds[ticket], np.asarray(center + scale * point))
-    if learner.observe(ticket, answer):
+    if ticket > max(learner.forgotten, default=-1) and learner.observe(ticket, answer):
         game.arrivals.append(Arrival(ticket, point, learner.history.costs[-1]))
 
 
@@ -234,7 +235,8 @@ def play_by_hand(
     answers: list[Any] = []
     for event in answered(timeline):
         if event < 0:
-            hand.learner.observe(~event, answers[~event])
+            with contextlib.suppress(bl.UnknownTicket):  # given up on and forgotten
+                hand.learner.observe(~event, answers[~event])
             continue
         x = hand.learner.predict().x
         points = np.atleast_2d(x)

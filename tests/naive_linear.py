@@ -368,7 +368,7 @@ class NaiveLinear:
                 and later <= 0.005 * len(self.ages)
                 and later + 1 <= 0.02 * old
             ):
-                return limit
+                return int(limit)
         return None
 
     def _standardised(self, row: Row) -> Row:

@@ -412,15 +412,17 @@ class NaiveAdaptiveRevision(Rival):
 
     gold = gbar at the prediction. On g: b = gbar - gold; eta_old = alpha / (beta + sqrt zmax);
     z += g^2 + 2 g b; zmax = max(zmax, z); eta = alpha / (beta + sqrt zmax);
-    w += -eta g + (eta_old - eta) b; gbar += g. Choices: z = zmax = 0 at the start, beta > 0, w is
-    never projected, the play is Pi_K(w).
+    w += -eta g + (eta_old - eta) b; gbar += g. Choices: alpha = scale sqrt(2) R, R = 1 on a box and
+    D / 2 elsewhere; z = zmax = 0 at the start, beta > 0, w is never projected, the play is Pi_K(w).
     """
 
     def __init__(
         self, *, domain: ChartSet, scale: float = 1.0, offset: float = 1.0, seed: int = 0
     ) -> None:
         super().__init__(domain, seed)
-        self.scale = scale
+        self.alpha = scale * math.sqrt(2.0)
+        if domain.kind != "box":
+            self.alpha *= domain.diameter / 2.0
         self.offset = offset
         self.w = domain.start
         self.z = np.zeros(domain.dim)
@@ -439,10 +441,10 @@ class NaiveAdaptiveRevision(Rival):
         since = np.zeros(self.domain.dim)
         for other in self.costs[self.seen[ticket] :]:
             since = since + other
-        old = self.scale / (self.offset + np.sqrt(self.zmax))
+        old = self.alpha / (self.offset + np.sqrt(self.zmax))
         self.z = self.z + cost**2 + 2.0 * cost * since
         self.zmax = np.maximum(self.zmax, self.z)
-        eta = self.scale / (self.offset + np.sqrt(self.zmax))
+        eta = self.alpha / (self.offset + np.sqrt(self.zmax))
         self.w = self.w - eta * cost + (old - eta) * since
         self.costs.append(cost)
         return True
@@ -550,7 +552,7 @@ class NaiveGOLD(Rival):
 
     Play (1 - delta_t / r) x + delta_t u_t. When round t ends, pop the oldest arrived round q and
     x <- Pi_K(x - gamma_t (k / delta_q) f_q u_q). gamma_t = gamma t^-c, delta_t = delta t^-b with
-    c = max(3/4, 2/3 + a/3), b = min(1/4, 1/3 - a/3). Choices: delta = r min(1, sqrt(nu k)),
+    c = max(3/4, 2/3 + a/3), b = min(1/4, 1/3 - a/3). Choices: delta_t <= r, delta = r sqrt(nu k),
     nu = M / (G r), gamma = D delta / (k M); rounds without arrivals pop too.
     """
 
@@ -561,12 +563,13 @@ class NaiveGOLD(Rival):
         magnitude: float,
         lipschitz: float,
         growth: float = 0.0,
+        smoothing: float = 0.0,
         seed: int = 0,
     ) -> None:
         super().__init__(domain, seed)
         k, r = domain.dim, domain.inner_radius
         nu = magnitude / (lipschitz * r)
-        self.delta = r * min(1.0, math.sqrt(nu * k))
+        self.delta = smoothing if smoothing > 0.0 else r * math.sqrt(nu * k)
         self.gamma = domain.diameter * self.delta / (k * magnitude)
         self.c = max(0.75, 2.0 / 3.0 + growth / 3.0)
         self.b = min(0.25, 1.0 / 3.0 - growth / 3.0)
@@ -574,7 +577,7 @@ class NaiveGOLD(Rival):
 
     def smoothing(self, t: int) -> float:
         """delta_t."""
-        return self.delta * math.pow(t, -self.b)
+        return min(self.domain.inner_radius, self.delta * math.pow(t, -self.b))
 
     def predict(self) -> tuple[int, Array]:
         """Use one value from the pool, then play around x."""
@@ -696,8 +699,8 @@ class _DelayedMirrorDescent(Rival):
         *,
         domain: ChartSet,
         lipschitz: float,
-        rounds: int,
-        total_delay: int,
+        rounds: int = 1,
+        total_delay: int = 0,
         curvature: float = 0.0,
         mirror: Mirror = "euclidean",
         seed: int = 0,
@@ -1052,7 +1055,7 @@ class NaiveDFTBL(_BlockLearner):
 class NaiveDFTBLStronglyConvex(_BlockLearner):
     """Section 13, strongly convex: y_{m+1} = Pi(mean(y_1 .. y_m) - Ghat / (lambda K_len m)).
 
-    delta = r min(1, ((nu k)^2 ln(e T) / T)^(1/3)); d_max is for the bound only.
+    delta = r min(1, ((nu k)^2 ln(e T) / T)^(1/3)).
     """
 
     def __init__(
@@ -1063,7 +1066,6 @@ class NaiveDFTBLStronglyConvex(_BlockLearner):
         lipschitz: float,
         curvature: float,
         rounds: int,
-        max_delay: int,
         seed: int = 0,
     ) -> None:
         k, r = domain.dim, domain.inner_radius

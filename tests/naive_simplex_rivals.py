@@ -387,19 +387,19 @@ def huber(x: float, y: float) -> float:
 class SelfTuned(Tickets):
     """Section 8, the learner of AdaHedgeD and DUB, without hints: w = softmin(theta, lambda).
 
-    theta is the sum of the costs used and lambda starts at 0. Costs are used in ticket order: one
-    that comes early is held back until every earlier ticket is closed. So a play has seen exactly
-    the costs of tickets 0, .., n - 1, and the pending set of ticket s is P_s = {n, .., s}.
+    theta is the sum of all costs received, in whatever order, and lambda starts at 0. lambda learns
+    in ticket order, from a ticket once it and every earlier one is closed. The pending set P_s of a
+    ticket, itself included, is known by then: what its play did not know of the costs up to s.
     """
 
     def __init__(self, *, arms: int, seed: int = 0) -> None:
         super().__init__(arms, seed)
         self.alpha = math.log(arms)
-        self.costs: dict[int, Array] = {}  # of closed tickets
+        self.costs: dict[int, Array] = {}  # of closed tickets, in order of arrival
         self.strength = 0.0  # lambda
-        self.used = 0  # tickets 0, .., used - 1 are used
+        self.used = 0  # lambda has learned from tickets 0, .., used - 1
         self.strengths: list[float] = []  # per ticket: lambda_s
-        self.seen: list[int] = []  # per ticket: n
+        self.turns: list[int] = []  # per ticket: how many lambda_s had learned from
 
     def prefix(self, count: int) -> Array:
         """Return the sum of the first costs."""
@@ -407,16 +407,22 @@ class SelfTuned(Tickets):
 
     def pending_sum(self, ticket: int) -> Array:
         """Return the sum of the costs in P_s."""
-        return total([self.costs[j] for j in range(self.seen[ticket], ticket + 1)], self.dim)
+        return total([self.costs[j] for j in self.pending[ticket]], self.dim)
+
+    def known(self, ticket: int) -> Array:
+        """Return the sum of the costs up to s that the play of s knew."""
+        waiting = self.pending[ticket]
+        return total([self.costs[j] for j in range(ticket) if j not in waiting], self.dim)
 
     def predict(self) -> tuple[int, Array]:
         """Play softmin(theta, lambda)."""
         self.strengths.append(self.strength)
-        self.seen.append(self.used)
-        return self.issue(softmin(self.prefix(self.used), self.strength))
+        self.turns.append(self.used)
+        theta = total(list(self.costs.values()), self.dim)
+        return self.issue(softmin(theta, self.strength))
 
     def observe(self, ticket: int, answer: Answer) -> bool:
-        """Keep the cost, and use all that are next in line."""
+        """Keep the cost, and learn from all that are next in line."""
         cost = vector(answer, self.dim)
         self.close(ticket)
         self.costs[ticket] = cost
@@ -424,11 +430,11 @@ class SelfTuned(Tickets):
         return True
 
     def cancel(self, ticket: int) -> None:
-        """Keep a zero cost, and use all that are next in line."""
+        """Keep a zero cost, and learn from all that are next in line."""
         self.observe(ticket, np.zeros(self.dim))
 
     def use_those_in_line(self) -> None:
-        """Use closed tickets in order up to the first that is open."""
+        """Learn from closed tickets in order up to the first that is open."""
         while self.used in self.costs:
             self.used += 1
             self.strength = self.new_strength(self.used - 1)
@@ -479,8 +485,7 @@ class NaiveAdaHedgeD(SelfTuned):
         size = float(np.abs(missing).max())
         own = float(np.abs(self.costs[ticket]).max())
         sigma = 1.0 if size <= own else own / size
-        known = self.prefix(self.seen[ticket])
-        play = softmin(known + (1.0 - sigma) * missing, self.strengths[ticket])
+        play = softmin(self.known(ticket) + (1.0 - sigma) * missing, self.strengths[ticket])
         return self.excess(ticket, -sigma * missing, play) + float(
             self.costs[ticket] @ (self.plays[ticket] - play)
         )
@@ -490,8 +495,8 @@ class NaiveDUB(SelfTuned):
     """Section 8, DUB: lambda = (2 max window + sqrt(sum (a_s^2 + 2 alpha b_s))) / alpha.
 
     a_s = 2 min(|g_s|, |e_s|) and b_s = huber(|e_s|, |g_s|) in the sup norm. The window of ticket s
-    is the sum of the a's of the |P_s| - 1 tickets used just before it: with constant delay D these
-    are D consecutive a's, and fewer at the start.
+    is the sum of the a's of the tickets before it that lambda_s had not learned from: with constant
+    delay D these are D consecutive a's, and fewer at the start.
     """
 
     def __init__(self, *, arms: int, seed: int = 0) -> None:
@@ -500,8 +505,8 @@ class NaiveDUB(SelfTuned):
         self.costs_of_hints: list[float] = []  # b_s, in ticket order
 
     def window(self, ticket: int) -> float:
-        """Sum of the a's of the |P_s| - 1 tickets before s."""
-        return sum(self.widths[j] for j in range(self.seen[ticket], ticket))
+        """Sum of the a's that lambda_s did not know of."""
+        return sum(self.widths[j] for j in range(self.turns[ticket], ticket))
 
     def new_strength(self, ticket: int) -> float:
         """Lambda from the complete lists."""
@@ -584,14 +589,11 @@ def exp3_rate(arms: int, rounds: int, total_delay: float) -> float:
 
 
 class NaiveDelayedExp3(Arms):
-    """Section 15.1: p_t in proportion to exp(-eta Lhat), eta at most 1 / (K e (d_max + 1))."""
+    """Section 15.1: p_t in proportion to exp(-eta Lhat). No cap on eta: see its bound."""
 
-    def __init__(
-        self, *, arms: int, rounds: int, total_delay: float, max_delay: int, seed: int = 0
-    ) -> None:
+    def __init__(self, *, arms: int, rounds: int, total_delay: float, seed: int = 0) -> None:
         super().__init__(arms=arms, seed=seed)
-        cap = 1.0 / (arms * math.e * (max_delay + 1))
-        self.rate = min(exp3_rate(arms, rounds, total_delay), cap)
+        self.rate = exp3_rate(arms, rounds, total_delay)
 
     def distribution(self, ticket: int) -> Array:
         """Exponential weights on the estimates received."""
@@ -604,7 +606,7 @@ class NaiveSkippingExp3(Arms):
     Known before an answer is that its round is still open at age beta or more: so before ticket t
     is issued, every open s with t - s > beta is given up on, and a value that comes later is
     dropped. beta = sqrt((e K T / 2 + D) / (4 ln K)) and eta = 1 / (2 beta), the rate of delayed
-    Exp3. No cap on eta: see ``bound_delayed_exp3``.
+    Exp3.
     """
 
     def __init__(self, *, arms: int, rounds: int, total_delay: float, seed: int = 0) -> None:
@@ -801,24 +803,25 @@ def bound_dub(learner: NaiveDUB) -> float:
 
 
 def bound_delayed_exp3(arms: int, rounds: int, total_delay: float, rate: float) -> float:
-    """ln K / eta + eta (K T + D), for every eta.
+    """ln K / eta + eta (K T / 2 + D), for every eta.
 
-    Proof: let q_t be the weights after all estimates of rounds 1 .. t. Playing q_t in round t costs
-    at most ln K / eta more than the best arm. The play p_t lacks the estimates of the rounds open
-    at t and its own, all nonnegative, so q_t(i) >= p_t(i) (1 - eta sum of these estimates of i).
-    Hence <est_t, p_t - q_t> <= eta sum_i p_t(i) est_t(i) (est_t(i) + sum_{s open} est_s(i)). The
-    first product has expectation at most K, and each of the others at most 1, since p_t does not
-    depend on the draw of an open round s. The open rounds add up to D.
+    Proof: let q_t be the weights after all estimates of rounds before t. The mix losses
+    m_t = -ln(sum_i q_t(i) exp(-eta est_t(i))) / eta add up to at most ln K / eta more than the best
+    arm. Only the arm a drawn at t has an estimate, L, and m_t grows with q_t(a). The play p_t lacks
+    the estimates of the rounds open at t; those of other arms only raise q_t(a), those of a, S_a in
+    sum, leave it above p_t(a) (1 - eta S_a). So m_t >= p_t(a) (1 - eta S_a) L - eta p_t(a) L^2 / 2,
+    and p_t(a) L - m_t <= eta p_t(a) (L S_a + L^2 / 2). The last term has expectation at most
+    eta K / 2, and each open round adds at most eta, since p_t does not depend on its draw.
     """
-    return math.log(arms) / rate + rate * (arms * rounds + total_delay)
+    return math.log(arms) / rate + rate * (arms * rounds / 2.0 + total_delay)
 
 
 def bound_skipping_exp3(
     arms: int, rounds: int, delays: Sequence[int], rate: float, threshold: float
 ) -> float:
-    """|S| + ln K / eta + eta (K T + D'), S the rounds with d_t > beta and D' the other delays."""
+    """|S| + ln K / eta + eta (K (T - |S|) / 2 + D'), S the rounds later than beta, D' the rest."""
     kept = [d for d in delays if d <= threshold]
-    return len(delays) - len(kept) + bound_delayed_exp3(arms, rounds, sum(kept), rate)
+    return rounds - len(kept) + bound_delayed_exp3(arms, len(kept), sum(kept), rate)
 
 
 def bound_zimmert_seldin(arms: int, rounds: int, total_delay: float) -> float:

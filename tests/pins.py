@@ -171,11 +171,13 @@ def _strict(
     for kind, ticket in life:
         if kind == "predict":
             plays.append(learner.predict().x)
-        elif kind == "cancel":
-            learner.cancel(ticket)
-        else:
+            continue
+        with each.forgiving():
             try:
-                learner.observe(ticket, each.feedback(answers[ticket]))
+                if kind == "cancel":
+                    learner.cancel(ticket)
+                else:
+                    learner.observe(ticket, each.feedback(answers[ticket]))
             except bl.BadFeedback:
                 refused.append(ticket)
     return plays, refused
@@ -322,6 +324,7 @@ def _players(
             yield feedback, problem.learner(feedback)
     yield "gradient by omd", problem.learner("gradient", base="omd")
     yield "gradient with skip", problem.learner("gradient", base="pftrl", skip=True)
+    yield "gradient by a deadline", problem.learner("gradient", base="pftrl", deadline=3, forget=2)
 
 
 def _flat_game() -> bl.Game:
@@ -642,8 +645,12 @@ def _bounds(timeline: bl.Timeline) -> Iterator[Pin]:
         if not words.get("curvature"):
             skipped = _asked(bl.bounds.corollary_6_2, timeline, function, **words)
             yield f"corollary_6_2 over {which}", skipped
+            expired = _asked(bl.bounds.deadline, timeline, 3, function, **words)
+            yield f"deadline over {which}", expired
     found = bl.bounds.skipping(timeline)
     yield "skipping", digest(found.skipped, found.total_delay, *_of_timeline(found.timeline))
+    found = bl.bounds.expiring(timeline, 3)
+    yield "expiring", digest(found.skipped, found.total_delay, *_of_timeline(found.timeline))
 
 
 def _asked(ask: Callable[..., Any], *arguments: Any, **words: Any) -> str:
@@ -745,6 +752,14 @@ def _of_problem(problem: Any, feedback: str) -> Iterator[Pin]:
     yield "learners", digest([_asked(problem.learner, *each) for each in options])
     yield "bounds", digest([_asked(problem.bound, timeline, *each) for each in options])
     yield "words", digest([_asked(problem.explain, *each) for each in options])
+    late = {"deadline": 3, "forget": 9}
+    timely = [(feedback, base, False, rate) for base in bases for rate in rates]
+    asked = [_asked(problem.learner, *each, **late) for each in timely]
+    yield "learners with a deadline", digest(asked)
+    asked = [_asked(problem.bound, timeline, *each, **late) for each in timely]
+    yield "bounds with a deadline", digest(asked)
+    asked = [_asked(problem.explain, *each, **late) for each in timely]
+    yield "deadline: words", digest(asked)
 
 
 def specs() -> list[Any]:
@@ -764,6 +779,7 @@ def specs() -> list[Any]:
         *(bl.Portfolio(members), bl.Portfolio(members, 24)),
         *(bl.FirstOrder(base), bl.FullInformation(base), one_point, bl.TwoPoint(base)),
         *(bl.TwoPoint(base, bl.smoothing.Inverse()), bl.OnePoint(base, 1.5), bl.Skip(one_point)),
+        *(bl.Skip(one_point, 9), bl.Deadline(one_point, 5), bl.Deadline(one_point, 0, forget=0)),
         bl.Problem(ball, 1.0, 0.5, 2.0, 100),
         *sources().values(),
         bl.losses.Adaptive(2, 0.5),

@@ -170,13 +170,14 @@ def _qiu_esposito_zhang(place: str) -> RivalCase:
 
 
 def _dmd(place: str, curvature: float = 0.0) -> RivalCase:
-    spec = DMD(_set(place), LIPSCHITZ, **TOLD, curvature=curvature)
+    facts = TOLD if curvature == 0.0 else {}
+    spec = DMD(_set(place), LIPSCHITZ, **facts, curvature=curvature)
     rate = rates.StronglyConvex(curvature) if curvature > 0.0 else rates.Constant(spec.step)
     return RivalCase(
         f"DMD, {place}, curvature {curvature}",
         spec,
         lambda seed: slow.NaiveDMD(
-            domain=_chart(place), lipschitz=LIPSCHITZ, **TOLD, curvature=curvature, seed=seed
+            domain=_chart(place), lipschitz=LIPSCHITZ, **facts, curvature=curvature, seed=seed
         ),
         "function",
         ancestor=bl.FullInformation(bl.OMD(_set(place), rate)),
@@ -184,21 +185,25 @@ def _dmd(place: str, curvature: float = 0.0) -> RivalCase:
 
 
 def _entropic_dmd(place: str, curvature: float = 0.0) -> RivalCase:
-    spec = DMD(_set(place), LIPSCHITZ, **TOLD, curvature=curvature, mirror="entropy")
-    base = bl.OMD(_set(place), rates.Constant(spec.step), mirror="entropy")
+    facts = TOLD if curvature == 0.0 else {"rounds": ROUNDS}
+    spec = DMD(_set(place), LIPSCHITZ, **facts, curvature=curvature, mirror="entropy")
+    ancestor = None
+    if curvature == 0.0:
+        base = bl.OMD(_set(place), rates.Constant(spec.step), mirror="entropy")
+        ancestor = bl.FullInformation(base)
     return RivalCase(
         f"DMD with entropy, {place}, curvature {curvature}",
         spec,
         lambda seed: slow.NaiveDMD(
             domain=_chart(place),
             lipschitz=LIPSCHITZ,
-            **TOLD,
+            **facts,
             curvature=curvature,
             mirror="entropy",
             seed=seed,
         ),
         "function",
-        ancestor=bl.FullInformation(base) if curvature == 0.0 else None,
+        ancestor=ancestor,
     )
 
 

@@ -118,14 +118,14 @@ def _sdmd(place: str) -> list[RivalCase]:
     late, curved = DelayedOGD(domain, **G, **TOLD), HazanAgarwalKale(domain, **LAMBDA)
     return [
         _case(SDMD, place, ancestor=late, **G, **TOLD),
-        _case(SDMD, place, ", curved", ancestor=curved, **G, **TOLD, **LAMBDA),
+        _case(SDMD, place, ", curved", ancestor=curved, **G, **LAMBDA),
     ]
 
 
 def _sdmd_with_entropy(place: str) -> list[RivalCase]:
     return [
         _case(SDMD, place, ", entropy", **G, **TOLD, mirror="entropy"),
-        _case(SDMD, place, ", entropy, curved", **G, **TOLD, **LAMBDA, mirror="entropy"),
+        _case(SDMD, place, ", entropy, curved", **G, **T, **LAMBDA, mirror="entropy"),
     ]
 
 
@@ -156,6 +156,7 @@ FROM_VALUES = [
     _case(GOLD, "ball", **M, **G),
     _case(GOLD, "ball", ", growth", **M, **G, growth=0.6),
     _case(GOLD, "box", **M, **G),
+    _case(GOLD, "l1", ", little smoothing", **M, **G, smoothing=0.1),
     _case(Bistritz, "ball", **M, **G, **TOLD),
     _case(Bistritz, "ball", ", prompt", **M, **G, rounds=40, total_delay=0),
     _case(Bistritz, "l1", **M, **G, **TOLD),
@@ -163,8 +164,8 @@ FROM_VALUES = [
     _case(BistritzDoubling, "box", **M, **G),
     _case(DFTBL, "ball", **M, **G, **LATE),
     _case(DFTBL, "box", **M, **G, **LATE),
-    _case(DFTBLStronglyConvex, "shifted ball", **M, **G, **LAMBDA, **LATE),
-    _case(DFTBLStronglyConvex, "l1", **M, **G, **LAMBDA, **LATE),
+    _case(DFTBLStronglyConvex, "shifted ball", **M, **G, **LAMBDA, **T),
+    _case(DFTBLStronglyConvex, "l1", **M, **G, **LAMBDA, **T),
     _case(Flaxman, "ball", **M, **G, **T),
     _case(Flaxman, "box", **M, **G, **T),
     _case(DOGDSCTwoPoint, "ball", **LAMBDA, **G, **T),
@@ -183,7 +184,7 @@ FAR = [
     _case(GOLD, "ball", ", far", magnitude=5.0, **G),
     _case(Bistritz, "line", ", far", magnitude=50.0, **G, **TOLD),
     _case(DFTBL, "ball", ", far", magnitude=50.0, **G, **LATE),
-    _case(DFTBLStronglyConvex, "l1", ", far", magnitude=50.0, **G, **LAMBDA, **LATE),
+    _case(DFTBLStronglyConvex, "l1", ", far", magnitude=50.0, **G, **LAMBDA, **T),
     _case(Flaxman, "box", ", far", magnitude=50.0, **G, rounds=2),
     _case(DOGDSCTwoPoint, "ball", ", far", **LAMBDA, **G, rounds=1),
     _case(DOGDSCManyPoint, "l1", ", far", **LAMBDA, **G, rounds=1),

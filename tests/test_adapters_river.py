@@ -39,11 +39,14 @@ ESTIMATORS: list[Any] = [
 
 
 def all_checks() -> Iterator[Any]:
-    """Yield river's checks for every estimator."""
+    """Yield river's checks for every estimator; the longest, for those as they come."""
     for number, model in enumerate(ESTIMATORS):
         for check in checks.yield_checks(model):
-            if check.__name__ not in model._unit_test_skips():
-                yield pytest.param(model, check, id=f"{number}-{model}-{check.__name__}")
+            name = check.__name__
+            is_long = name.startswith("check_bounded_memory_growth") and number not in (0, 4)
+            if name not in model._unit_test_skips():
+                marks = [pytest.mark.slow] * is_long
+                yield pytest.param(model, check, id=f"{number}-{model}-{name}", marks=marks)
 
 
 def numbers(rows: int = 300, seed: int = 0) -> list[tuple[dict[str, Any], float]]:

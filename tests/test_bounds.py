@@ -265,8 +265,8 @@ def test_one_dimension_has_its_own_constant() -> None:
 
 def test_unknown_outer_radius_is_at_most_the_diameter() -> None:
     timeline = bl.Timeline.from_delays([1, 0, 0])
-    told = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0, outer_radius=2.0)
-    untold = bl.ConvexSet(2, BALL.project, 4.0, inner_radius=2.0)
+    told = bl.ConvexSet(2, bl.Ball(2, 2.0).project, 4.0, inner_radius=2.0, outer_radius=2.0)
+    untold = bl.ConvexSet(2, bl.Ball(2, 2.0).project, 4.0, inner_radius=2.0)
     low = bounds.corollary_g_3(timeline, domain=told, lipschitz=1.0)
     high = bounds.corollary_g_3(timeline, domain=untold, lipschitz=1.0)
     assert low.total == bounds.corollary_g_3(timeline, domain=bl.Ball(2, 2.0), lipschitz=1.0).total
@@ -366,6 +366,68 @@ def test_schedule_is_that_of_the_learner() -> None:
         assert report.rate == etas[report.rounds - report.open - 1]
 
 
+def check_expiring(delays: list[int], wait: int) -> None:
+    found = bounds.expiring(bl.Timeline.from_delays(delays), wait)
+    gone, seen = naive.expiring(delays, wait)
+    assert [t + 1 for t in found.skipped.tolist()] == gone
+    assert found.timeline.delay.tolist() == seen
+    assert found.timeline.total_delay == found.total_delay - found.count
+
+
+def test_expiring_exhaustive() -> None:
+    for delays in all_delays(6):
+        for wait in range(7):
+            check_expiring(delays, wait)
+
+
+def test_expiring_random() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        rounds = int(rng.integers(5, 150))
+        longest = rounds - 1 - np.arange(rounds)
+        draw = rng.pareto(rng.uniform(0.3, 1.5), rounds) * 5
+        delays = np.minimum(np.minimum(draw, rounds), longest).astype(int).tolist()
+        check_expiring(delays, int(rng.integers(0, 20)))
+
+
+@pytest.mark.parametrize("wait", [0, 3, 25])
+def test_expiring_is_what_the_learner_does(wait: int) -> None:
+    """Also in continuous time, and where answers never come."""
+    inside = bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0)))
+    for timeline in patterns(150, 5).values():
+        learner = bl.Learner(bl.Deadline(inside, wait, forget=4))
+        learner.run(timeline, np.zeros((150, 1)))
+        report, found = learner.report(), bounds.expiring(timeline, wait)
+        assert report.skipped == found.count
+        assert report.total_delay == found.timeline.total_delay
+        assert report.max_backlog == found.timeline.max_backlog <= wait
+        assert report.max_delay == found.timeline.max_delay <= wait
+        gone = timeline.observed.copy()
+        gone[found.skipped] = True
+        assert np.array_equal(found.timeline.observed, gone)
+        assert report.open == int(np.count_nonzero(~gone))
+        etas = schedule_of(inside, found.timeline.events).etas
+        assert report.rate == (etas[report.rounds - report.open - 1] or None)
+
+
+def test_deadline() -> None:
+    """The bound of the learner inside on its delays, and G D for every round given up on."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    constants = {"lipschitz": G, "diameter": 4.0}
+    for wait, count in ((0, 399), (1, 20), (379, 20), (390, 9), (399, 0)):
+        bound = bounds.deadline(timeline, wait, bounds.tight, **constants)
+        inner = bounds.tight(bounds.expiring(timeline, wait).timeline, **constants)
+        assert bound.name == f"Deadline over {inner.name}"
+        assert (bound.learning, bound.delay, bound.trivial) == (
+            *(inner.learning, inner.delay),
+            inner.trivial,
+        )
+        assert bound.skipped == pytest.approx(G * 4.0 * count)
+    assert bounds.deadline(bl.Timeline.from_delays([]), 3, bounds.tight, **constants).total == 0.0
+    with pytest.raises(bl.SpecError, match="expiring: rounds must be at least 0"):
+        bounds.deadline(timeline, -1, bounds.tight, **constants)
+
+
 def test_corollary_6_2() -> None:
     """The bound of the learner inside on the delays it sees, and G D for every skipped round."""
     timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
@@ -392,10 +454,45 @@ def test_corollary_6_2() -> None:
     assert empty.total == 0.0
 
 
-def test_corollary_6_2_needs_zero_losses() -> None:
+@pytest.mark.parametrize("radius", [None, 4.0, 3.0, 2.0, 1.0])
+def test_corollary_6_2_over_strongly_convex_losses(radius: float | None) -> None:
+    """Gradients of what stands in are at most lambda R; a skipped round has the price of both."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    found = bounds.skipping(timeline)
+    known: dict[str, Any] = {"lipschitz": G, "curvature": LAM, "diameter": 4.0}
+    reach = 4.0 if radius is None else radius
+    price = max(G * d - LAM * d * d / 2.0 for d in (4.0, min(4.0, G / LAM))) + LAM * reach**2 / 2.0
+    for result in (bounds.corollary_5_4, bounds.leader):
+        bound = bounds.corollary_6_2(timeline, result, outer_radius=radius, **known)
+        steepest = max(G, LAM * reach) if result is bounds.corollary_5_4 else G
+        inner = result(found.timeline, **{**known, "lipschitz": steepest})
+        assert bound.name == f"Corollary 6.2 over {inner.name}"
+        assert (bound.learning, bound.delay) == (inner.learning, inner.delay)
+        assert bound.skipped == pytest.approx(price * found.count)
+        assert bound.trivial == G * 4.0 * 400
+    assert found.count >= 20
+
+
+def test_corollary_6_2_without_a_diameter() -> None:
+    """It is then the largest that the constants allow, 2 G / lambda."""
+    timeline = bl.Timeline.from_delays([400] * 20 + [1] * 380)
+    known = {"lipschitz": G, "curvature": LAM}
+    widest = bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known, diameter=2.0 * G / LAM)
+    assert bounds.corollary_6_2(timeline, bounds.corollary_5_4, **known) == widest
+
+
+def test_corollary_6_2_does_not_cover_everything() -> None:
     timeline = bl.Timeline.from_delays([1, 0])
-    with pytest.raises(bl.SpecError, match="no theorem covers skipping in corollary_5_4"):
-        bounds.corollary_6_2(timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM)
+    with pytest.raises(
+        bl.SpecError, match="no theorem covers giving up on rounds in corollary_g_4"
+    ):
+        bounds.corollary_6_2(
+            timeline, bounds.corollary_g_4, domain=BALL, lipschitz=G, curvature=LAM
+        )
+    with pytest.raises(bl.SpecError, match="corollary_6_2: outer_radius must be positive"):
+        bounds.corollary_6_2(
+            timeline, bounds.corollary_5_4, lipschitz=G, curvature=LAM, outer_radius=0.0
+        )
     with pytest.raises(bl.SpecError, match="in theorem_e_1"):
         bounds.corollary_6_2(
             timeline, bounds.theorem_e_1, base=bl.PFTRL(BALL, DELAYED), curvature=LAM
@@ -438,7 +535,7 @@ REFUSED: list[tuple[Callable[..., Bound], dict[str, Any], str]] = [
     ),
     (
         bounds.corollary_g_4,
-        {"domain": BALL, "lipschitz": 1.0, "curvature": 1.0, "horizon": 0},
+        {"domain": BALL, "lipschitz": 1.0, "curvature": 0.5, "horizon": 0},
         "horizon must be at least 1",
     ),
 ]

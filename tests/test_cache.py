@@ -122,10 +122,12 @@ def test_an_edited_leaf_is_compiled_anew(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-@pytest.mark.parametrize("length", [0, 11])
-def test_a_torn_file_is_replaced(copy: Copy, suffix: str, length: int) -> None:
-    for file, content in copy.files(suffix).items():
-        file.write_bytes(content[:length])
+def test_a_torn_file_is_replaced(copy: Copy, suffix: str) -> None:
+    """Some are empty, some end early."""
+    files = copy.files(suffix)
+    assert len(files) > 1
+    for number, (file, content) in enumerate(files.items()):
+        file.write_bytes(content[: 11 * (number % 2)])
     survived = copy.run()
     assert survived["x"] == PLAY
     assert survived["warnings"] == []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -112,13 +110,11 @@ def test_errors_are_also_builtins() -> None:
     assert issubclass(errors.CacheWarning, UserWarning)
 
 
-def test_import_is_quick() -> None:
-    """A coarse guard, far above what it takes: specs must not pull in an engine."""
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", "import belated"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rows = [row for row in done.stderr.splitlines() if row.rstrip().endswith(" belated")]
-    assert int(rows[-1].split("|")[1]) < 400_000  # microseconds
+def test_import_is_quick(python: Python) -> None:
+    """A coarse guard, far above what it takes: specs must not pull in an engine.
+
+    The clock is that of the process, which a busy machine does not slow down as much.
+    """
+    script = "import time; began = time.process_time(); import belated"
+    took = float(python("-c", f"{script}; print(time.process_time() - began)"))
+    assert took < 0.4  # seconds

@@ -88,12 +88,12 @@ def test_exact_functions_are_within_two_units_of_the_last_place() -> None:
     rng = np.random.default_rng(1)
     x = np.concatenate(
         [
-            np.exp(rng.uniform(-690.0, 690.0, 1500)),
-            rng.random(1500),
-            1.0 + rng.uniform(-1e-3, 1e-3, 1000),
-            rng.uniform(0.5, 2.0, 1000),
-            np.arange(1.0, 500.0),
-            2.0 ** np.arange(-1000, 1000, 7),
+            np.exp(rng.uniform(-690.0, 690.0, 600)),
+            rng.random(500),
+            1.0 + rng.uniform(-1e-3, 1e-3, 400),
+            rng.uniform(0.5, 2.0, 400),
+            np.arange(1.0, 200.0),
+            2.0 ** np.arange(-1000, 1000, 17),
             np.nextafter([1.0, 0.5, 2.0, 0.7071067811865476, 1.4142135623730951, 8.0], 0.0),
             [2.2250738585072014e-308, 1.7976931348623157e308, 708.0, 0.7071067811865476],
         ]
@@ -441,7 +441,7 @@ def test_pftrl_is_mirror_descent_while_inside() -> None:
 SCHEDULES = [
     c
     for c in ALL
-    if not c.row.skip
+    if not c.row.gives_up
     and c.row.base not in ("adagrad", "portfolio")
     and c.row.rate not in ("gradient", "unscaled")
 ]
@@ -471,7 +471,7 @@ def test_schedules_against_the_formulas(composition: Composition) -> None:
 
 @pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
 def test_every_composition_in_a_long_life(composition: Composition) -> None:
-    answers, life = composition.answers(150), events(150)
+    answers, life = composition.answers(110), events(110)
     fast, slow = composition.learner(), composition.reference()
     quick = Drive(composition, answers)(fast, life)
     patient = Drive(composition, answers)(slow, life)

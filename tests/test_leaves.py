@@ -12,10 +12,9 @@ from conftest import Python
 
 NAMES = [each.name for each in FEW[1:3]]
 
-pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
-
-@pytest.mark.parametrize("plain", ["0", "1"])
+@pytest.mark.needs_compiler  # the usual way is that of the laws, too
+@pytest.mark.parametrize("plain", ["0", pytest.param("1", marks=pytest.mark.compiled)])
 def test_both_ways_are_interpreted_bit_for_bit(plain: str, python: Python, tmp_path: Path) -> None:
     compiled = python(
         "compositions.py",

@@ -530,7 +530,7 @@ def test_messages_before_the_first_ticket() -> None:
         WIDE.learner().cancel(0)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, None, "1"])
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1"])
 def test_bad_seeds(seed: Any) -> None:
     with pytest.raises(SpecError, match="seed must be"):
         bl.Learner(line(), seed)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
+import random
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -150,13 +153,40 @@ def test_features_that_call_their_model() -> None:
 
 
 @pytest.mark.parametrize("thing", [bl.Learner(SPEC), bl.LinearModel(bits=4)])
-def test_errors_leave_nobody_inside(thing: Any) -> None:
-    for wrong in (lambda: thing.observe(5, None), lambda: thing.cancel(3)):
+def test_errors_leave_the_turn_free(thing: Any) -> None:
+    calls: list[Callable[[], Any]] = [lambda: thing.observe(5, None), lambda: thing.cancel(3)]
+    for wrong in calls:
         for _ in range(3):
             with pytest.raises(BelatedError) as caught:
                 wrong()
             assert not isinstance(caught.value, BusyError)
     thing.snapshot()
+
+
+class Interrupt(BaseException):
+    """What a signal raises, wherever the interpreter is."""
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no such signals here")
+def test_interrupts_leave_the_turn_free() -> None:
+    learner, draw = bl.Learner(SPEC), random.Random(1)
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(Interrupt):
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-4, 2e-3))
+                while True:
+                    learner.observe(learner.predict().ticket, np.zeros(3))
+            learner.snapshot()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert learner.rounds > 0
 
 
 # --- Runs ----------------------------------------------------------------------------------------
@@ -258,7 +288,8 @@ def test_pickles_keep_what_subclasses_add() -> None:
 
 
 def test_pickles_of_specs_keep_what_subclasses_add() -> None:
-    for spec in (NamedGiven([[1.0, 2.0]], [3.0]), NamedBall(2)):
+    specs: list[Any] = [NamedGiven([[1.0, 2.0]], [3.0]), NamedBall(2)]
+    for spec in specs:
         object.__setattr__(spec, "name", "mine")
         for other in _same(spec):
             assert type(other) is type(spec)

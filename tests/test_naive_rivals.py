@@ -181,7 +181,6 @@ METHODS: dict[str, tuple[Kind, Maker]] = {
             lipschitz=1.0,
             curvature=0.5,
             rounds=T,
-            max_delay=5,
             seed=s,
         ),
     ),
@@ -415,18 +414,21 @@ def test_other_steps_without_delay() -> None:
 
 def test_adaptive_revision_without_delay_is_diagonal_adagrad() -> None:
     gs = unit_vectors(np.random.default_rng(7), 50, 3)
+    alpha = 0.4 * math.sqrt(2.0) * BALL.diameter / 2.0
     plays = play(
         nr.NaiveAdaptiveRevision(domain=BALL, scale=0.4, offset=0.3), ZERO, lambda s, y: gs[s]
     )
     w = np.zeros(3)
     for t in range(50):
         np.testing.assert_allclose(plays[t], BALL.project(w), rtol=0.0, atol=1e-14)
-        w = w - 0.4 / (0.3 + np.sqrt((gs[: t + 1] ** 2).sum(axis=0))) * gs[t]
+        w = w - alpha / (0.3 + np.sqrt((gs[: t + 1] ** 2).sum(axis=0))) * gs[t]
 
 
 def test_adaptive_revision_takes_back_steps_made_at_too_large_a_rate() -> None:
     """One coordinate, gradients 1 and 1, both read before either was applied."""
-    learner = nr.NaiveAdaptiveRevision(domain=ChartSet("ball", 1, radius=9.0), offset=1.0)
+    learner = nr.NaiveAdaptiveRevision(
+        domain=ChartSet("ball", 1, radius=8.0), scale=0.125 / math.sqrt(2.0), offset=1.0
+    )
     learner.predict()
     learner.predict()
     learner.observe(0, np.ones(1))  # z = 1, eta = 1/2
@@ -674,7 +676,7 @@ def test_blocks_minimise_over_everything_received(curved: bool) -> None:
     rounds, lam, magnitude = 400, 0.5, 0.2
     fields = {"domain": BALL, "magnitude": magnitude, "lipschitz": 1.0, "rounds": rounds}
     learner = (
-        nr.NaiveDFTBLStronglyConvex(**fields, curvature=lam, max_delay=9, seed=4)  # type: ignore[arg-type]
+        nr.NaiveDFTBLStronglyConvex(**fields, curvature=lam, seed=4)  # type: ignore[arg-type]
         if curved
         else nr.NaiveDFTBL(**fields, max_delay=9, seed=4)  # type: ignore[arg-type]
     )

@@ -22,6 +22,7 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.losses.base import Loss
@@ -86,8 +87,9 @@ def lives(spec: reductions.Reduction) -> None:
         (SMOOTHINGS, smoothing.Smoothing, "belated.smoothing", {"none"}),
         (SETS, domains.Domain, "belated.domains", set()),
         (BASES, Base, "belated.bases", {"OMD, entropy", "a user's base"}),
+        (WRAPPERS, reductions.Wrapper, "belated.reductions", {"none"}),
     ],
-    ids=["rates", "smoothings", "sets", "bases"],
+    ids=["rates", "smoothings", "sets", "bases", "wrappers"],
 )
 def test_specs_and_tables_know_each_other(
     table: Parts, base: type[Spec], module: str, others: set[str]
@@ -185,7 +187,7 @@ def test_an_unknown_part_is_an_error() -> None:
     class Sudden(rates.Rate, module="rates"):
         lipschitz = G
 
-    for table in (RATES, SMOOTHINGS, SETS, BASES, FAMILIES, SOURCES):
+    for table in (RATES, SMOOTHINGS, SETS, BASES, WRAPPERS, FAMILIES, SOURCES):
         with pytest.raises(SpecError, match=r"no kernel is known for the .* Nonsense; known are"):
             table.code("Nonsense")
     with pytest.raises(SpecError, match=r"no kernel is known for the rate rates\.Sudden"):

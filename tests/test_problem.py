@@ -106,6 +106,14 @@ LEARNERS: list[tuple[bl.Problem, dict[str, Any], object]] = [
     (CURVED, {}, bl.FirstOrder(LEADER)),
     (CURVED, {"base": "leader"}, bl.FirstOrder(LEADER)),
     (CURVED, {"skip": True}, bl.Skip(bl.FirstOrder(LEADER))),
+    (CONVEX, {"skip": True, "forget": 9}, bl.Skip(bl.FirstOrder(PORTFOLIO), 9)),
+    (CONVEX, {"deadline": 5}, bl.Deadline(bl.FirstOrder(PORTFOLIO), 5)),
+    (
+        CONVEX,
+        {"feedback": "value", "deadline": 0, "forget": 3},
+        bl.Deadline(bl.OnePoint(PFTRL, 2.0), 0, 3),
+    ),
+    (CURVED, {"deadline": 5}, bl.Deadline(bl.FirstOrder(LEADER), 5)),
     (CURVED, {"base": "pftrl"}, bl.FirstOrder(CURVED_PFTRL)),
     (CURVED, {"feedback": "function"}, bl.FullInformation(CURVED_PFTRL)),
     (CURVED, {"base": "omd"}, bl.FirstOrder(bl.OMD(BALL, CURVED_RATE))),
@@ -219,6 +227,15 @@ NAMES: list[tuple[bl.Problem, dict[str, Any], str]] = [
     (CONVEX, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.3"),
     (CONVEX, {"skip": True, "feedback": "value"}, "Corollary 6.2 over Corollary 5.7"),
     (CONVEX, {"skip": True, "feedback": "two-values"}, "Corollary 6.2 over Corollary G.3"),
+    (CURVED, {"skip": True}, "Corollary 6.2 over Leader's guarantee"),
+    (CURVED, {"skip": True, "base": "pftrl"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "base": "omd"}, "Corollary 6.2 over Corollary 5.4"),
+    (CURVED, {"skip": True, "feedback": "function"}, "Corollary 6.2 over Corollary 5.4"),
+    (CONVEX, {"deadline": 3}, "Deadline over Portfolio's guarantee"),
+    (CONVEX, {"deadline": 3, "base": "omd", "forget": 5}, "Deadline over Corollary 5.3"),
+    (CONVEX, {"deadline": 3, "feedback": "value"}, "Deadline over Corollary 5.7"),
+    (CURVED, {"deadline": 3}, "Deadline over Leader's guarantee"),
+    (CURVED, {"deadline": 3, "base": "omd"}, "Deadline over Corollary 5.4"),
 ]
 
 
@@ -229,7 +246,7 @@ def test_bound_and_words(problem: bl.Problem, choice: dict[str, Any], name: str)
     assert bound.name == name
     assert bound.trivial == pytest.approx(1.5 * 4.0 * 100)
     assert bound.total > bound.learning > 0.0
-    assert (bound.skipped > 0.0) == choice.get("skip", False)
+    assert (bound.skipped > 0.0) == ("skip" in choice or "deadline" in choice)
     words = problem.explain(**choice)
     assert words.startswith(f"{name} applies, because the answers are ")
     assert words.endswith(".")
@@ -257,12 +274,21 @@ def test_bound_uses_the_numbers_of_the_learner() -> None:
     assert known.bound(TIMELINE, "value") != CONVEX.bound(TIMELINE, "value")
 
 
+def test_one_way_to_give_up_at_a_time() -> None:
+    for ask in (CONVEX.learner, CONVEX.explain, lambda **words: CONVEX.bound(TIMELINE, **words)):
+        with pytest.raises(bl.SpecError, match="skip=True and deadline=5 both say when to give up"):
+            ask(skip=True, deadline=5)
+        with pytest.raises(bl.SpecError, match="forget=5 is about tickets that were given up on"):
+            ask(forget=5)
+        with pytest.raises(bl.SpecError, match="Deadline: rounds must be at least 0, got -1"):
+            ask(deadline=-1)
+
+
 UNCOVERED: list[tuple[bl.Problem, Feedback, BaseName, bool, RateName, str]] = [
     (CONVEX, "value", "omd", False, "paper", "rest on Lemma 4.2"),
     (CURVED, "two-values", "omd", False, "paper", "rest on Lemma 4.2"),
-    (CURVED, "gradient", "pftrl", True, "paper", "not strongly convex"),
-    (CURVED, "gradient", "leader", True, "paper", "not strongly convex"),
-    (CURVED, "value", "pftrl", True, "paper", "not strongly convex"),
+    (CURVED, "value", "pftrl", True, "paper", "for gradients and not for values"),
+    (CURVED, "two-values", "pftrl", True, "paper", "for gradients and not for values"),
 ]
 
 

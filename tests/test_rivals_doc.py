@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from belated.rivals.table import OURS, methods, page, table
+from belated.rivals import Rival
+from belated.rivals.table import OURS, methods, page, table, undelayed
 from conftest import Python
 
 PAGE = Path(__file__).parent.parent / "docs" / "rivals.md"
@@ -16,6 +17,20 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_the_module_prints_the_page(python: Python) -> None:
     assert python("-W", "error", "-m", "belated.rivals.table") == page()
+
+
+def test_who_knows_nothing_about_delays() -> None:
+    """As their docstrings say, and as the page and README.md count them."""
+    ignorant = {method for method in methods() if "knows nothing of delays" in _words(method)}
+    assert set(undelayed()) == ignorant
+    assert (len(methods()), len(ignorant)) == (39, 6)
+    readme = (PAGE.parent.parent / "README.md").read_text()
+    assert "39 published methods" in readme
+    assert "six of which know nothing about delays" in readme
+
+
+def _words(method: type[Rival]) -> str:
+    return " ".join((method.__doc__ or "").split())
 
 
 def test_every_method_has_a_row() -> None:

@@ -242,6 +242,9 @@ SPECS: list[Callable[[], Any]] = [
     lambda: bl.OnePoint(BASE, 1.0, smoothing.Inverse(), "mean"),
     lambda: bl.TwoPoint(BASE),
     lambda: bl.Skip(bl.TwoPoint(BASE)),
+    lambda: bl.Skip(bl.TwoPoint(BASE), forget=4),
+    lambda: bl.Deadline(bl.TwoPoint(BASE), 4),
+    lambda: bl.Deadline(bl.TwoPoint(BASE), 4, forget=4),
 ]
 
 

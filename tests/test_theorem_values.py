@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 Array = naive.Array
 Loss = Callable[[Array], float]
 
-DIM, ROUNDS, SEEDS = 3, 300, 24
+DIM, ROUNDS, SEEDS = 3, 150, 24
 SHOWN = ("none", "constant", "batch", "pareto", "lost", "out of order")
 
 

@@ -24,7 +24,14 @@ from belated.errors import (
     TimelineError,
     UnknownTicket,
 )
-from belated.reductions import FirstOrder, FullInformation, OnePoint, Skip, TwoPoint
+from belated.reductions import (
+    Deadline,
+    FirstOrder,
+    FullInformation,
+    OnePoint,
+    Skip,
+    TwoPoint,
+)
 from belated.spec import from_json
 
 if TYPE_CHECKING:
@@ -80,6 +87,7 @@ __all__ = [
     "Certificate",
     "ConvexSet",
     "Counters",
+    "Deadline",
     "Decision",
     "DualAveraging",
     "FirstOrder",

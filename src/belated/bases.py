@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from belated.domains import ConvexSet, Domain, Simplex
 from belated.errors import SpecError
-from belated.rates import Constant, Mixed, Rate, StronglyConvex
-from belated.spec import Spec, whole
+from belated.rates import (
+    Constant,
+    DelayAdaptive,
+    GradientAdaptive,
+    Mixed,
+    Rate,
+    StronglyConvex,
+    Tight,
+    check_curvature,
+)
+from belated.spec import Spec, positive, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,13 +215,16 @@ class Leader(Base):
 
     Guarantee: regret <= (3 G^2 / lambda) (sum_n 1/n + sum_n s*_n / n) + 2 G sum_n |x_s - y_n|
     <= (3 G^2 / lambda) (ln(e T) + min{sigma_max ln(e T), 2 sqrt(d_tot)}) + that last sum, which
-    ``bounds.leader`` computes from the delays.
+    ``bounds.leader`` computes from the delays. A report has its regret on the quadratics themselves
+    as a certificate, which is exact while no answer comes after more than 15 others.
 
     Differs from the paper: this is ours, after Qiu, Esposito and Zhang. The proof: with the
     quadratics h_n of the sum, f(x_s) - f(u) <= <c_n, x_s - u> - (lambda / 2) |x_s - u|^2
     <= h_n(z_{n+1}) - h_n(u) + G |x_s - z_{n+1}| + lambda D |x_s - y_n|, where the difference of
     h_n sums to at most 0 (be the leader in order of arrival), |z_{m+1} - z_m| <=
-    (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1).
+    (G + lambda D) / (lambda m) <= 3 G / (lambda m), and lambda D <= 2 G (Fact B.1). For the
+    certificate: the best fixed point on h_1 + .. + h_n is z_{n+1}, so that regret needs no bound;
+    see ``kernels/learners/leader.py``. Rounds that are skipped or cancelled: see ``Skip``.
 
     >>> from belated import Ball, rates
     >>> Leader(Ball(3), rates.StronglyConvex(0.5)).reach
@@ -220,7 +232,6 @@ class Leader(Base):
     """
 
     hears_all: ClassVar[bool] = True
-    uncertified: ClassVar[str] = "the guarantee of Leader is known in advance; see Problem.bound"
 
     domain: Domain
     rate: Rate
@@ -239,34 +250,46 @@ class Leader(Base):
 class Portfolio(Base):
     """A base made of bases, for people who do not know which one suits their losses.
 
-    All members z_i hear the same costs; the play is z = sum_i w_i z_i. The weights w play the same
-    drift-penalised game on the simplex, as P-FTRL with ``rates.GradientAdaptive()`` (for values,
-    with ``rates.DelayAdaptive``): an answer c_n to a play made after s arrivals charges member i
+    All members z_i hear the same costs; the play is z = sum_i w_i z_i. An answer c_n to a play made
+    after s arrivals charges member i
 
         l_i = <c_n, (z_i(a) + z_i(b)) / 2> + |c_n| min(D, half the way from z_i(a) to z_i(b)),
 
     where z_i(a) and z_i(b), a <= s <= b, are points that it had around then, and the way is the sum
     of its moves between. That is never less than what its own play would have cost, so a member
-    that moves too much for the delays pays for it. Points are kept as follows: a = b = s for the
-    last 16 arrivals, then b - a is at most 2/15 of the arrivals since s; an answer after more than
-    ``reach`` other arrivals does not move the weights. So memory is O(members dim log reach),
-    whatever the number of open tickets, and time O(members dim). The rate in a report is the mean
-    of the members' steps under the weights.
+    that moves too much for the delays pays for it. The mixture is charged in the same way: A, the
+    mean of the l_i under the weights around then, and half the span of l times min(2, half the way
+    of the weights), never less than what the play did cost. The sum of A - l_i is member i's gap.
+    Weights are exponential in the gaps, with the rate of AdaHedge (de Rooij et al. 2014):
 
-    Guarantee, for gradients and any member j that is P-FTRL or OMD: regret <= what Theorem 4.1
-    allows member j + sum_n |c_n| min(2 D, its way) + what it allows the weights, |c_n| D standing
-    for the middle where an answer came from beyond the reach. With
-    L = G D sqrt(members) the last part is at most
-    3 sqrt(2) L sqrt(T / 2 + d_tot) + 2 sqrt(2) L (max dual backlog + 1). So the failures of others
-    cannot undo the guarantee of a good member. ``bounds.portfolio`` gives the number in advance,
-    and the report a certificate with the observed ones. No theorem covers values, where it is a
-    heuristic.
+        w_i ~ prior_i exp(rate gap_i), rate = ln 4 / sum_n max(0, rise_n),
 
-    Differs from the paper: this is ours. The proof: f(x_s) - f(u) <= <c_n, x_s - u>, and
-    <c_n, x_s> <= sum_i w_i(s) l_i; the weights' regret and drift on l are those of Theorem 4.1
-    (tickets whose |l| is more than twice what had been seen when they were issued are at most
-    max dual backlog + 1 for every doubling, and cost sqrt(2) |l| each); the rest is member j's own
-    game. The members must share a set other than ``ConvexSet``.
+    rise_n being how much the n-th answer raised ln(sum_i prior_i exp(rate gap_i)) / rate, the soft
+    maximum of the gaps, at the rate before it. So lateness lowers the rate by what it did cost, and
+    not by what it might. Points are kept as follows:
+    a = b = s for the last 16 arrivals, then b - a is at most 2/15 of the arrivals since s; an
+    answer after more than ``reach`` other arrivals does not move the weights. So memory is
+    O(members (dim + members) log reach), whatever the number of open tickets. The rate in a report
+    is the mean of the members' steps under the weights.
+
+    One member is the ``anchor``: the first P-FTRL or OMD with the paper's or the tight rate, else
+    the first with another rate that depends on counts only, else with a gradient-adaptive one; none
+    if all are dual averaging or have a strongly convex rate. Its prior is a half, and the others
+    share the rest. B_n = D^2 / (2 eta_n) + sum_{m<=n} eta_m (|c_m|^2 / 2 + G s*_m |c_m|) is what
+    Theorem 4.1 allows it, and the play is the anchor's alone as long as
+
+        gap of the anchor + G D (open tickets) > leash B_n.
+
+    Guarantee, for gradients: regret <= (1 + leash) B_T + G D (1 + largest rise of s*) +
+    sum_n |c_n| min(2 D, the anchor's way), |c_n| D standing for the last term where an answer came
+    from beyond the reach, and max s* for the rise where G was not given. ``bounds.portfolio`` gives
+    the number in advance. The certificate of a report holds for every member j that is P-FTRL or
+    OMD: regret <= B_T of j + its gap + sum_n |c_n| min(2 D, its way), and its gap is at most
+    ln(1 / prior_j) / rate + sum_n max(0, rise_n). No theorem covers values, where there is no
+    leash, and it is a heuristic.
+
+    Differs from the paper: this is ours; docs/paper.md has the proof. The members must share a set
+    other than ``ConvexSet``.
 
     >>> from belated import Ball, rates
     >>> ball = Ball(3)
@@ -279,6 +302,7 @@ class Portfolio(Base):
 
     members: Sequence[PFTRL | OMD | DualAveraging]
     reach: int = 61_440
+    leash: float = 0.5
 
     def __post_init__(self) -> None:
         """Check that the members can be mixed."""
@@ -286,6 +310,7 @@ class Portfolio(Base):
             raise SpecError(f"Portfolio: members must be a sequence, got {self.members!r}")
         object.__setattr__(self, "members", tuple(self.members))
         object.__setattr__(self, "reach", whole("Portfolio", "reach", self.reach))
+        object.__setattr__(self, "leash", positive("Portfolio", "leash", self.leash))
         if not self.members:
             raise SpecError("Portfolio: needs at least one member")
         for member in self.members:
@@ -299,10 +324,27 @@ class Portfolio(Base):
         return self.members[0].domain
 
     @property
+    def anchor(self) -> int | None:
+        """Number of the member that it is tied to, or None where no theorem covers any."""
+        covered = [
+            number
+            for number, member in enumerate(self.members)
+            if not member.uncertified and not member.rate.is_curved
+        ]
+        return min(covered, key=lambda number: _rank(self.members[number].rate), default=None)
+
+    @property
     def rate(self) -> Rate:
         """Every member has its own."""
         known = [member.rate.lipschitz for member in self.members if member.rate.lipschitz]
         return Mixed(max(known, default=None))
+
+
+def _rank(rate: Rate) -> int:
+    """Return how well a rate suits an anchor, 0 for best: it should know delays, or counts only."""
+    if isinstance(rate, DelayAdaptive | Tight):
+        return 0
+    return 2 if isinstance(rate, GradientAdaptive) else 1
 
 
 def _check_member(member: Any) -> None:
@@ -329,3 +371,5 @@ def _check_parts(base: Base) -> None:
         raise SpecError(f"{base.kind}: domain must be a belated domain, got {base.domain!r}")
     if not isinstance(base.rate, Rate) or isinstance(base.rate, Mixed):
         raise SpecError(f"{base.kind}: rate must come from belated.rates, got {base.rate!r}")
+    if isinstance(base.rate, StronglyConvex) and base.rate.lipschitz is not None:
+        check_curvature(base.kind, base.rate.curvature, base.width, base.rate.lipschitz)

@@ -380,11 +380,13 @@ def _work(generator: np.random.Generator, service: Service, count: int) -> Float
 
 @dataclass(frozen=True)
 class ByPlay:
-    """An environment that answers later for some actions: outside every theorem here.
+    """An environment that answers later for some actions.
 
     The delay grows from ``low`` to ``high`` with <direction, x_t>, evenly over the values that it
-    takes on the learner's set. The paper leaves such delays open: its delays are fixed before the
-    game, and a learner whose plays choose the delays may learn mostly from the quick ones.
+    takes on the learner's set. For gradients the theorems hold as they stand, with the delays that
+    came about: nothing in them is random. For values they do not: the paper's delays are fixed
+    before the game, and a learner whose exploration chooses the delays may learn mostly from the
+    quick ones.
 
     >>> ByPlay((1.0, 0.0), low=0, high=50, rounds=1000).high
     50

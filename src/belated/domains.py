@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import SpecError
-from belated.spec import Spec, number, positive, vector, whole
+from belated.spec import LARGEST, Spec, number, positive, vector, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,7 +146,7 @@ class Box(_BuiltIn):
 
     In the chart the box is [-1, 1]^dim, so D = 2 sqrt(dim), r = 1, R = sqrt(dim), and a price in
     [10, 200] and a timeout in [0.1, 5] are equally far. ``low`` and ``high`` are numbers or
-    sequences; ``dim`` repeats numbers.
+    sequences; ``dim`` repeats numbers, and a sequence of equal numbers is kept as that number.
 
     >>> box = Box([10.0, 0.1], [200.0, 5.0])
     >>> box.dim, box.project([300.0, 1.0])
@@ -170,8 +170,8 @@ class Box(_BuiltIn):
                 f"Box: low, high and dim must agree and not be empty, got lengths {lengths}"
                 + (f" and dim {given}" if given else "")
             )
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "low", _shortest(low))
+        object.__setattr__(self, "high", _shortest(high))
         object.__setattr__(self, "dim", dim)
         for i, (a, b) in enumerate(zip(*self.bounds, strict=True)):
             if not a < b:
@@ -226,6 +226,11 @@ def _side(name: str, value: Any) -> float | tuple[float, ...]:
     if isinstance(raw, list | tuple):
         return vector("Box", name, raw)
     return number("Box", name, raw)
+
+
+def _shortest(side: float | tuple[float, ...]) -> float | tuple[float, ...]:
+    """Return one number for many that are alike, so that equal boxes are equal specs."""
+    return side[0] if isinstance(side, tuple) and len(set(side)) == 1 else side
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,13 +347,20 @@ class ConvexSet(Domain):
     """A user's own set, given by its Euclidean projection.
 
     ``project`` maps a vector to the nearest point of the set. ``diameter`` may be an upper
-    bound. One-point and two-point feedback also need ``inner_radius`` and ``outer_radius`` of balls
-    around ``center`` (the origin unless given), which must lie in the set.
+    bound. A learner starts at ``center`` (the origin unless given) or, if that is not in the set,
+    at its projection, which then is the centre. One-point and two-point feedback also need
+    ``inner_radius`` and ``outer_radius`` of balls around a ``center`` in the set.
+
+    The function is tried once, when the set is made: it must return finite vectors, leave its own
+    points where they are, and go to the nearest point. That cannot show that it is a projection,
+    but often that it is none.
 
     >>> import numpy as np
     >>> halfball = ConvexSet(2, lambda v: np.maximum(v, 0) / max(1, np.hypot(*np.maximum(v, 0))), 2)
     >>> halfball.project([3.0, -1.0])
     array([1., 0.])
+    >>> ConvexSet(2, lambda v: np.clip(v, 100.0, 101.0), 1.5).center
+    (100.0, 100.0)
     """
 
     dim: int
@@ -359,7 +371,7 @@ class ConvexSet(Domain):
     center: Sequence[float] = None  # type: ignore[assignment]  # the origin; a tuple afterwards
 
     def __post_init__(self) -> None:
-        """Check the numbers; a missing centre is the origin."""
+        """Check the numbers, then try the projection and move the centre into the set."""
         dim = whole("ConvexSet", "dim", self.dim)
         diameter = positive("ConvexSet", "diameter", self.diameter)
         object.__setattr__(self, "dim", dim)
@@ -377,11 +389,79 @@ class ConvexSet(Domain):
                 "ConvexSet: needs 2 inner_radius <= diameter and inner_radius <= outer_radius <= "
                 f"diameter, got {self.inner_radius}, {self.outer_radius}, {diameter}"
             )
+        self._try_projection()
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "center": self.center if any(self.center) else None}
 
+    def _try_projection(self) -> None:
+        """Move the centre into the set, and refuse a function that is shown to be no projection.
+
+        The projection Pa of any a has <a - Pa, x - Pa> <= 0 for all x of the set.
+        """
+        import numpy as np
+
+        center = np.array(self.center)
+        start = self._projected(center)
+        step = np.full(self.dim, self.diameter / math.sqrt(self.dim))
+        tried = [center, start + step, start - step]
+        found = [start, *(self._projected(a) for a in tried[1:])]
+        room = _TOLERANCE * self.diameter + _ROUNDING * float(np.abs([*tried, *found]).max())
+        for x in found:
+            if _distance(again := self._projected(x), x) > room:
+                raise SpecError(
+                    "ConvexSet: project must leave its own points where they are, but maps "
+                    f"{_shown(x)} to {_shown(again)}"
+                )
+        for a, near in zip(tried, found, strict=True):
+            for x in found:
+                ways = _distance(a, near) + _distance(x, near)
+                if float((a - near) @ (x - near)) > room * ways:
+                    raise SpecError(
+                        "ConvexSet: project must go to the nearest point of a convex set, but maps "
+                        f"{_shown(a)} to {_shown(near)}, though {_shown(x)} is in the set"
+                    )
+        self._check_inner_ball(center, room)
+        object.__setattr__(self, "center", tuple(start.tolist()))
+
+    def _projected(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the user's function makes of a point, as a vector of its own."""
+        import numpy as np
+
+        given = self.project(x.copy())
+        return np.array(vector("ConvexSet", "what project returns", given, self.dim))
+
+    def _check_inner_ball(self, center: NDArray[np.float64], room: float) -> None:
+        """Refuse a ball around the centre that is not in the set; two ends of it are looked at."""
+        if self.inner_radius is None:
+            return
+        for radius in (0.0, self.inner_radius, -self.inner_radius):
+            x = center + radius / math.sqrt(self.dim)
+            if _distance(self._projected(x), x) > room:
+                raise SpecError(
+                    f"ConvexSet: the ball of inner_radius {self.inner_radius!r} around center "
+                    f"{_shown(center)} must lie in the set, but {_shown(x)} does not; give another "
+                    "center or a smaller inner_radius"
+                )
+
+
+_TOLERANCE = 1e-4
+"""How far off a user's projection may be, in diameters: some are found step by step."""
+_ROUNDING = 1e-12
+"""The same next to the largest number involved."""
+
+
+def _distance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    return math.dist(x, y)
+
+
+def _shown(x: NDArray[np.float64]) -> str:
+    return f"[{', '.join(f'{value:.6g}' for value in x[:4])}{', ...' if x.size > 4 else ''}]"
+
 
 def _center(owner: str, value: Sequence[float] | None, dim: int) -> tuple[float, ...]:
     """Return a centre as a tuple; a missing one is the origin."""
-    return (0.0,) * dim if value is None else vector(owner, "center", value, dim)
+    center = (0.0,) * dim if value is None else vector(owner, "center", value, dim)
+    if any(abs(entry) > LARGEST for entry in center):
+        raise SpecError(f"{owner}: center must be within 1e100 to compute with, got {center!r}")
+    return center

@@ -32,7 +32,7 @@ class LogError(BelatedError, ValueError):
 
 
 class UnknownTicket(BelatedError, KeyError):
-    """A ticket that this learner never handed out."""
+    """A ticket that this learner never handed out, or gave up on and has forgotten."""
 
 
 class AlreadyObserved(BelatedError, ValueError):

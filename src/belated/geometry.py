@@ -14,6 +14,28 @@ from belated.domains import Ball, Box, ConvexSet, Domain, L1Ball, Simplex
 from belated.errors import SpecError
 
 
+def norms(rows: Floats) -> Floats:
+    """Return |a| for every row a, also where its square is no number."""
+    with np.errstate(over="ignore"):
+        plain = np.asarray(np.linalg.norm(rows, axis=1))
+    if not rows.size or not ((plain < _LEAST) | (plain > _MOST)).any():
+        return plain
+    largest = np.abs(rows).max(axis=1)
+    scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
+    scaled = scale * np.linalg.norm(rows / scale[:, None], axis=1)
+    return np.where((plain < _LEAST) | (plain > _MOST), scaled, plain)
+
+
+# Norms outside of this range come from squares that overflow, or lose digits to underflow.
+_LEAST, _MOST = 1e-145, 1e150
+
+
+def _norm(vector: Floats) -> float:
+    """Return |a|, as plainly as it can be computed; the sum of one row has other last digits."""
+    with np.errstate(over="ignore"):
+        return float(np.linalg.norm(vector))
+
+
 class Spread(NamedTuple):
     """For some rounds, how large a_t is and what <a_t, x> can be; one entry per round."""
 
@@ -78,8 +100,7 @@ class Shape(ABC):
 
     def exact_spread(self, vectors: Floats, targets: Floats) -> Spread:
         """Return the spread of known rounds."""
-        norm = np.linalg.norm(vectors * self.scales, axis=1)
-        return Spread(norm, *self.range(vectors), targets)
+        return Spread(norms(vectors * self.scales), *self.range(vectors), targets)
 
     def bounded_spread(self, norm: float, reach: float, target: float) -> Spread:
         """Return the spread of rounds of which only bounds are known."""
@@ -111,7 +132,7 @@ class _OfBox(Shape):
 
     def farthest(self, points: Floats, weights: Floats) -> Floats:
         low, high = (np.abs(points - side) for side in self.domain.bounds)
-        return np.asarray(np.linalg.norm(weights * np.maximum(low, high), axis=1))
+        return norms(weights * np.maximum(low, high))
 
     def widest(self) -> float:
         return float(self._largest().sum())
@@ -218,19 +239,23 @@ class _OfBall(Shape):
 
     def range(self, vectors: Floats) -> tuple[Floats, Floats]:
         middle = vectors @ np.array(self.domain.center)
-        reach = self._radius * np.linalg.norm(vectors, axis=1)
+        reach = self._radius * norms(vectors)
         return middle - reach, middle + reach
 
     def farthest(self, points: Floats, weights: Floats) -> Floats:
         center = np.array(self.domain.center)
-        return np.asarray(np.linalg.norm(points - center, axis=1) + self._radius)
+        return norms(points - center) + self._radius
 
     def widest(self) -> float:
         center = np.abs(np.array(self.domain.center)).sum()
         return float(center + self._radius * math.sqrt(self.domain.dim))
 
     def lowest(self, slope: Floats) -> tuple[Floats, float]:
-        center, norm = np.array(self.domain.center), float(np.linalg.norm(slope))
+        center, norm = np.array(self.domain.center), _norm(slope)
+        if not _LEAST <= norm <= _MOST and slope.any():
+            scale = float(np.abs(slope).max())  # the direction does not depend on it
+            x, least = self.lowest(slope / scale)
+            return x, scale * least
         x = center - slope * (self._radius / norm) if norm > 0.0 else center
         return x, float(slope @ center) - self._radius * norm
 

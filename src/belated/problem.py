@@ -10,7 +10,16 @@ from belated import rates, smoothing
 from belated.bases import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.reductions import FirstOrder, FullInformation, OnePoint, Reduction, Skip, TwoPoint
+from belated.reductions import (
+    Deadline,
+    FirstOrder,
+    FullInformation,
+    OnePoint,
+    Reduction,
+    Skip,
+    TwoPoint,
+    Wrapper,
+)
 from belated.spec import Spec, number, positive, whole
 
 if TYPE_CHECKING:
@@ -22,8 +31,6 @@ if TYPE_CHECKING:
 Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
 BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
-
-_SLACK = 1.0 + 1e-9  # for inputs that are equal but for rounding
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,17 +71,7 @@ class Problem(Spec):
             object.__setattr__(self, "magnitude", positive("Problem", "magnitude", self.magnitude))
         if self.horizon is not None:
             object.__setattr__(self, "horizon", whole("Problem", "horizon", self.horizon))
-        self._check_curvature()
-
-    def _check_curvature(self) -> None:
-        """Fact B.1: lambda D <= 2 G."""
-        if self.curvature * self.domain.diameter > 2.0 * self.lipschitz * _SLACK:
-            raise SpecError(
-                "Problem: inputs contradict: a loss with this curvature has gradients larger than "
-                f"lipschitz somewhere in the set, as curvature * diameter = {self.curvature!r} * "
-                f"{self.domain.diameter!r} exceeds 2 * lipschitz = {2.0 * self.lipschitz!r}; lower "
-                "curvature or raise lipschitz"
-            )
+        rates.check_curvature("Problem", self.curvature, self.domain.diameter, self.lipschitz)
 
     def learner(
         self,
@@ -82,7 +79,9 @@ class Problem(Spec):
         base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
-    ) -> Reduction | Skip:
+        deadline: int | None = None,
+        forget: int | None = None,
+    ) -> Reduction | Wrapper:
         """Return the learner of the corollary that fits, with all numbers filled in.
 
         ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
@@ -90,7 +89,9 @@ class Problem(Spec):
         the studies (docs/results.md): for gradients of convex losses a ``Portfolio``, of strongly
         convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``rate`` chooses among
         ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
-        with gradients of convex losses. ``skip`` gives up on answers that take too long.
+        with gradients of convex losses. ``skip`` gives up on answers that take too long, as
+        ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
+        (``Deadline``). ``forget`` is how many predictions later such a ticket is forgotten.
 
         >>> from belated import Box
         >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
@@ -99,7 +100,10 @@ class Problem(Spec):
         """
         self._check_choice("learner", feedback, base, rate)
         inner = self._reduction(feedback, self._base(self._base_name(feedback, base, rate), rate))
-        return Skip(inner) if skip else inner
+        _check_giving_up("learner", skip, deadline, forget)
+        if deadline is not None:
+            return Deadline(inner, deadline, forget)
+        return Skip(inner, forget) if skip else inner
 
     def bound(
         self,
@@ -108,6 +112,8 @@ class Problem(Spec):
         base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
+        deadline: int | None = None,
+        forget: int | None = None,
     ) -> Bound:
         """Return the guarantee of ``learner`` with the same arguments on these delays.
 
@@ -118,16 +124,19 @@ class Problem(Spec):
         >>> problem.bound(Timeline.from_delays([0] * 100), base="omd").name
         'Corollary 5.4'
         """
-        from belated.bounds import corollary_6_2
+        from belated import bounds
 
-        self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
         base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip)
+        obstacle = self._obstacle(feedback, base, skip, deadline)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
         result, constants = self._result(feedback, base, rate)
+        radius = self.domain.outer_radius
+        if deadline is not None:
+            return bounds.deadline(timeline, deadline, result, outer_radius=radius, **constants)
         if skip:
-            return corollary_6_2(timeline, result, **constants)
+            return bounds.corollary_6_2(timeline, result, outer_radius=radius, **constants)
         return result(timeline, **constants)
 
     def explain(
@@ -136,6 +145,8 @@ class Problem(Spec):
         base: BaseName | None = None,
         skip: bool = False,
         rate: RateName = "paper",
+        deadline: int | None = None,
+        forget: int | None = None,
     ) -> str:
         """Return two sentences: which result covers ``learner`` so called, and what it says.
 
@@ -144,20 +155,33 @@ class Problem(Spec):
         Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
-        self.learner(feedback, base, skip, rate)  # refuses what does not fit together
+        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
         base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip)
+        obstacle = self._obstacle(feedback, base, skip, deadline)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
         reason = f"the answers are {_ANSWERS[feedback]} {self._shape} losses"
         name, formula = _FORMULAS[self._key(feedback, base, rate)]
         if skip:
             name, reason = f"Corollary 6.2 over {name}", reason + " and late ones are given up on"
+            formula += f", for the delays that skipping leaves, plus {self._price} skipped round"
+        elif deadline is not None:
+            name = f"Deadline over {name}"
+            reason += f" and those not in after {deadline:,} predictions are given up on"
             formula += (
-                ", for the delays that skipping leaves, plus lipschitz times diameter for every "
-                "skipped round"
+                f", for the delays that the deadline leaves, plus {self._price} round given up on"
             )
         return f"{name} applies, because {reason}. {formula}."
+
+    @property
+    def _price(self) -> str:
+        """What a round costs that is given up on, in words."""
+        if not self.curvature:
+            return "lipschitz times diameter for every"
+        return (
+            "the most that a round can cost and half of curvature times outer radius squared for "
+            "every"
+        )
 
     @property
     def _shape(self) -> str:
@@ -267,12 +291,17 @@ class Problem(Spec):
                 "Problem"
             )
 
-    def _obstacle(self, feedback: Feedback, base: BaseName, skip: bool) -> str:
+    def _obstacle(
+        self, feedback: Feedback, base: BaseName, skip: bool, deadline: int | None
+    ) -> str:
         """Say why no theorem covers a composition, or nothing."""
-        if skip and self.curvature:
+        gives_up = skip or deadline is not None
+        if gives_up and self.curvature and feedback in ("value", "two-values"):
+            what, without = ("skipping", "skip=False") if skip else ("a deadline", "deadline=None")
             return (
-                "skipping counts a lost round as a zero loss, which is not strongly convex; use "
-                "skip=False, whose bound already adapts, or curvature=0"
+                f"{what} puts a strongly convex loss in the place of a lost one, which is proved "
+                f"for gradients and not for values; use {without}, whose bound already adapts, or "
+                "curvature=0"
             )
         if base == "omd" and feedback in ("value", "two-values"):
             return (
@@ -311,6 +340,20 @@ class Problem(Spec):
         return results[rate], known
 
 
+def _check_giving_up(who: str, skip: bool, deadline: int | None, forget: int | None) -> None:
+    """Refuse two ways to give up at once, and forgetting where nothing is given up on."""
+    if skip and deadline is not None:
+        raise SpecError(
+            f"Problem.{who}: skip=True and deadline={deadline!r} both say when to give up; choose "
+            "one"
+        )
+    if forget is not None and not skip and deadline is None:
+        raise SpecError(
+            f"Problem.{who}: forget={forget!r} is about tickets that were given up on; give "
+            "skip=True or deadline=... as well"
+        )
+
+
 _RATES: dict[RateName, Callable[[float], rates.Rate]] = {
     "paper": rates.DelayAdaptive,
     "tight": rates.Tight,
@@ -342,8 +385,10 @@ _FORMULAS = {
     ),
     ("gradient", "portfolio"): (
         "Portfolio's guarantee",
-        "The regret is at most that of its best member plus what the weights lose, which is of the "
-        "order of lipschitz times diameter times the square root of rounds plus total delay",
+        "The regret is at most one and a half times what the tight rate is allowed, 2 times "
+        "lipschitz times diameter times the square root of half the rounds plus total delay, and "
+        "lipschitz times diameter times the largest rise of the backlog, and what points that are "
+        "not kept may hide",
     ),
     ("gradient", "leader"): (
         "Leader's guarantee",

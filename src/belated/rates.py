@@ -110,7 +110,8 @@ class GradientAdaptive(Rate, module="rates"):
     regret <= 2 D sqrt(sum_n (|c_n|^2 / 2 + G s*_n |c_n|)).
 
     With ``lipschitz=None``, G in the m-th term is the largest |c| seen up to m; the step is the
-    same idea but the proof needs G in advance, so the guarantee then is a heuristic. Nothing moves
+    same idea but the proof needs G in advance, so no bound is known before the game. A certificate
+    can still be had afterwards, as Theorem 4.1 allows any rates that do not increase. Nothing moves
     until the first non-zero cost.
 
     Differs from the paper: replace G^2 (1/2 + s*) by |c|^2/2 + G s* |c| in the proof of
@@ -249,6 +250,21 @@ class Table(Rate, module="rates"):
             raise SpecError("rates.Table: steps must not increase: the guarantees need that")
         object.__setattr__(self, "steps", steps)
         _optional(self, "rates.Table")
+
+
+def check_curvature(owner: str, curvature: float, diameter: float, lipschitz: float) -> None:
+    """Refuse a curvature that contradicts the bound on the gradients.
+
+    Between two points at distance D the gradients of a lambda-strongly convex loss differ by at
+    least lambda D, so lambda D <= 2 G (Fact B.1).
+    """
+    if curvature * diameter > 2.0 * lipschitz * F.SLACK:
+        raise SpecError(
+            f"{owner}: inputs contradict: a loss with this curvature has gradients larger than "
+            f"lipschitz somewhere in the set, as curvature * diameter = {curvature!r} * "
+            f"{diameter!r} exceeds 2 * lipschitz = {2.0 * lipschitz!r}; lower curvature or raise "
+            "lipschitz"
+        )
 
 
 def _optional(rate: Rate, owner: str) -> None:

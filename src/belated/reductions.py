@@ -1,7 +1,7 @@
 """Reductions: they turn late feedback into the linear game that a base learner plays.
 
-Each says what an answer is and how it becomes a cost vector. ``Skip`` wraps a reduction and gives
-up on answers that take too long.
+Each says what an answer is and how it becomes a cost vector. ``Skip`` and ``Deadline`` wrap a
+reduction and give up on answers that take too long.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from belated import rates, smoothing
 from belated.bases import Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
+from belated.kernels.slots import ints as N
 from belated.smoothing import Smoothing
-from belated.spec import Spec, positive
+from belated.spec import Spec, positive, whole
 
 
 class Reduction(Spec):
@@ -154,20 +155,66 @@ class TwoPoint(Reduction):
         return smoothing.InverseRoot()
 
 
+class Wrapper(Spec):
+    """A learner that gives up on answers by itself, before a prediction and oldest ticket first.
+
+    What is given up on is closed with zero feedback, as if it had been cancelled, and its answer is
+    dropped if it comes after all. ``forget`` says for how many predictions after giving up a ticket
+    stays known, to tell such an answer from a wrong one. After that it is forgotten, and its memory
+    is free again: its answer is an ``UnknownTicket``, as is any word about a ticket that was handed
+    out before it. None keeps it until its answer comes, in 16 bytes of a table with room for two to
+    four times as many, since an answer in good faith is no error unless somebody has decided so.
+
+    Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
+    closing feedback is then that of h(y) = (lambda / 2) |y|^2, y being the point seen from the
+    centre of the set; since that loss is known in full, its gradient is taken at the current point.
+    For gradients of strongly convex losses the guarantee is then the same, but that a round given
+    up on costs max over d <= D of (G d - lambda d^2 / 2) + lambda R^2 / 2, with R the outer radius
+    of the set. For values no theorem covers it: a heuristic.
+
+    Differs from the paper, which leaves the strongly convex case as a remark. The proof: the
+    learner inside plays the answered losses and h in the place of those given up on, all strongly
+    convex, so their regrets sum to at most what its guarantee allows on the shorter delays, if
+    max(G, lambda R) bounds the gradients (P-FTRL, OMD; ``Leader`` needs G alone, as its steps are
+    bounded by (G + lambda D) / (lambda n) and R <= D). Of that sum those given up on are at least
+    -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And a loss given up on itself has
+    regret f(x) - f(u) <= G d - lambda d^2 / 2, d = |x - u|. (On a ``Simplex``, y is seen from 0;
+    on the set that adds a constant to h, and to its gradient a vector that moves nothing.)
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def learner(self) -> Reduction:
+            """The learner inside."""
+
+        @property
+        def forget(self) -> int | None:
+            """Predictions after giving up until a ticket is forgotten; None: never."""
+
+    def numbers(self) -> dict[int, int]:
+        """Return what the kernels look up, by its slot among the counters."""
+        return {N.FORGET: 0 if self.forget is None else self.forget + 1}
+
+    @property
+    def most_known(self) -> int | None:
+        """Most tickets that are open or not forgotten yet at any time, where there is a limit."""
+        return None
+
+
 @dataclass(frozen=True, repr=False)
-class Skip(Spec):
-    """Give up on answers that take too long (S_skip, Algorithm 3).
+class Skip(Wrapper):
+    """Give up on answers that take too long, however long that is (S_skip, Algorithm 3).
 
     Before prediction t, with D_t the sum of the open counts so far, every open round s with
-    t - s > sqrt(D_t) is closed with zero feedback; its late answer is dropped.
+    t - s > sqrt(D_t) is closed with zero feedback; its late answer is dropped. See ``Wrapper`` for
+    ``forget`` and for strongly convex rates.
 
     Guarantee (Theorem 6.1): regret <= regret of the learner inside on the shorter delays
     + G D |Q*|, with |Q*| + sqrt(d'_tot) <= 3 (min_Q {|Q| + sqrt(sum of the other delays)} + 1).
 
-    Under a strongly convex rate a zero loss is not admissible. Following the paper's remark the
-    closing feedback is then that of (lambda / 2) |y|^2, y being the point seen from the centre of
-    the set; since that loss is known in full, its gradient is taken at the current point. No
-    theorem covers it: a heuristic.
+    A constant share of lost answers keeps D_t growing, and with it the number of open tickets:
+    use ``Deadline`` where that is to be expected.
 
     >>> from belated import PFTRL, Ball
     >>> Skip(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0)))).learner.kind
@@ -175,14 +222,58 @@ class Skip(Spec):
     """
 
     learner: Reduction
+    forget: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that a reduction is inside."""
-        if not isinstance(self.learner, Reduction):
-            raise SpecError(
-                "Skip: wraps FirstOrder, FullInformation, OnePoint or TwoPoint, "
-                f"got {_name(self.learner)}"
-            )
+        """Check what is inside, and when to forget."""
+        _check_wrapper(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Deadline(Wrapper):
+    """Give up on answers that are not in after ``rounds`` further predictions.
+
+    Before prediction t every open round s with t - s > ``rounds`` is closed with zero feedback, so
+    an answer with a delay of at most ``rounds`` is used, and a later one is dropped. Delays and
+    backlogs of the learner inside are at most ``rounds``, whatever share of the answers is lost,
+    so its rates stay as large as with that delay. See ``Wrapper`` for ``forget`` and for strongly
+    convex rates.
+
+    Guarantee (``bounds.deadline``): regret <= regret of the learner inside on the delays
+    min(d_t, ``rounds``) + G D |Q|, Q being the rounds given up on: on these rounds the learner
+    inside plays a zero loss, which no comparator beats, and each costs at most G D itself.
+
+    >>> from belated import PFTRL, Ball
+    >>> Deadline(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0))), rounds=100, forget=1000).rounds
+    100
+    """
+
+    learner: Reduction
+    rounds: int
+    forget: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is inside, how long to wait, and when to forget."""
+        _check_wrapper(self)
+        object.__setattr__(self, "rounds", _count("Deadline", "rounds", self.rounds))
+
+    def numbers(self) -> dict[int, int]:
+        """Return what the kernels look up, by its slot among the counters."""
+        return {**super().numbers(), N.PATIENCE: self.rounds**2}
+
+    @property
+    def most_known(self) -> int | None:
+        """One ticket for every prediction from now back to the newest forgotten one."""
+        return None if self.forget is None else self.rounds + 1 + self.forget
+
+
+LONGEST = 1 << 31
+"""Most predictions to wait; the square of an age must fit into a word."""
+
+
+def inner_of(spec: Reduction | Wrapper) -> Reduction:
+    """Return the reduction, without what is wrapped around it."""
+    return spec.learner if isinstance(spec, Wrapper) else spec
 
 
 def rate_of(base: Base | UserBase) -> rates.Rate | None:
@@ -204,6 +295,31 @@ def exploration_radius(reduction: Reduction) -> float:
 
 def _name(part: Any) -> str:
     return part.kind if isinstance(part, Spec) else repr(part)
+
+
+def _count(owner: str, name: str, value: Any) -> int:
+    """Return a number of predictions, or say who got what."""
+    result = whole(owner, name, value, least=0)
+    if result > LONGEST:
+        raise SpecError(f"{owner}: {name} must be at most {LONGEST}, got {value!r}")
+    return result
+
+
+def _check_wrapper(wrapper: Wrapper) -> None:
+    """Refuse anything inside that is no reduction, and a number to forget by that is none."""
+    inside = wrapper.learner
+    if isinstance(inside, Wrapper):
+        raise SpecError(
+            f"{wrapper.kind}: wraps FirstOrder, FullInformation, OnePoint or TwoPoint, got "
+            f"{inside.kind}; there is one wrapper per learner, as two would give up by two counts"
+        )
+    if not isinstance(inside, Reduction):
+        raise SpecError(
+            f"{wrapper.kind}: wraps FirstOrder, FullInformation, OnePoint or TwoPoint, got "
+            f"{_name(inside)}"
+        )
+    if wrapper.forget is not None:
+        object.__setattr__(wrapper, "forget", _count(wrapper.kind, "forget", wrapper.forget))
 
 
 def _check_base(reduction: Reduction) -> None:

@@ -12,7 +12,7 @@ from belated.arguments import Commands
 
 if TYPE_CHECKING:
     from belated.linear.losses import Loss
-    from belated.reductions import Reduction, Skip
+    from belated.reductions import Reduction, Wrapper
 
 
 def add_warm(commands: Commands) -> None:
@@ -47,7 +47,7 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"linear model, {loss}", partial(_exercise_model, loss)
 
 
-def _common_specs() -> Iterator[tuple[str, Reduction | Skip]]:
+def _common_specs() -> Iterator[tuple[str, Reduction | Wrapper]]:
     """Name the usual learners: every feedback on a ball and a box, with and without skipping.
 
     For gradients also those of strongly convex losses, and the paper's own algorithm.
@@ -66,7 +66,7 @@ def _common_specs() -> Iterator[tuple[str, Reduction | Skip]]:
         yield f"{domain.kind}, gradient, the paper's", problem.learner("gradient", base="pftrl")
 
 
-def _exercise(spec: Reduction | Skip) -> None:
+def _exercise(spec: Reduction | Wrapper) -> None:
     """Use a learner in every way once, which compiles what it needs."""
     import numpy as np
 

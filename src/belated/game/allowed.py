@@ -12,13 +12,16 @@ from belated.errors import SpecError
 from belated.learner.program import Method, Playable
 from belated.problem import BaseName, Feedback, Problem, RateName
 from belated.reductions import (
+    Deadline,
     FirstOrder,
     FullInformation,
     OnePoint,
     Reduction,
     Skip,
     TwoPoint,
+    Wrapper,
     domain_of,
+    inner_of,
 )
 from belated.timeline import Timeline
 
@@ -37,21 +40,37 @@ _RATES: dict[type[rates.Rate], RateName] = {
 
 def set_of(spec: Playable) -> Domain | None:
     """Return the set that a learner plays in; None for a user's base that does not say."""
-    if isinstance(spec, Skip):
-        return set_of(spec.learner)
-    if isinstance(spec, Reduction):
-        return domain_of(spec.base)
+    if isinstance(spec, Reduction | Wrapper):
+        return domain_of(inner_of(spec).base)
     return cast(Domain, cast(Any, spec).domain)
+
+
+def wants_fixed_delays(spec: Playable) -> str:
+    """Say why a guarantee does not hold where plays choose the delays, or nothing.
+
+    For gradients nothing is random, and every step of the proofs is about the sequences that came
+    about, whoever chose them.
+    """
+    if isinstance(spec, Method):
+        return "the published guarantee is for delays that are fixed before the game"
+    inner = inner_of(spec)
+    if isinstance(inner, OnePoint | TwoPoint):
+        return (
+            "for values the guarantee is a mean over exploration directions, and delays that "
+            "depend on the plays depend on those"
+        )
+    return ""
 
 
 def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
     """Return the guarantee of exactly this spec on these delays, or None where there is none.
 
-    One of ours has the guarantee of the corollary whose learner it is.
+    One of ours has the guarantee of the corollary whose learner it is. It is about losses that are
+    as the learner was told.
     """
     if isinstance(spec, Method):
         return cast("Bound | None", cast(Any, spec).bound(timeline))
-    inner = spec.learner if isinstance(spec, Skip) else spec
+    inner = inner_of(spec)
     if not isinstance(inner.base, Base) or type(inner) not in _FEEDBACK:
         return None
     rate = inner.base.rate
@@ -62,8 +81,8 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
     choice: dict[str, Any] = {
         "feedback": _FEEDBACK[type(inner)],
         "base": _BASES.get(type(inner.base)),
-        "skip": isinstance(spec, Skip),
         "rate": _RATES.get(type(rate), "paper"),
+        **_giving_up(spec),
     }
     try:
         problem = _problem(inner, inner.base, rate)
@@ -72,13 +91,22 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
         return None  # no corollary covers this composition
 
 
+def _giving_up(spec: Reduction | Wrapper) -> dict[str, Any]:
+    """Return the arguments of ``Problem.learner`` that wrap a learner like this."""
+    if isinstance(spec, Deadline):
+        return {"deadline": spec.rounds, "forget": spec.forget}
+    return {"skip": True, "forget": spec.forget} if isinstance(spec, Skip) else {}
+
+
 def _bound_of_portfolio(
-    spec: Reduction | Skip, inner: Reduction, base: Portfolio, timeline: Timeline
+    spec: Reduction | Wrapper, inner: Reduction, base: Portfolio, timeline: Timeline
 ) -> Bound | None:
     """Return the guarantee of a portfolio that is told gradients, if a member has one."""
     if not isinstance(inner, FirstOrder):
         return None
     try:
+        if isinstance(spec, Deadline):
+            return bounds.deadline(timeline, spec.rounds, bounds.portfolio, base=base)
         if isinstance(spec, Skip):
             return bounds.corollary_6_2(timeline, bounds.portfolio, base=base)
         return bounds.portfolio(timeline, base=base)

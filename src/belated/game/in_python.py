@@ -10,7 +10,7 @@ import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.delays import ByPlay, ByRule
-from belated.errors import SpecError, TimelineError
+from belated.errors import SpecError, TimelineError, UnknownTicket
 from belated.game.game import Game
 from belated.game.run import LinearSums, Run
 from belated.kernels.slots import code as C
@@ -123,7 +123,10 @@ class _PythonTable:
         """Let the learner observe what was put aside for a ticket."""
         answer = self._answers.pop(ticket)
         point = self._base_point() if self._sees_base else None
-        used = self._learner.observe(ticket, answer)
+        try:
+            used = self._learner.observe(ticket, answer)
+        except UnknownTicket:  # given up on and forgotten
+            used = False
         if point is not None:
             past = self._starts.pop(ticket)
             if used:

@@ -28,7 +28,7 @@ from belated.learner import refusals
 from belated.learner.given import checked_seed
 from belated.learner.program import Playable, Program, compile_spec
 from belated.learner.report import report_of
-from belated.learner.state import Memory, roomy
+from belated.learner.state import Memory
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
 
@@ -183,7 +183,7 @@ def _lay_out(program: Program, game: Game, seed: int, record: Record, marks: Int
     memory = program.fresh(seed, False, more)
     if isinstance(game.timeline, Timeline):
         open_at_most = game.timeline.max_backlog + 1
-        memory.resize(max(roomy(open_at_most), program.fewest))
+        memory.resize(program.room_for(open_at_most))
     adaptive = variant[kernel.SOURCE] == kernel.ADAPTIVE
     keeps = record == "plays"
     return _Table(

@@ -13,7 +13,7 @@ from belated.arrays import Floats, Ints
 from belated.bounds import Bound
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
-from belated.game.allowed import bound_of, set_of
+from belated.game.allowed import bound_of, set_of, wants_fixed_delays
 from belated.game.best import Best, best_action
 from belated.game.game import Game
 from belated.game.solver import support
@@ -140,14 +140,31 @@ class Run:
 
     @functools.cached_property
     def bound(self) -> Bound | None:
-        """What the learner's theorem allows on these delays; None where no theorem applies."""
-        if self.delays_depend_on_plays:
-            return None
-        return bound_of(self.spec, self.timeline)
+        """What the learner's corollary allows on these delays; None where there is none.
+
+        It assumes what the learner was told of the losses (``report.excess`` counts the answers
+        that were larger). For gradients it holds for every sequence of plays, losses and delays, so
+        also where the plays choose the delays; for values it is a bound on the mean over
+        exploration directions, for delays that do not depend on them.
+        """
+        return None if self._obstacle else bound_of(self.spec, self.timeline)
+
+    @property
+    def bound_note(self) -> str:
+        """Why there is no bound, or nothing."""
+        if self.bound is not None:
+            return ""
+        if self._obstacle:
+            return f"no theorem: {self._obstacle}"
+        return "no corollary is about exactly this learner"
+
+    @property
+    def _obstacle(self) -> str:
+        return wants_fixed_delays(self.spec) if self.delays_depend_on_plays else ""
 
     @property
     def delays_depend_on_plays(self) -> bool:
-        """Whether this game is outside every theorem here."""
+        """Whether the plays chose the delays."""
         return not isinstance(self.game.timeline, Timeline)
 
     def to_dict(self) -> dict[str, Any]:
@@ -202,11 +219,9 @@ class Run:
         return "\n".join(lines)
 
     def _in_words(self) -> str:
-        if self.delays_depend_on_plays:
-            return "no theorem: the delays depend on the plays"
         bound = self.bound
         if bound is None:
-            return "no theorem applies"
+            return self.bound_note
         vacuous = ", which is vacuous" if bound.vacuous else ""
         return f"{bound.name} allows {bound.total:,.6g}{vacuous}"
 

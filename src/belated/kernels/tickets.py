@@ -1,11 +1,11 @@
 """The table of open tickets, and all counting of delays.
 
 Entries stand in ticket order: id and, beside it, how many answers had arrived when it was issued
-(or DEAD, GIVEN_UP, HELD), so that one cache line serves both.
+(or DEAD, HELD, when it was given up on), so that one cache line serves both.
 Closing marks an entry dead; when the table is full, dead entries are squeezed out. After a squeeze
 new entries are consecutive again, so a recent ticket is found by subtraction and an old one by
 bisection. Appending and closing cost O(1) amortised; memory is O(open), whatever the dimension, and
-the oldest open ticket, which skipping needs, is at the head.
+the oldest open ticket, the first to be given up on, is at the head.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def squeeze(s: State) -> None:
             if entry < first:
                 head = kept
     s.n[N.HEAD] = head
+    s.n[N.FADING] = 0  # what stood before it was dead
     s.n[N.SPARSE] = kept
     s.n[N.OFFSET] = kept - s.n[N.ROUNDS]
 
@@ -73,9 +74,9 @@ def open_ticket(s: State) -> int:
 
 @leaf
 def locate(s: State, ticket: int) -> int:
-    """Return the entry of a ticket that is open or skipped, else UNKNOWN or CLOSED."""
-    if ticket < 0 or ticket >= s.n[N.ROUNDS]:
-        return S.UNKNOWN
+    """Return the entry of a ticket that is open or given up on, else why there is none."""
+    if ticket < s.n[N.FORGOTTEN] or ticket >= s.n[N.ROUNDS]:
+        return S.FORGOTTEN if 0 <= ticket < s.n[N.FORGOTTEN] else S.UNKNOWN
     entry = entry_of(s, ticket)
     if entry < 0:
         return S.CLOSED
@@ -170,12 +171,33 @@ def lay_ghost(s: State, entry: int) -> None:
 
 
 @leaf
-def close_without_answer(s: State, entry: int, skipped: bool) -> None:
+def forget_ghosts(s: State) -> None:
+    """Forget, before prediction t, what was given up on before prediction t - (FORGET - 1).
+
+    Tickets are given up on in their order, so the oldest ghost comes first, and all that were
+    handed out before a forgotten one are closed: FORGOTTEN is all that has to be remembered. Every
+    entry is passed once.
+    """
+    n = s.n
+    if n[N.FORGET] == 0:
+        return
+    entry, head = n[N.FADING], n[N.HEAD]
+    latest = n[N.ROUNDS] - n[N.FORGET] + 1
+    while entry < head and T.GIVEN_UP - s.table[2 * entry + 1] <= latest:
+        if is_ghost(s, entry):
+            lay_ghost(s, entry)
+            n[N.FORGOTTEN] = s.table[2 * entry] + 1
+        entry += 1
+    n[N.FADING] = entry
+
+
+@leaf
+def close_without_answer(s: State, entry: int, given_up: bool) -> None:
     """Close an entry whose arrival is counted, for good or until its answer comes after all."""
-    if skipped:
+    if given_up:
         s.n[N.SKIPPED] += 1
         s.n[N.GHOSTS] += 1
-        s.table[2 * entry + 1] = T.GIVEN_UP  # its answer, should it come, will be dropped
+        s.table[2 * entry + 1] = T.GIVEN_UP - s.n[N.ROUNDS]
     else:
         s.n[N.CANCELLED] += 1
         s.table[2 * entry + 1] = T.DEAD
@@ -183,11 +205,12 @@ def close_without_answer(s: State, entry: int, skipped: bool) -> None:
 
 @leaf
 def overdue(s: State) -> int:
-    """Return the entry to skip before the next prediction, or -1 (Algorithm 3, step 2).
+    """Return the entry to give up on before the next prediction, or -1 (Algorithm 3, step 2).
 
     Ages fall from the head on, so only the oldest open ticket can cross the threshold
-    t - s > sqrt(D_t), tested in integers. D_t never falls, so no open ticket can cross before
-    round s + sqrt(D_t), s being the oldest one now: CALM, until when nobody needs to look.
+    t - s > sqrt(PATIENCE), tested in integers. PATIENCE never falls, so no open ticket can cross
+    before round s + sqrt(PATIENCE), s being the oldest one now: CALM, until when nobody needs to
+    look.
     """
     n = s.n
     head, rounds, patience = n[N.HEAD], n[N.ROUNDS], n[N.PATIENCE]

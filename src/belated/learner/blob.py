@@ -12,9 +12,9 @@ from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.learner import sound
 from belated.learner.program import Method, Playable, Program, compile_spec, numbers_kept
-from belated.learner.state import FEWEST, PARTS, Memory
+from belated.learner.state import PARTS, Memory
 from belated.learner.user_parts import restore_base
-from belated.reductions import Reduction, Skip
+from belated.reductions import Reduction, Wrapper
 from belated.spec import from_json
 
 _KIND = "Learner"
@@ -56,7 +56,7 @@ def unpack(blob: bytes, spec: Playable | None, key: bytes | None) -> tuple[Progr
     if not _belongs(content, program):
         raise SnapshotError("restore: the snapshot is of another composition than spec")
     try:
-        memory = sound.restored(program, arrays, program.fresh(0, False, capacity=FEWEST))
+        memory = sound.restored(program, arrays, program.fresh(0, False, capacity=1))
     except MemoryError as error:
         raise SnapshotError("restore: the learner is too large for this machine") from error
     _load(program, content.base)
@@ -86,8 +86,8 @@ def _stored_spec(text: str, room: int) -> Playable:
     """Return the spec of a snapshot; it cannot be larger than the ``room`` of its numbers."""
     try:
         spec = from_json(text, limit=room)
-        is_learner = isinstance(spec, Reduction | Skip | Method)
-        too_large = isinstance(spec, Reduction | Skip | Method) and numbers_kept(spec) > room
+        is_learner = isinstance(spec, Reduction | Wrapper | Method)
+        too_large = isinstance(spec, Reduction | Wrapper | Method) and numbers_kept(spec) > room
     except (ArithmeticError, BelatedError) as error:
         raise SnapshotError(
             f"restore: the spec in the snapshot cannot be read ({error})"

@@ -33,16 +33,21 @@ class Keys:
     @classmethod
     def restored(cls, about: Mapping[str, Any], alive: set[int]) -> Self:
         """Return the keys that a snapshot tells of, or refuse them."""
-        pairs, has_numbers = about.get("keys"), about.get("number_keys")
-        sound = isinstance(pairs, list) and isinstance(has_numbers, bool)
-        for pair in pairs if sound else ():
-            sound = sound and isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int
-            sound = sound and pair[1] in alive and (type(pair[0]) is str or has_numbers)
-            sound = sound and type(pair[0]) in (str, int)
-        given = {pair[0]: pair[1] for pair in pairs} if sound else {}
-        if not sound or len(given) < len(pairs) or len(set(given.values())) < len(pairs):
-            raise SnapshotError("restore: the keys cannot be read")
-        return cls(given.items(), has_numbers)
+        given, has_numbers = about.get("keys"), about.get("number_keys")
+        if not isinstance(given, list) or not isinstance(has_numbers, bool):
+            raise _unreadable()
+        pairs: dict[Key, int] = {}
+        for pair in given:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise _unreadable()
+            key, ticket = pair
+            is_key = type(key) is str or (type(key) is int and has_numbers)
+            if not is_key or type(ticket) is not int or ticket not in alive or key in pairs:
+                raise _unreadable()
+            pairs[key] = ticket
+        if len(set(pairs.values())) < len(pairs):
+            raise _unreadable()
+        return cls(pairs.items(), has_numbers)
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""
@@ -94,3 +99,7 @@ class Keys:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
         kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]
         return sorted(kept, key=lambda pair: pair[1])
+
+
+def _unreadable() -> SnapshotError:
+    return SnapshotError("restore: the keys cannot be read")

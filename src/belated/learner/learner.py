@@ -21,8 +21,7 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
-from belated.learner.state import roomy
-from belated.learner.turns import ALONE, alone, busy, nobody
+from belated.learner.turns import alone, busy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
 from belated.timeline import Timeline
 
@@ -64,7 +63,7 @@ class Learner:
     """
 
     __slots__ = (
-        *("_program", "_memory", "_inside", "_predict", "_observe", "_cancel", "_find", "_peek"),
+        *("_program", "_memory", "_turn", "_predict", "_observe", "_cancel", "_find", "_peek"),
         *("_width", "_is_pair", "_has_user_parts", "_wants_function", "__dict__", "__weakref__"),
     )
 
@@ -74,7 +73,7 @@ class Learner:
             self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
         except MemoryError as error:
             raise SpecError("Learner: the spec is too large for this machine") from error
-        self._inside = nobody()
+        self._turn: list[None] = [None]
         self._connect()
 
     def _connect(self) -> None:
@@ -118,23 +117,27 @@ class Learner:
 
     @property
     def open(self) -> int:
-        """Tickets that still wait for their answer (skipped and cancelled ones do not)."""
+        """Tickets that still wait for their answer (not those given up on or cancelled)."""
         return self._memory.open
 
     def predict(self) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy."""
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("predict")
+            turn.pop()
+        except IndexError:
+            raise busy("predict") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             x = np.empty(self._width)
             memory = self._memory
             ticket = self._predict(memory.f, memory.n, x)
             if ticket < 0:
                 ticket = self._predict_again(ticket, x)
         finally:
-            inside.pop()
+            turn.append(None)
         if self._is_pair:
             x = x.reshape(self._program.shape)
         return Decision(ticket, x)
@@ -151,15 +154,19 @@ class Learner:
     def observe(self, ticket: int, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
 
-        Any order, any delay. Returns False when the ticket had been skipped, so that the answer is
-        dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing
-        has changed.
+        Any order, any delay. Returns False when the ticket had been given up on (``Skip``,
+        ``Deadline``), so that the answer is dropped. Raises ``UnknownTicket``, ``AlreadyObserved``
+        or ``BadFeedback``, and then nothing has changed.
         """
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("observe")
+            turn.pop()
+        except IndexError:
+            raise busy("observe") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             if ticket.__class__ is not int or ticket >> 63:
                 ticket = checked_ticket(ticket)
             if self._wants_function:
@@ -181,14 +188,15 @@ class Learner:
             if status < 0:
                 raise self._refusal(status, ticket, feedback)
         finally:
-            inside.pop()
+            turn.append(None)
         return status == S.USED
 
     @alone
     def cancel(self, ticket: int) -> None:
         """Close a ticket whose answer will never come.
 
-        It counts as zero feedback, as ``Skip`` does by itself; a skipped ticket is just forgotten.
+        It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
+        given up on is just forgotten.
         """
         ticket = checked_ticket(ticket)
         status = self._cancel(self._memory.f, self._memory.n, ticket)
@@ -212,7 +220,8 @@ class Learner:
 
         ``timeline`` is a ``Timeline`` (answers that never came stay open) or an array of events:
         t for the prediction of ticket t, ~t for its observation. Row i of ``feedback`` is the
-        answer to ticket first + i. The result is the same, bit for bit, as event by event. With
+        answer to ticket first + i. The result is the same, bit for bit, as event by event. Answers
+        to forgotten tickets (see ``Skip``) are passed over, since a log has them in any case. With
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
@@ -244,7 +253,7 @@ class Learner:
         run = entries.run(self._program.code)
         balance = np.cumsum(np.where(events >= 0, 1, -1), dtype=np.int64)
         memory = self._memory
-        memory.reserve(roomy(memory.known + int(balance.max(initial=0))))
+        memory.reserve(self._program.room_for(memory.known + int(balance.max(initial=0))))
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]
@@ -275,7 +284,7 @@ class Learner:
                     self._predict_again(ticket, x)
             else:
                 status = self._observe(self._memory.f, self._memory.n, ~event, answers[row])
-                if status < 0:
+                if status < 0 and status != S.FORGOTTEN:
                     raise self._refused_event(event, position, answers, first)
 
     def _refused_event(
@@ -334,7 +343,7 @@ class Learner:
         """
         learner = cls.__new__(cls)
         learner._program, learner._memory = unpack(blob, spec, key)
-        learner._inside = nobody()
+        learner._turn = [None]
         learner._connect()
         return learner
 
@@ -348,7 +357,10 @@ class Learner:
         return f"<Learner of {self.spec!r}: {self.rounds} rounds, {self.open} open>"
 
     def _gradient_now(self, ticket: int, gradient: Any) -> Any:
-        """Return the gradient of a late loss at the current point; a skipped one is not asked."""
+        """Return the gradient of a late loss at the current point.
+
+        That of a skipped ticket is only looked at, for whether it is larger than was assumed.
+        """
         if not callable(gradient):
             raise BadFeedback(
                 f"observe: {self.spec.kind} takes a function that gives the gradient at a point, "
@@ -359,7 +371,7 @@ class Learner:
             raise self._refusal(status, ticket, None)
         point = np.empty(self._width)
         self._peek(self._memory.f, self._memory.n, point)
-        return gradient(point) if status == S.USED else point
+        return gradient(point)
 
     def _converted(self, feedback: Any) -> Floats:
         """Return an answer as the vector that the kernels take."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,21 +19,23 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
-from belated.learner.state import FEWEST, Memory
+from belated.learner.state import FEWEST, Memory, roomy
 from belated.reductions import (
     FirstOrder,
     FullInformation,
     OnePoint,
     Reduction,
-    Skip,
     TwoPoint,
+    Wrapper,
     domain_of,
     exploration_radius,
+    inner_of,
     rate_of,
 )
 from belated.spec import Spec
@@ -50,6 +52,7 @@ class Program:
     user's base is a private copy of the one in the spec, already started. ``own`` is where a
     method's own region starts from (or a table of rates), ``keep`` how many floats it keeps per
     open ticket, ``copy`` a fresh learner of which it makes copies, ``inner`` the program of that.
+    ``counts`` are numbers of a wrapper for the counters.
 
     For snapshots: ``moving`` are slots in the header of ``f`` that change although they are
     parameters elsewhere, ``fixed`` those of the own region that do not, and ``sound`` tells whether
@@ -67,10 +70,10 @@ class Program:
     own: Floats
     base: Base | UserBase | None = None
     horizon: int = 0
+    counts: Mapping[int, int] = field(default_factory=dict)
     keep: int = 0
     copy: Memory | None = None
     inner: Program | None = None
-    fewest: int = FEWEST
     wants_function: bool = False
     moving: tuple[int, ...] = ()
     fixed: tuple[int, ...] = ()
@@ -80,6 +83,11 @@ class Program:
     def has_user_parts(self) -> bool:
         """Whether a user's Python object takes part in every step."""
         return self.code[C.BASE] == K.USER_BASE or self.code[C.DOMAIN] == K.USER_SET
+
+    def room_for(self, most_open: int) -> int:
+        """Return how large a table serves a whole run with so many answers missing at once."""
+        limit = self.spec.most_known if isinstance(self.spec, Wrapper) else None
+        return roomy(most_open if limit is None else min(most_open, limit))
 
     def fresh(self, seed: int, strict: bool, more: int = 0, capacity: int | None = None) -> Memory:
         """Return the memory of a learner that has seen nothing; ``more`` is kept per ticket too."""
@@ -96,8 +104,9 @@ class Program:
             N.OWN: self.own.size,
             N.OWN_AT: f.size - self.own.size,
             N.KEEP: self.keep + more,
+            **self.counts,
         }
-        return Memory.fresh(f, numbers, capacity or self.fewest, self.copy)
+        return Memory.fresh(f, numbers, capacity or FEWEST, self.copy)
 
 
 class Method(Spec):
@@ -108,7 +117,7 @@ class Method(Spec):
         raise NotImplementedError
 
 
-Playable: TypeAlias = Reduction | Skip | Method
+Playable: TypeAlias = Reduction | Wrapper | Method
 """What a learner can run."""
 
 
@@ -116,12 +125,12 @@ def compile_spec(spec: Playable) -> Program:
     """Turn a spec into a program; user objects in it are copied, so learners do not share them."""
     if isinstance(spec, Method):
         return spec.program()
-    if not isinstance(spec, Reduction | Skip):
+    if not isinstance(spec, Reduction | Wrapper):
         raise SpecError(
-            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip or one of "
-            f"belated.rivals, got {getattr(spec, 'kind', spec)!r}"
+            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline or one "
+            f"of belated.rivals, got {getattr(spec, 'kind', spec)!r}"
         )
-    reduction = _inner(spec)
+    reduction = inner_of(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
     first = _first_point(reduction, base)
     dim = first.size
@@ -134,7 +143,7 @@ def compile_spec(spec: Playable) -> Program:
     if isinstance(base, Portfolio):
         own = _members(reduction, base, numbers, first)
     elif isinstance(base, Leader):
-        own = _past(base.reach, OWN.HEADER, first)
+        own = _past(base.reach, OWN.HEADER, np.concatenate([[0.0], first]))
     code = C.pack(
         {
             C.REDUCTION: _reduction_code(reduction),
@@ -144,7 +153,7 @@ def compile_spec(spec: Playable) -> Program:
             C.RATE: RATES.code(_NONE if rate is None else rate.kind),
             C.SMOOTHING: schedule,
             C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
-            C.SKIP: isinstance(spec, Skip),
+            C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
             **_traits(base, domain),
         }
     )
@@ -161,6 +170,7 @@ def compile_spec(spec: Playable) -> Program:
         chart=chart_numbers,
         own=own,
         horizon=horizon,
+        counts=spec.numbers() if isinstance(spec, Wrapper) else {},
         keep=code[C.BASELINE],
         wants_function=isinstance(reduction, FullInformation),
         fixed=_fixed(base, dim, own.size),
@@ -183,10 +193,6 @@ def _reduction_code(reduction: Reduction) -> int:
 
 _NONE = "none"
 """What a table of parts calls the lack of one."""
-
-
-def _inner(spec: Reduction | Skip) -> Reduction:
-    return spec.learner if isinstance(spec, Skip) else spec
 
 
 def _base_code(base: Base | UserBase) -> int:
@@ -290,16 +296,24 @@ def _members(
 ) -> Floats:
     """Return how the own region of a portfolio starts; see ``kernels.slots``."""
     count, dim = len(base.members), first.size
-    record = np.tile(np.concatenate([[0.0], first]), count)
+    # No theorem ties a portfolio that is told values, or has nobody to be tied to. Others begin
+    # with the anchor alone: where all members stand is the same until something is answered.
+    tied = base.anchor is not None and not isinstance(reduction, _EXPLORING)
+    prior = _prior(base)
+    played = np.eye(count)[base.anchor] if tied else prior
+    record = np.concatenate([np.tile(np.concatenate([[0.0], first]), count), [0.0], played])
     own = _past(base.reach, OWN.member_at(count, dim, count), record)
-    own[OWN.MEMBERS] = count
-    weights = own[OWN.HEADER :]
-    _write(weights, {**numbers, **_weights(reduction, base)})
-    weights[F.HEADER : F.HEADER + count] = 1.0 / count
+    own[OWN.MEMBERS], own[OWN.ANCHOR] = count, base.anchor or 0
+    own[OWN.LEASH] = base.leash if tied else math.inf
+    weights, room = own[OWN.HEADER :], F.padded(count)
+    weights[F.GAIN] = math.log(4.0)
+    weights[F.HEADER : F.HEADER + count] = played
+    weights[F.HEADER + room : F.HEADER + room + count] = prior
     for i, member in enumerate(base.members):
         block = own[OWN.member_at(count, dim, i) :]
         _write(block, {**numbers, **_bounds(reduction, member, dim), **_rate_numbers(member)})
         block[OWN.KIND], block[OWN.PACE] = _base_code(member), RATES.code(member.rate.kind)
+        block[OWN.PRIOR] = prior[i]
         block[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + dim] = first
     return own
 
@@ -311,13 +325,14 @@ def _levels(reach: int) -> int:
 
 def numbers_kept(spec: Playable) -> int:
     """Return how many numbers a base keeps for its points of the past, before it keeps them."""
-    inside = spec.learner if isinstance(spec, Skip) else spec
+    inside = spec if isinstance(spec, Method) else inner_of(spec)
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base
     if isinstance(base, Portfolio):
-        return _levels(base.reach) * OWN.PLACES * len(base.members) * (1 + base.domain.dim)
+        count = len(base.members)
+        return _levels(base.reach) * OWN.PLACES * (count * (1 + base.domain.dim) + 1 + count)
     if isinstance(base, Leader):
-        return _levels(base.reach) * OWN.PLACES * base.domain.dim
+        return _levels(base.reach) * OWN.PLACES * (1 + base.domain.dim)
     return 0
 
 
@@ -329,9 +344,20 @@ def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
         return tuple(range(size))
     count = len(base.members)
     starts = [OWN.HEADER, *(OWN.member_at(count, dim, number) for number in range(count))]
-    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in MOVING]
-    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE)]
+    moving = (*MOVING, OWN.WAY, OWN.SOFT_TOP)
+    headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in moving]
+    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE, OWN.PRIOR)]
     return (*range(OWN.HEADER), *headers, *kinds)
+
+
+def _prior(base: Portfolio) -> Floats:
+    """Half of the weight for the anchor, and the same for all others; without one, for everyone."""
+    count = len(base.members)
+    if base.anchor is None or count == 1:
+        return np.full(count, 1.0 / count)
+    prior = np.full(count, 0.5 / (count - 1))
+    prior[base.anchor] = 0.5
+    return prior
 
 
 def _past(reach: int, start: int, record: Floats) -> Floats:
@@ -340,15 +366,6 @@ def _past(reach: int, start: int, record: Floats) -> Floats:
     own = np.concatenate([np.zeros(start), np.tile(record, levels * OWN.PLACES)])
     own[OWN.LEVELS], own[OWN.REACH] = levels, reach
     return own
-
-
-def _weights(reduction: Reduction, base: Portfolio) -> dict[int, float]:
-    """Return the numbers of P-FTRL on the simplex of weights, whose diameter is sqrt 2."""
-    gain = math.sqrt(0.5)  # of the gradient-adaptive rate
-    if isinstance(reduction, _EXPLORING):
-        largest = base.domain.diameter / 2.0 * math.sqrt(len(base.members))
-        gain = math.sqrt(2.0) / (largest * (base.rate.lipschitz or 1.0))
-    return {F.SIZE: 0.0, F.DIAMETER: math.sqrt(2.0), F.LIPSCHITZ: 0.0, F.GAIN: gain}
 
 
 def _write(f: Floats, numbers: dict[int, float]) -> None:
@@ -382,7 +399,7 @@ def _schedule_code(code: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(value if slot in kept else 0 for slot, value in enumerate(code))
 
 
-def schedule_of(spec: Reduction | Skip, events: Ints) -> Schedule:
+def schedule_of(spec: Reduction | Wrapper, events: Ints) -> Schedule:
     """Return the schedule of a spec on the events of a timeline (t, and ~t for observations).
 
     Only for rates that do not depend on the costs.

@@ -18,6 +18,11 @@ def of_ticket(
         return UnknownTicket(
             f"{where}ticket {ticket} was never handed out; tickets so far: 0 to {rounds - 1}"
         )
+    if status == S.FORGOTTEN:
+        return UnknownTicket(
+            f"{where}ticket {ticket} is forgotten: it was given up on, or answered or cancelled "
+            "before one that was; a larger forget in Skip or Deadline keeps tickets longer"
+        )
     if status == S.CLOSED:
         return AlreadyObserved(
             f"{where}ticket {ticket} was answered or cancelled before; nothing has changed"

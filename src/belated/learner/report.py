@@ -7,28 +7,44 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from belated.bases import Base, Portfolio
+from belated.bases import OMD, Base, Leader, Portfolio
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.learner.program import Program
-from belated.learner.state import Memory, Sums
+from belated.learner.state import Lead, Memory, Sums
+from belated.learner.unanswered import stand_in, worst_round
+from belated.rates import StronglyConvex
 
 
 @dataclass(frozen=True)
 class Certificate:
     """An upper bound on the regret so far, against any fixed play, from the observed numbers.
 
-    With G = lipschitz, D = diameter, eta_n the rates and s*_n the open tickets at the n-th arrival
-    (Theorems 4.1 and 5.2):
+    It holds for every sequence of losses and delays, also for one that is chosen after seeing the
+    plays, as long as the losses are what the learner was told: convex, or lambda-strongly convex
+    under ``rates.StronglyConvex(lambda)``, with gradients of at most G = lipschitz. With D the
+    diameter, eta_n the rates and s*_n the open tickets at the n-th arrival (Theorems 4.1 and 5.2):
 
     * ``learning`` = D^2 / (2 eta_N) + sum eta_n |c_n|^2 / 2
       (without the first term under a strongly convex rate);
-    * ``delay`` = G sum eta_n s*_n |c_n| (3 G under a strongly convex rate);
-    * ``unanswered`` = G D for every ticket that is open, skipped or cancelled.
+    * ``delay`` = G sum eta_n s*_n |c_n| (G + lambda D under a strongly convex rate);
+    * ``unanswered``: for every open ticket the most that a round can cost, which is G D, or
+      max over d <= D of G d - lambda d^2 / 2 under a strongly convex rate. The same for a ticket
+      that was given up on or cancelled, and there lambda R^2 / 2 more under a strongly convex rate,
+      R being the outer radius of the set, for the loss that stood in for its own (see ``Wrapper``
+      in ``belated.reductions``).
 
-    For a ``Portfolio`` the first two are sums over the member for which they are least and over the
-    weights, whose G is the largest charge seen; ``delay`` then also has twice what that member was
-    charged for not knowing its point exactly.
+    For a ``Leader`` the first two are not bounds but what happened on the quadratics below the
+    losses: ``learning`` is its regret on them without delay, and ``delay`` what the plays lost to
+    the points that it had when the answers came, which may be less than nothing. ``delay`` also has
+    what it could at most be wrong by where plays are not known exactly.
+
+    The largest gradient seen stands in for a lipschitz that was not given, or that did not hold,
+    as long as every gradient was seen.
+
+    For a ``Portfolio`` they are those of the member for which the total is least. ``learning`` then
+    also has what the mixture was charged more than that member, which is below 0 where it did
+    better, and ``delay`` twice what that was charged for not knowing its point exactly.
     """
 
     learning: float
@@ -45,7 +61,9 @@ class Certificate:
 class Report:
     """Counts and delays so far, the current rate, and the certificate or why there is none.
 
-    Delays are those that the learner inside saw: a skipped ticket closes when it is skipped.
+    ``skipped`` are the tickets that ``Skip`` or ``Deadline`` gave up on, ``late`` the answers that
+    came after that and were dropped; answers to forgotten tickets are refused, and not counted.
+    Delays are those that the learner inside saw: a ticket closes when it is given up on.
     ``total_delay`` and ``max_delay`` count open tickets up to now.
     """
 
@@ -80,8 +98,8 @@ class Report:
         rate = "none yet" if self.rate is None else f"{self.rate:.4g}"
         lines = [
             f"rounds        {self.rounds:>10,}",
-            f"observed      {self.observed:>10,}   open {self.open:,}, skipped {self.skipped:,}, "
-            f"cancelled {self.cancelled:,}, late {self.late:,}",
+            f"observed      {self.observed:>10,}   open {self.open:,}, given up {self.skipped:,} "
+            f"(late {self.late:,}), cancelled {self.cancelled:,}",
             f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
             f"largest backlog {self.max_backlog:,}",
             f"rate          {rate:>10}",
@@ -138,20 +156,40 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             None,
             "no certificate: no bound on the gradients is known; give lipschitz to the rate",
         )
+    unseen = _unseen(program, memory)
+    if unseen:
+        return None, f"no certificate: {unseen}"
     if isinstance(base, Portfolio) and program.wants_function:
         return None, "no certificate: no theorem covers a portfolio that is told whole losses"
-    unanswered = lipschitz * sums.width * memory.unanswered
-    certificate = (
-        _portfolio(base, memory, lipschitz, unanswered)
-        if isinstance(base, Portfolio)
-        else _theorem(sums, lipschitz, unanswered, curved=base.rate.is_curved)
-    )
-    trivial = lipschitz * sums.width * memory.rounds
-    if certificate is None or certificate.total >= trivial:
+    if base.rate.is_curved and isinstance(base, OMD) and base.mirror == "entropy":
+        return None, (
+            "no certificate: the strongly convex case needs Euclidean distances, not entropy"
+        )
+    certificate = allowed(base, memory, lipschitz)
+    trivial = worst_round(lipschitz, sums.width, _curvature(base)) * memory.rounds
+    if certificate is None or not certificate.total < trivial:  # NaN too
         return None, (
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
+
+
+def allowed(base: Base, memory: Memory, lipschitz: float) -> Certificate | None:
+    """Return what the guarantee of a base allows on the observed numbers, be it vacuous."""
+    sums, curvature = memory.sums, _curvature(base)
+    lost = stand_in(curvature, base.domain.outer_radius or base.domain.diameter)
+    unanswered = worst_round(lipschitz, sums.width, curvature) * memory.unanswered
+    unanswered += lost * memory.given_up
+    if isinstance(base, Portfolio):
+        return _portfolio(base, memory, lipschitz, unanswered)
+    if isinstance(base, Leader):
+        return _leader(memory.lead, unanswered)
+    return _theorem(sums, lipschitz, unanswered, curvature)
+
+
+def _curvature(base: Base) -> float:
+    """Return what the losses are told to be bent by at least."""
+    return base.rate.curvature if isinstance(base.rate, StronglyConvex) else 0.0
 
 
 def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
@@ -166,15 +204,46 @@ def _lipschitz(sums: Sums, excess: int) -> tuple[float, str]:
     return told, ""
 
 
+def _unseen(program: Program, memory: Memory) -> str:
+    """Say which gradients nothing bounds, where no lipschitz is known to hold, or nothing.
+
+    The largest gradient seen bounds those that were seen: not those of tickets without an answer,
+    and of a whole loss not the one at the point played, once that has moved on.
+    """
+    counts = memory.counts()
+    if memory.sums.lipschitz == 0.0:
+        why, unseen = "lipschitz was not given", memory.unanswered
+    elif memory.excess:
+        why, unseen = "gradients exceeded lipschitz", memory.unanswered - counts["late"]
+    else:
+        return ""
+    if unseen:
+        return (
+            f"{why}, so nothing bounds the gradients of tickets that are open, skipped or "
+            f"cancelled ({unseen}); give lipschitz to the rate, as large as they may be"
+        )
+    if program.wants_function and counts["max_dual_delay"]:
+        return (
+            f"{why}, so nothing bounds the gradients at the points played; give lipschitz to the "
+            "rate, as large as they may be"
+        )
+    return ""
+
+
 def _theorem(
-    sums: Sums, lipschitz: float, unanswered: float = 0.0, *, curved: bool = False
+    sums: Sums, lipschitz: float, unanswered: float = 0.0, curvature: float = 0.0
 ) -> Certificate | None:
     """Theorem 4.1 with the observed numbers, inside Theorem 5.2; None before the first step."""
     if sums.rate == 0.0:
         return None
-    start = 0.0 if curved else sums.diameter**2 / (2.0 * sums.rate)
-    drift = (3.0 if curved else 1.0) * sums.drifted
-    return Certificate(start + sums.learned, lipschitz * drift, unanswered)
+    start = 0.0 if curvature else sums.diameter**2 / (2.0 * sums.rate)
+    price = lipschitz + curvature * sums.diameter
+    return Certificate(start + sums.learned, price * sums.drifted, unanswered)
+
+
+def _leader(lead: Lead, unanswered: float) -> Certificate:
+    """The regret of a ``Leader`` on its quadratics, and the most that it may not know of it."""
+    return Certificate(lead.learning, lead.drift + lead.unsure, unanswered)
 
 
 def _portfolio(
@@ -189,11 +258,5 @@ def _portfolio(
         game = _theorem(member.sums, lipschitz)
         if game is not None and not spec.uncertified and not spec.rate.is_curved:
             delay = game.delay + 2.0 * member.misread
-            found.append(Certificate(game.learning, delay, unanswered))
-    if not found:
-        return None
-    best = min(found, key=lambda certificate: certificate.total)
-    weights = memory.weights
-    # Without a step all members were charged the same.
-    mixing = _theorem(weights, weights.largest) or Certificate(0.0, 0.0, 0.0)
-    return Certificate(best.learning + mixing.learning, best.delay + mixing.delay, unanswered)
+            found.append(Certificate(game.learning + member.gap, delay, unanswered))
+    return min(found, key=lambda certificate: certificate.total, default=None)

@@ -17,6 +17,7 @@ from belated.arrays import Floats, Ints
 from belated.bases import Leader, Portfolio
 from belated.errors import SnapshotError
 from belated.kernels.learners.sets import SETS
+from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -38,7 +39,7 @@ _NOT_NEGATIVE = (F.ETA, F.SPREAD, F.LEARNED, F.DRIFTED, F.LARGEST)
 COUNTS = (
     *(N.ROUNDS, N.ARRIVED, N.SKIPPED, N.CANCELLED, N.LATE, N.EXCESS, N.SUM_DUAL, N.MAX_DUAL),
     *(N.MAX_DELAY, N.MAX_DUAL_DELAY, N.GHOSTS, N.HOLDING, N.HEAD, N.SPARSE, N.OFFSET, N.CAPACITY),
-    *(N.LAG, N.OPEN_LAGS),
+    *(N.LAG, N.OPEN_LAGS, N.FORGOTTEN),
 )
 _OF_LEARNERS = (*COUNTS, N.SEED_LOW, N.SEED_HIGH, N.STRICT, N.PATIENCE, N.MADE, N.FREE)
 _OF_COPIES = (*COUNTS, N.LINK, N.SEED_HIGH)
@@ -54,7 +55,7 @@ def demand(holds: Any, why: str) -> None:
 def restored(program: Program, parts: Mapping[str, NDArray[Any]], fresh: Memory) -> Memory:
     """Return the memory that parts are of, or refuse them; ``fresh`` has seen nothing."""
     check_shapes(parts)
-    for name in ("f", "records", "copy_f"):
+    for name in ("records", "copy_f"):
         demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
     n = parts["n"]
     demand((n[[*_PLACES]] == fresh.n[[*_PLACES]]).all(), "of another composition than spec")
@@ -117,7 +118,8 @@ def check_table(memory: Memory) -> None:
     demand(min(count[N.SKIPPED], count[N.CANCELLED]) >= 0 and lost <= arrived, "lost tickets")
     demand(0 <= count[N.GHOSTS] <= skipped, "skipped tickets")
     demand(0 <= count[N.LATE] <= skipped - count[N.GHOSTS], "late answers")
-    demand(0 <= count[N.EXCESS] <= arrived - lost, "large answers")
+    answers = arrived - lost + count[N.LATE]
+    demand(0 <= count[N.EXCESS] <= answers, "large answers")
     demand(0 <= count[N.MAX_DUAL] <= rounds, "dual backlogs")
     total = count[N.SUM_DUAL]
     demand(count[N.MAX_DUAL] <= total <= arrived * count[N.MAX_DUAL], "sum of dual backlogs")
@@ -135,13 +137,17 @@ def _check_tickets(memory: Memory, count: Mapping[int, int]) -> None:
     demand(0 <= tail <= count[N.CAPACITY], "the table's length")
     number, seen = memory.entries[:, 0], memory.entries[:, 1]
     demand(0 <= head <= tail and 0 <= sparse <= tail, "the table's ends")
-    demand((np.diff(number) > 0).all() and (number >= 0).all(), "tickets out of order")
+    demand(0 <= count[N.FORGOTTEN] <= rounds, "forgotten tickets")
+    demand((number >= count[N.FORGOTTEN]).all(), "forgotten tickets")
+    demand((np.diff(number) > 0).all(), "tickets out of order")
     demand((number < rounds).all(), "tickets that were never handed out")
     demand((number[sparse:] == np.arange(sparse, tail) - offset).all(), "places of tickets")
-    demand((seen >= T.HELD).all() and (seen[:head] < 0).all(), "states of tickets")
+    given_up_at = T.GIVEN_UP - seen  # by the predictions made then; below 0 for other states
+    demand((given_up_at <= rounds).all() and (seen[:head] < 0).all(), "states of tickets")
+    demand(((given_up_at < 0) | (given_up_at >= number)).all(), "when tickets were given up on")
     is_open = seen >= 0
     demand(np.count_nonzero(is_open) == rounds - arrived, "open tickets")
-    demand(np.count_nonzero(seen == T.GIVEN_UP) == count[N.GHOSTS], "skipped tickets")
+    demand(np.count_nonzero(given_up_at >= 0) == count[N.GHOSTS], "skipped tickets")
     demand(np.count_nonzero(seen == T.HELD) == count[N.HOLDING], "held tickets")
     issued, before = number[is_open], seen[is_open]
     demand((before <= np.minimum(issued - np.arange(issued.size), arrived)).all(), "arrivals")
@@ -163,8 +169,12 @@ def _check_patience(program: Program, memory: Memory, fresh: Memory) -> None:
     n = memory.n
     words = n[[N.SEED_LOW, N.SEED_HIGH]]
     demand((words >= 0).all() and (words < 1 << 32).all() and n[N.STRICT] in (0, 1), "the seed")
-    if program.code[C.SKIP]:
+    demand(n[N.FORGET] > 0 or n[N.FORGOTTEN] == 0, "forgotten tickets")
+    if program.code[C.WRAPPER] == WRAPPERS.code("Skip"):
         check_waiting(memory, int(fresh.n[N.PATIENCE]))
+    elif program.code[C.WRAPPER] == WRAPPERS.code("Deadline"):
+        demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
+        demand(memory.oldest_age**2 <= n[N.PATIENCE], "open tickets past their deadline")
     elif program.code[C.METHOD] != K.OURS:
         demand(0 <= n[N.PATIENCE] <= min(memory.rounds**2, _MOST_SUM), "patience")
     else:
@@ -175,9 +185,10 @@ def _check_numbers(program: Program, memory: Memory, fresh: Memory) -> None:
     """Demand that floats are what the spec gives, or at least what they can be."""
     f, start = memory.f[: memory.n[N.KEPT_AT]], fresh.f
     fixed = _fixed(program)
-    wrong = fixed[f[fixed] != start[fixed]]
+    wrong = fixed[~(f[fixed] == start[fixed])]
     demand(wrong.size == 0, f"number {wrong[:1]} of f is not what the spec gives")
-    demand((np.abs(f) <= _LARGE_SUM).all(), "numbers too large to compute with")
+    moved = np.delete(f, fixed)
+    demand((np.abs(moved) <= _LARGE_SUM).all(), "numbers not finite, or too large to compute with")
     demand((np.abs(memory.records) <= _LARGE_VECTOR).all(), "records too large to compute with")
     room = F.padded(program.dim)
     vectors = f[F.HEADER : F.HEADER + 2 * room]
@@ -223,7 +234,10 @@ def _check_past(program: Program, memory: Memory) -> None:
     """Demand the same of members, of weights, and of all points kept."""
     own, k = memory.own, program.dim
     if isinstance(program.base, Leader):
-        _check_inside(program, own[OWN.HEADER :].reshape(-1, k))
+        kept = own[OWN.HEADER :].reshape(-1, 1 + k)
+        _check_inside(program, kept[:, 1:])
+        ways = np.append(kept[:, 0], own[OWN.GONE])
+        demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
         demand(own[OWN.LED] in range(int(memory.n[N.ARRIVED]) + 1), "answers that a leader used")
     elif isinstance(program.base, Portfolio):
         count = len(program.base.members)
@@ -235,9 +249,14 @@ def _check_past(program: Program, memory: Memory) -> None:
         for at in headers[1:]:
             _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
             demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
-        records = own[OWN.member_at(count, k, count) :].reshape(-1, count, 1 + k)
+        every = own[OWN.member_at(count, k, count) :].reshape(-1, count * (1 + k) + 1 + count)
+        records = every[:, : count * (1 + k)].reshape(-1, count, 1 + k)
         _check_inside(program, records[..., 1:])
         demand((np.abs(records[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
+        played = every[:, -count:]
+        demand(((played >= 0.0) & (played <= 1.0 + _SLACK)).all(), "weights of members")
+        demand((np.abs(played.sum(axis=1) - 1.0) <= _SLACK).all(), "weights of members")
+        demand((every[:, -count - 1] >= 0.0).all(), "the way of the weights")
 
 
 def _check_weights(weights: Floats, normal: Floats) -> None:

@@ -42,7 +42,7 @@ PARTS = {
 
 
 class Sums(NamedTuple):
-    """Parameters and sums of a base, of a member of a portfolio, or of its weights."""
+    """Parameters and sums of a base, or of a member of a portfolio."""
 
     diameter: float
     width: float
@@ -60,11 +60,21 @@ class Sums(NamedTuple):
         return cls(*(float(f[slot]) for slot in slots))
 
 
+class Lead(NamedTuple):
+    """What a leader knows of its regret; see ``kernels.learners.leader``."""
+
+    learning: float
+    drift: float
+    unsure: float
+
+
 class Member(NamedTuple):
     """A member of a portfolio."""
 
     misread: float
     """What it was charged for not knowing its point exactly."""
+    gap: float
+    """What the mixture was charged more than it."""
     sums: Sums
 
 
@@ -140,7 +150,7 @@ class Memory:
 
     @property
     def known(self) -> int:
-        """Tickets that the table must keep: open ones, and those skipped or held back."""
+        """Tickets that the table must keep: open ones, and those given up on or held back."""
         return self.open + int(self.n[N.GHOSTS] + self.n[N.HOLDING])
 
     @property
@@ -150,8 +160,13 @@ class Memory:
 
     @property
     def unanswered(self) -> int:
-        """Tickets that are open, skipped or cancelled."""
-        return self.open + int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
+        """Tickets that are open, given up on or cancelled."""
+        return self.open + self.given_up
+
+    @property
+    def given_up(self) -> int:
+        """Tickets that were closed without an answer, by the learner or by the user."""
+        return int(self.n[N.SKIPPED] + self.n[N.CANCELLED])
 
     @property
     def total_delay(self) -> int:
@@ -207,9 +222,10 @@ class Memory:
         return Sums.of(self.f)
 
     @property
-    def weights(self) -> Sums:
-        """Those of the weights of a portfolio."""
-        return Sums.of(self.own[OWN.HEADER :])
+    def lead(self) -> Lead:
+        """The sums of a leader."""
+        slots = (OWN.LEARNING, OWN.DRIFT, OWN.UNSURE)
+        return Lead(*(float(self.own[slot]) for slot in slots))
 
     @property
     def members(self) -> list[Member]:
@@ -217,7 +233,10 @@ class Memory:
         own, dim = self.own, self.dim
         count = int(own[OWN.MEMBERS])
         blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
-        return [Member(float(block[OWN.MISREAD]), Sums.of(block)) for block in blocks]
+        return [
+            Member(float(block[OWN.MISREAD]), float(block[OWN.GAP]), Sums.of(block))
+            for block in blocks
+        ]
 
     @property
     def own(self) -> Floats:
@@ -251,8 +270,8 @@ class Memory:
         return self.f[: F.HEADER + 3 * F.padded(self.dim)], self.n[: N.HEADER]
 
     @property
-    def newest_skipped(self) -> tuple[int, int]:
-        """The entry that was skipped just now, and what it said before."""
+    def newest_ghost(self) -> tuple[int, int]:
+        """The entry that was given up on just now, and what it said before."""
         return int(self.n[N.HEAD]), int(self.n[N.ARRIVED] - 1 - self.n[N.LAG])
 
     def seen_by(self, ticket: int) -> list[tuple[int, int]]:
@@ -335,7 +354,7 @@ class Memory:
         n[N.SPARSE] = n[N.CAPACITY] = len(tickets)
         n[N.OFFSET] = len(tickets) - n[N.ROUNDS]
         n[N.HEAD] = np.argmax(np.append(tickets[:, 1], 0) >= 0)  # first open entry, or the end
-        n[N.CALM] = 0
+        n[N.CALM] = n[N.FADING] = 0
         return dict(zip(PARTS, (f, n, tickets, self.records[alive], *self.copies), strict=True))
 
     @staticmethod

@@ -60,15 +60,15 @@ class UserEvents:
         self._out = np.empty(program.dim)
 
     def predict(self, f: Floats, n: Ints, x: Floats) -> int:
-        """Skip what is overdue, one ticket at a time, then issue the next one."""
+        """Give up on what is overdue, one ticket at a time, then issue the next one."""
         if not self._steps.make_room(f, n):
             return S.FULL
-        if self._program.code[C.SKIP]:
+        if self._program.code[C.WRAPPER] != K.UNWRAPPED:
             memory = Memory(f, n)
             with self._undone_on_failure(memory) as closed:
                 self._steps.start_round(f, n)
-                while self._steps.skip_one(f, n):
-                    closed.append(memory.newest_skipped)
+                while self._steps.give_up_one(f, n):
+                    closed.append(memory.newest_ghost)
                     self._finish(memory)
         return self._steps.issue(f, n, x)
 

@@ -30,7 +30,7 @@ from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
 from belated.learner.keys import Key, Keys
-from belated.learner.turns import ALONE, alone, busy, nobody
+from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.clock import Duration, Time, span_of, time_of, times_of
@@ -96,7 +96,7 @@ class LinearModel:
     """
 
     __slots__ = (
-        *("_settings", "_memory", "_arrays", "_inside", "_predict", "_observe", "_cancel"),
+        *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
         *("_bad_entry", "_hasher", "_positions", "_keys", "__dict__", "__weakref__"),
     )
 
@@ -140,7 +140,7 @@ class LinearModel:
         """Take hold of the arrays, and of the entries for these settings."""
         settings = self._settings
         self._keys = keys
-        self._inside = nobody()
+        self._turn: list[None] = [None]
         self._memory = memory
         self._arrays = memory.arrays
         self._predict = entries.predict(settings.code)
@@ -193,18 +193,24 @@ class LinearModel:
         a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("predict")
+            turn.pop()
+        except IndexError:
+            raise busy("predict") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             if key is not None:
                 self._keys.check(key, self._memory.is_open)
             now, span = _NEVER, _NEVER
             if at is not None or deadline is not None or self._settings.deadline is not None:
                 now, span = self._time(at, "predict"), self._span(deadline)
-            is_dict = features.__class__ is dict
-            row = self._hasher.entries(features) if is_dict else self._row(features)
+            if features.__class__ is dict:
+                row = self._hasher.entries(features)
+            else:
+                row = self._row(features)
             try:
                 forecast = self._predict(*self._arrays, *row, now, span)
             except TypeError:  # arrays with gaps, read-only, or of another type or rank
@@ -219,7 +225,7 @@ class LinearModel:
                 self._keys.give(key, forecast[0])
                 self._keys.tidy(self._memory.answerable)
         finally:
-            inside.pop()
+            turn.append(None)
         return _as_tuple(Forecast, forecast)
 
     @alone
@@ -275,11 +281,15 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        inside = self._inside
+        turn = self._turn
         try:
-            inside.append(None)
-            if len(inside) > ALONE:
-                raise busy("observe")
+            turn.pop()
+        except IndexError:
+            raise busy("observe") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
             name = ticket
             if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
                 ticket = checked_ticket(self._keys.ticket(ticket))
@@ -293,7 +303,7 @@ class LinearModel:
                 raise self._refusal(status, ticket, label, weight, "observe: ")
             self._keys.drop(name)
         finally:
-            inside.pop()
+            turn.append(None)
         return status == S.USED
 
     @alone
@@ -491,8 +501,9 @@ class LinearModel:
         while done < events.size:
             part = events[done : done + _CHUNK]
             when = times[done : done + _CHUNK] if times.size > 1 else times
-            tail = (begin, labels, weights, first, when, spans, values)
-            now = entry(*self._arrays, part, *sparse, *tail)
+            now = entry(
+                *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
+            )
             done += now
             if now < part.size:
                 self._make_room(sparse.widest)
@@ -725,6 +736,11 @@ class LinearModel:
         self, status: int, ticket: int, label: float, weight: float, where: str
     ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
+        if status == S.CLOSED:
+            return AlreadyObserved(
+                f"{where}ticket {ticket} was answered or cancelled before, or given up on "
+                "long ago; nothing has changed"
+            )
         of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
         if of_ticket is not None:
             return of_ticket

@@ -62,7 +62,7 @@ class LinearReport:
             [
                 f"rounds        {self.rounds:>10,}",
                 f"observed      {self.observed:>10,}   open {self.open:,}, "
-                f"skipped {self.skipped:,}, cancelled {self.cancelled:,}, late {self.late:,}",
+                f"given up {self.skipped:,} (late {self.late:,}), cancelled {self.cancelled:,}",
                 *self._of_silence(),
                 f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
                 f"largest backlog {self.max_backlog:,}",

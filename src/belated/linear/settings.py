@@ -145,7 +145,7 @@ def checked(
         silence=_silence(loss, silence),
         deadline=deadline,
         needs_times=bool(needs_times),
-        late=late,
+        late="learn" if late == "learn" else "drop",
         most_open=None if most_open is None else _whole("most_open", most_open, 1, LONGEST_WAIT),
         **penalties,
     )

@@ -235,7 +235,7 @@ def _check_source(source: _Generated, length: str | None = None) -> None:
 
 def _at_most(owner: str, name: str, value: Any, least: int, most: int) -> int:
     """Return ``value`` as an int from ``least`` to ``most``, or say who got what."""
-    result = whole(owner, name, value, least=least)
+    result = whole(owner, name, value, least=least, bits=128)
     if result > most:
         raise SpecError(f"{owner}: {name} must be at most {most}, got {value!r}")
     return result

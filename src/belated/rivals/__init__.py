@@ -1,4 +1,7 @@
-"""Published methods for late feedback, each behind the same two events; see ``docs/rivals.md``."""
+"""39 published methods behind the same two events, all but six for late feedback.
+
+``docs/rivals.md`` lists them with what each must be told and what it promises.
+"""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
 from belated.rivals.experts import (
+    IN_TURN,
     STRENGTH,
     Hedging,
     dot,
@@ -48,14 +49,12 @@ def _gap(
 
 
 @leaf
-def _use(code: Code, s: State, entry: int) -> None:
-    """theta += g_s, then lambda += max(0, min(drift, aux, hat)) / ln K."""
+def _tune(code: Code, s: State, entry: int) -> None:
+    """lambda += max(0, min(drift, aux, hat)) / ln K; theta is the sum of all costs up to g_s."""
     k = s.z.size
     record = s.kept[entry * s.n[N.KEEP] :]
     seen, cost, strength = record[:k], record[k : 2 * k], record[2 * k]
-    theta, w = s.p, s.work
-    for i in range(k):
-        theta[i] += cost[i]
+    theta, w = s.own[IN_TURN : IN_TURN + k], s.work
     then = record[2 * k + 2 : 3 * k + 2]  # w_s
     played = dot(cost, then)
     aux = _gap(theta, seen, 1.0, then, strength, w)
@@ -71,26 +70,28 @@ def _use(code: Code, s: State, entry: int) -> None:
     s.own[STRENGTH] += max(0.0, min(drift, min(aux, hat))) / ln(float(k))
 
 
-_METHOD = hedging("AdaHedgeD", _use)
+_METHOD = hedging("AdaHedgeD", _tune)
 
 
 @dataclass(frozen=True, repr=False)
 class AdaHedgeD(Hedging, module="rivals"):
-    """AdaHedge with delays: w_t prop. to exp(-theta / lambda_t), theta the sum of the answers used.
+    """AdaHedge with delays: w_t prop. to exp(-theta / lambda_t), theta the sum of costs received.
 
-    lambda = 0 at the start (uniform over the smallest theta_i). When the answer g_s of a round
-    played with (w_s, lambda_s, theta_s) is used, theta includes it, and e = theta_s - theta is
-    minus the sum of all that was pending then. With K = ``arms`` experts and largest entries as
-    norms, lambda grows by max(0, min(drift, aux, hat)) / ln K:
+    lambda = 0 at the start (uniform over the smallest theta_i), and grows in ticket order: by round
+    s once it and all earlier rounds are answered. With L_s the sum of their costs, w_s, lambda_s
+    and theta_s those of the play, e = theta_s - L_s is minus the sum of all that was pending then.
+    With K = ``arms`` experts and largest entries as norms, lambda grows by
+    max(0, min(drift, aux, hat)) / ln K:
 
-    * drift = <g_s, w_s - softmin(theta / lambda_s)>;
+    * drift = <g_s, w_s - softmin(L_s / lambda_s)>;
     * aux = gap(e, w_s), gap(e, w) = lambda_s ln(sum_i w_i exp(e_i / lambda_s)) - <e, w>;
     * hat = gap(c e, w') + <g_s, w_s - w'>, c = min(1, |g_s| / |e|),
-      w' = softmin((theta + c e) / lambda_s).
+      w' = softmin((L_s + c e) / lambda_s).
 
-    Nothing to tune. Guarantee: regret <= 2 ln K lambda_T; for losses in [0, 1] at most
-    2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w being the largest and the total number of
-    rounds pending before a play; of order sqrt((d + 1) T ln K) under a fixed delay d.
+    Nothing to tune. From an answer that never comes, lambda stands still, and what is received goes
+    on to be used: ``cancel`` the ticket to let it grow. Guarantee: regret <= 2 ln K lambda_T; for
+    losses in [0, 1] at most 2 (4 m + sqrt(4 T + 2 ln K (T / 2 + d_tot))), m being the most rounds
+    from the oldest open one to a play; of order sqrt((d + 1) T ln K) under a fixed delay d.
     Reference: Flaspohler et al., "Online learning with optimism and delay", ICML 2021.
     Differs from the paper: any delays; and lambda = 0 is exact, not below 1e-8 as in their code.
 

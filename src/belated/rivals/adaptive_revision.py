@@ -79,13 +79,15 @@ class AdaptiveRevision(Rival, module="rivals"):
     and b is the sum of those applied in between, then per coordinate
 
     * z += g^2 + 2 g b, and zmax is the largest z so far (z falls where g b < 0);
-    * eta = alpha / (beta + sqrt(zmax)), before and after, alpha = ``scale``, beta = ``offset``;
+    * eta = alpha / (beta + sqrt(zmax)), before and after, alpha = a sqrt(2) R, beta = ``offset``;
     * w += -eta g + (eta_old - eta) b: the step, and the steps in between at the smaller rate.
 
-    The play is Pi_K(w). Without delay this is diagonal AdaGrad.
+    a is ``scale``, and R how far a coordinate gets from the centre: half a width on a Box, which is
+    1 in its chart, and D / 2 on other sets. The play is Pi_K(w). Without delay this is diagonal
+    AdaGrad.
 
-    Guarantee: per coordinate about 2 sqrt(2) R_i sqrt(max_t sum of g^2 + 2 g b) with alpha about
-    sqrt(2) R_i, for answers in order and no constraints.
+    Guarantee: per coordinate about 2 sqrt(2) R sqrt(max_t sum of g^2 + 2 g b) with a about 1, for
+    answers in order and no constraints.
     Reference: McMahan and Streeter, "Delay-tolerant algorithms for asynchronous distributed online
     learning", NeurIPS 2014.
     Differs from the paper: z starts at 0 with beta > 0, as in published code, not at 1 with
@@ -98,7 +100,7 @@ class AdaptiveRevision(Rival, module="rivals"):
 
     reference = "McMahan and Streeter 2014"
     memory = "one vector per open ticket"
-    guarantee = "of order R_i sqrt(max_t sum (g^2 + 2 g b)) per coordinate i"
+    guarantee = "of order R sqrt(max_t sum (g^2 + 2 g b)) per coordinate"
     order = "any order, in theory in order; a lost answer counts as zero"
 
     domain: Domain
@@ -108,11 +110,12 @@ class AdaptiveRevision(Rival, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run; w starts where the learner does, all else at 0."""
         k = self.domain.dim
+        reach = 1.0 if self.domain.half_widths else self.domain.diameter / 2.0
         program = self.compiled(
             _METHOD,
             own=np.zeros(_VECTORS * k),
             keep=k,
-            numbers={F.GAIN: self.scale, _OFFSET: self.offset},
+            numbers={F.GAIN: self.scale * math.sqrt(2.0) * reach, _OFFSET: self.offset},
             sound=_is_sound,
         )
         program.own[_W * k : (_W + 1) * k] = program.first

@@ -22,8 +22,8 @@ class AgarwalDekelXiao(Exploring, module="rivals"):
     (1 - delta / r) K, c = (k / (2 delta)) (f(y + delta u) - f(y - delta u)) u,
     delta = min{r, ln(e T) / T}, eta = 1 / sqrt(T) or, with ``curvature`` lambda > 0,
     1 / (lambda n) for the n-th pair. u is uniform on the unit sphere, r the inner radius. G
-    (``lipschitz``) bounds the gradients; the method itself does not use it. It knows nothing of
-    delays, and a round costs the mean of its two values.
+    (``lipschitz``) bounds the gradients; values that differ by more than it allows are counted. The
+    method knows nothing of delays, and a round costs the mean of its two values.
     Guarantee, without delay: expected regret
     <= (k^2 G^2 + D^2) sqrt(T) + G ln(e T) (3 + D / r) or, with curvature,
     <= (k^2 G^2 / lambda) (1 + ln T) + G ln(e T) (3 + D / r), D being the diameter.
@@ -61,19 +61,26 @@ class AgarwalDekelXiao(Exploring, module="rivals"):
         rounds = self._fact("rounds")
         return min(self._inner, (1.0 + log(rounds)) / rounds)
 
+    @property
+    def step(self) -> float:
+        """eta = 1 / sqrt(T), without curvature."""
+        return 1.0 / math.sqrt(self._fact("rounds"))
+
     def program(self) -> Program:
         """Return what the kernels run."""
-        gain = 1.0 / math.sqrt(self._fact("rounds"))
-        numbers = {F.BREADTH: self.smoothing, F.GAIN: gain}
+        numbers = {F.BREADTH: self.smoothing, F.GAIN: self.step}
         return self.compiled(FROM_PAIRS, numbers=numbers, points=2)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """The guarantee above without delay; nothing is promised with it."""
-        logarithm = 1.0 + log(max(1, timeline.rounds))
-        diameter, noise = self.domain.diameter, (self.domain.dim * self.lipschitz) ** 2
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """D^2 / eta + eta k^2 G^2 T + G delta T (3 + D / r), or the first two as with curvature.
+
+        That is the guarantee above, for any eta and delta. Nothing is promised with delay.
+        """
+        rounds, diameter = timeline.rounds, self.domain.diameter
+        noise = (self.domain.dim * self.lipschitz) ** 2
         if self.curvature > 0.0:
-            learning = noise / self.curvature * logarithm
+            learning = noise / self.curvature * (1.0 + log(max(1, rounds)))
         else:
-            learning = (noise + diameter**2) * math.sqrt(timeline.rounds)
-        total = learning + self.lipschitz * logarithm * (3.0 + diameter / self._inner)
-        return self._without_delay(timeline, total, IN_EXPECTATION)
+            learning = diameter**2 / self.step + self.step * noise * rounds
+        blur = self.lipschitz * self.smoothing * rounds * (3.0 + diameter / self._inner)
+        return self._without_delay(timeline, learning + blur, IN_EXPECTATION)

@@ -59,6 +59,13 @@ def estimate(code: Code, s: State, entry: int, ticket: int, answer: Floats) -> N
 
 
 @leaf
+def outside(code: Code, s: State, answer: Floats, norm: float) -> bool:
+    """Tell whether a loss is not in [0, 1]; the ``exceeds`` of methods for arms."""
+    room = F.SLACK - 1.0
+    return not -room <= answer[0] <= 1.0 + room
+
+
+@leaf
 def weigh(code: Code, s: State) -> None:
     """z in proportion to exp(-eta Lhat)."""
     lowest = least(s.own)
@@ -94,12 +101,12 @@ class Bandit(OnArms):
         moving: tuple[int, ...] = (),
         sound: Callable[[Memory], bool] | None = None,
     ) -> Program:
-        """Return what the kernels run; losses above 1 are larger than assumed."""
+        """Return what the kernels run."""
         return self.compiled(
             number,
             own=np.zeros(self.arms),
             keep=2,
-            numbers={F.MAGNITUDE: 1.0, **numbers},
+            numbers=numbers,
             moving=moving,
             sound=sound or drew_arms,
         )

@@ -21,7 +21,8 @@ from belated.learner.state import Memory
 from belated.spec import number, positive, whole
 from belated.timeline import Timeline
 
-Feedback = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
+AnswerKind = Literal["gradient", "function", "coefficients", "value", "two values", "k + 1 values"]
+"""What a method is told of a loss."""
 
 FACTS = {
     "rounds": "T, the number of rounds",
@@ -31,10 +32,13 @@ FACTS = {
 }
 """What a method may have to be told in advance, and what it is."""
 
+_MOST = {"total_delay": 106}
+"""Facts are at most 2^53, beyond which floats skip whole numbers, and sums of delays its square."""
+
 UNCHECKED = "constants not checked against the paper"
 """What to know about some bounds."""
 
-_ANSWERS: dict[Feedback, int] = {
+_ANSWERS: dict[AnswerKind, int] = {
     "gradient": K.FIRST_ORDER,
     "function": K.FIRST_ORDER,
     "coefficients": K.COEFFICIENTS,
@@ -50,12 +54,12 @@ class Rival(Method):
     Class attributes are what ``docs/rivals.md`` prints: ``title`` (the name of the class, unless
     another is given) and ``reference``, ``memory`` beyond O(dim), and ``guarantee`` in the notation
     of the table there. Fields named in ``FACTS`` are what the method must be told in advance; they
-    may be None while it is being put together, but it does not run without them.
+    may be None while it is being put together, but it does not run without those that it ``needs``.
     """
 
     title: ClassVar[str]
     reference: ClassVar[str]
-    answers: ClassVar[Feedback] = "gradient"
+    answers: ClassVar[AnswerKind] = "gradient"
     memory: ClassVar[str] = "none"
     guarantee: ClassVar[str]
     order: ClassVar[str] = "any order; a lost answer counts as zero"
@@ -79,6 +83,12 @@ class Rival(Method):
         for field in dataclasses.fields(cast(Any, self)):
             value = _checked(self.kind, field, getattr(self, field.name))
             object.__setattr__(self, field.name, value)
+        for name in self.facts():
+            if name not in self.needs and getattr(self, name) is not None:
+                raise SpecError(
+                    f"{self.kind}: does not use {name} with these settings, got "
+                    f"{getattr(self, name)!r}; leave it out"
+                )
 
     def _check_choice(self, name: str, *choices: str) -> None:
         """Refuse what is not one of a few words."""
@@ -88,7 +98,7 @@ class Rival(Method):
             raise SpecError(f"{self.kind}: {name} is {words}, got {value!r}")
 
     @property
-    def feedback(self) -> Feedback:
+    def feedback(self) -> AnswerKind:
         """What an answer is."""
         return type(self).answers
 
@@ -102,8 +112,13 @@ class Rival(Method):
 
     @classmethod
     def facts(cls) -> tuple[str, ...]:
-        """Return the names of what it must be told in advance."""
+        """Return the names of what it may have to be told in advance."""
         return tuple(f.name for f in dataclasses.fields(cast(Any, cls)) if f.name in FACTS)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Those of its facts that it uses with these settings; it takes no others."""
+        return self.facts()
 
     def told(self, timeline: Timeline) -> Self:
         """Return the same method, told what it must know of these delays.
@@ -118,7 +133,7 @@ class Rival(Method):
             "max_delay": timeline.max_delay,
             "delay": timeline.max_delay,
         }
-        facts = {name: known[name] for name in self.facts()}
+        facts = {name: known[name] for name in self.needs}
         return cast(Self, dataclasses.replace(cast(Any, self), **facts))
 
     def _fact(self, name: str) -> int:
@@ -126,10 +141,13 @@ class Rival(Method):
         self._demand_facts()
         return cast(int, getattr(self, name))
 
+    @property
+    def _missing(self) -> list[str]:
+        return [name for name in self.needs if getattr(self, name) is None]
+
     def _demand_facts(self) -> None:
         """Refuse to run while something is missing."""
-        missing = [name for name in self.facts() if getattr(self, name) is None]
-        if missing:
+        if missing := self._missing:
             words = " and ".join(f"{name} ({FACTS[name]})" for name in missing)
             raise SpecError(
                 f"{self.kind}: must be told {words} in advance; give it, or let told(timeline) "
@@ -139,7 +157,15 @@ class Rival(Method):
     # ---- bounds --------------------------------------------------------------------------------
 
     def bound(self, timeline: Timeline) -> Bound | None:
-        """Return the published guarantee on these delays, or None where no constants are known."""
+        """Return what the method, as it is, promises on these delays.
+
+        The steps are those that it takes, whatever facts they come from. None while it misses a
+        fact, on delays that it does not take, and where no constants are known.
+        """
+        return None if self._missing else self._guaranteed(timeline)
+
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """Return the bound of a method that misses no fact."""
         return None
 
     def _bound(
@@ -160,11 +186,6 @@ class Rival(Method):
         scale = float(getattr(self, "lipschitz", math.inf)) * self.domain.diameter
         trivial = scale * timeline.rounds if timeline.rounds else math.inf
         return self._bound(undelayed, total - undelayed, note, trivial=trivial)
-
-    def _under_root(self, timeline: Timeline, scale: float, note: str = "") -> Bound:
-        """Return the bound scale * sqrt(T + 2 d_tot)."""
-        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
-        return self._split(timeline, total, scale * math.sqrt(timeline.rounds), note)
 
     def _without_delay(self, timeline: Timeline, total: float, note: str = "") -> Bound | None:
         """Return a bound that is promised without delay only."""
@@ -254,11 +275,27 @@ def _checked(who: str, field: dataclasses.Field[Any], value: Any) -> Any:
             return check(who, name, value)
         case "int":
             return whole(who, name, value)
-        case "int | None" if value is not None:
-            return whole(who, name, value, least=1 if name == "rounds" else 0)
-        case "bool" if not isinstance(value, bool):
-            raise SpecError(f"{who}: {name} must be True or False, got {value!r}")
-    return value
+        case "int | None":
+            return None if value is None else _checked_fact(who, name, value)
+        case "bool":
+            if not isinstance(value, bool):
+                raise SpecError(f"{who}: {name} must be True or False, got {value!r}")
+            return value
+        case words if words in _CHECKED_BY_THEIR_CLASS:
+            return value
+    raise TypeError(f"{who}: nothing checks {name}, a field of type {field.type}")
+
+
+_CHECKED_BY_THEIR_CLASS = ("Domain", "Reduction", "Mirror", "Hint", "GradientOrFunction")
+
+
+def _checked_fact(who: str, name: str, value: Any) -> int:
+    """Return a fact, if numbers like it can be computed with."""
+    fact = whole(who, name, value, least=1 if name == "rounds" else 0)
+    most = _MOST.get(name, 53)
+    if fact > 1 << most:
+        raise SpecError(f"{who}: {name} must be at most 2**{most}, got {value!r}")
+    return fact
 
 
 def _not_negative(who: str, name: str, value: Any) -> float:

@@ -10,7 +10,7 @@ from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
-from belated.kernels.learners.methods import events_of, number_of
+from belated.kernels.learners.methods import enter, number_of
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
@@ -84,14 +84,14 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
     return status
 
 
-_METHOD = events_of(number_of("BOLD"), _predict, _observe, _cancel)
+_METHOD = enter(number_of("BOLD"), _predict, _observe, _cancel)
 
 
 def _is_sound(memory: Memory) -> bool:
     """Tell whether every open ticket has a copy that waits, and all others are in the list."""
     numbers = memory.records[memory.entries[:, 1] >= 0, 0]
-    made, free = int(memory.n[N.MADE]), []
-    number = int(memory.n[N.FREE])
+    made, number = int(memory.n[N.MADE]), int(memory.n[N.FREE])
+    free: list[int] = []
     while 1 <= number <= made and len(free) < made:
         free.append(number)
         number = int(memory.copies[1][number, N.LINK])
@@ -134,6 +134,6 @@ class BOLD(CopyingRival, module="rivals"):
         """Return what the kernels run; a ticket keeps the number of its copy."""
         return self.copying(_METHOD, keep=1, sound=_is_sound)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """(sigma_max + 1) Reg(T / (sigma_max + 1)), where Reg is known."""
         return self.shared_bound(timeline, timeline.max_backlog + 1)

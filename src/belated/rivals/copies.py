@@ -30,9 +30,9 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.kernels.tickets import count_arrival
 from belated.learner.program import Program, compile_spec
-from belated.learner.state import FEWEST, Memory
+from belated.learner.state import Memory
 from belated.reductions import FirstOrder, OnePoint, Reduction, TwoPoint
-from belated.rivals.base import Feedback, Rival
+from belated.rivals.base import AnswerKind, Rival
 from belated.spec import Spec
 from belated.timeline import Timeline
 
@@ -123,7 +123,7 @@ def are_busy(memory: Memory, numbers: Ints) -> bool:
     return bool(np.array_equal(np.sort(numbers), waiting))
 
 
-_FEEDBACK: dict[type[Reduction], Feedback] = {
+_FEEDBACK: dict[type[Reduction], AnswerKind] = {
     FirstOrder: "gradient",
     OnePoint: "value",
     TwoPoint: "two values",
@@ -144,7 +144,7 @@ class CopyingRival(Rival):
         return self._inside.domain
 
     @property
-    def feedback(self) -> Feedback:
+    def feedback(self) -> AnswerKind:
         """What an answer is: what the base takes."""
         return _FEEDBACK[type(self.base)]
 
@@ -173,9 +173,8 @@ class CopyingRival(Rival):
         sound: Callable[[Memory], bool],
         own: tuple[float, ...] = (),
         keep: int = 0,
-        copies: int = 0,
     ) -> Program:
-        """Return the program of a method with this number, and room for so many copies at once.
+        """Return the program of a method with this number; copies are made as they are needed.
 
         ``sound`` tells whether the copies of a memory and its tickets belong together.
         """
@@ -193,14 +192,14 @@ class CopyingRival(Rival):
             own=np.array(own),
             keep=keep,
             copy=template,
-            fewest=max(FEWEST, 1 << copies.bit_length()),
         )
 
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
 
-        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``, sqrt(2) G D sqrt(T)
-        under ``rates.Tight``, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``,
+        (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
+        (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
@@ -211,7 +210,8 @@ class CopyingRival(Rival):
         match rate:
             case rates.DelayAdaptive():
                 total, alone = (1.5 * scale * math.sqrt(m * rounds) for m in (copies, 1))
-            case rates.Tight():
+            case rates.Tight(scale=a):
+                scale *= 0.5 * (a + 1.0 / a)
                 total, alone = (scale * math.sqrt(2.0 * m * rounds) for m in (copies, 1))
             case rates.StronglyConvex(curvature):
                 half = rate.lipschitz**2 / (2.0 * curvature)

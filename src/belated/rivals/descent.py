@@ -54,9 +54,10 @@ ONCE = method("descent, once per round", prepare=_step_once, learn=collect_gradi
 
 @dataclass(frozen=True, repr=False)
 class Tuned(Rival):
-    """Descent with one step, tuned for T and d_tot: regret <= G W sqrt(T + 2 d_tot).
+    """Descent with one step eta: regret <= W^2 / (2 eta) + eta G^2 (T / 2 + d_tot).
 
-    W is the diameter of the set, unless ``_width`` says otherwise.
+    W is the diameter of the set, unless ``_width`` says otherwise. A step tuned for the true T and
+    d_tot makes it G W sqrt(T + 2 d_tot).
     """
 
     domain: Domain
@@ -78,6 +79,8 @@ class Tuned(Rival):
         """Return what the kernels run."""
         return self.compiled(FIXED, numbers={F.GAIN: self.step})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G W sqrt(T + 2 d_tot)."""
-        return self._under_root(timeline, self.lipschitz * self._width)
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """W^2 / (2 eta) + eta G^2 (T / 2 + d_tot)."""
+        price = self.step * self.lipschitz**2
+        learning = self._width**2 / (2.0 * self.step) + price * timeline.rounds / 2.0
+        return self._split(timeline, learning + price * timeline.total_delay, learning)

@@ -81,7 +81,6 @@ class _Blocks(Exploring):
     magnitude: float
     lipschitz: float
     rounds: int | None
-    max_delay: int | None
 
     @property
     def smoothing(self) -> float:
@@ -159,8 +158,7 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
     S = sum (k / delta) f_s u_s runs over all values f_s received so far and u_t is uniform on the
     unit sphere. delta = r min{1, ((k M / (G r))^2 ln(e T) / T)^(1/3)} and
     L = ceil((k M / (G delta))^2). M (``magnitude``) bounds the values, G (``lipschitz``) the
-    gradients, lambda is the curvature of the losses, r the inner radius. d_max shows in the
-    guarantee only.
+    gradients, lambda is the curvature of the losses, r the inner radius.
     Guarantee: expected regret O((k T)^(2/3) (ln T)^(1/3) + d_max ln T).
     Reference: Wan, Yao, Song and Zhang, "Improved regret for bandit convex optimization with
     delayed feedback", NeurIPS 2024.
@@ -169,9 +167,7 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
     stands for ln T, which is 0 for a single round.
 
     >>> from belated import Ball
-    >>> spec = DFTBLStronglyConvex(
-    ...     Ball(1), magnitude=1.0, lipschitz=1.0, curvature=0.5, rounds=1, max_delay=0
-    ... )
+    >>> spec = DFTBLStronglyConvex(Ball(1), magnitude=1.0, lipschitz=1.0, curvature=0.5, rounds=1)
     >>> spec.smoothing, spec.block
     (1.0, 1)
     """
@@ -184,7 +180,6 @@ class DFTBLStronglyConvex(_Blocks, module="rivals"):
     lipschitz: float
     curvature: float
     rounds: int | None = None
-    max_delay: int | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -31,6 +31,13 @@ class _MirrorDescent(Tuned):
             check_curvature(self)
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """With curvature the steps need no facts; only the entropy, to be cut, needs T."""
+        if self.curvature == 0.0:
+            return self.facts()
+        return ("rounds",) if self.mirror == "entropy" else ()
+
+    @property
     def _width(self) -> float:
         """D_psi; D_psi^2 / 2 bounds the divergence."""
         if self.mirror == "entropy" and isinstance(self.domain, Simplex):
@@ -43,14 +50,16 @@ class _MirrorDescent(Tuned):
 
     def program(self) -> Program:
         """Return what the kernels run; the method's own region is the sum of the arrivals."""
-        size = self.domain.size
-        if self.mirror == "entropy" and self.curvature > 0.0:
-            size = max(size, self._floor(self._fact("rounds")))
+        numbers = {F.DIAMETER: self._width}
+        if self.curvature == 0.0:
+            numbers[F.GAIN] = self.step
+        elif self.mirror == "entropy":
+            numbers[F.SIZE] = max(self.domain.size, self._floor(self._fact("rounds")))
         return self.compiled(
             ONCE,
             own=no_arrivals(self.domain.dim),
             base=step_of(self.mirror),
-            numbers={F.GAIN: self.step, F.SIZE: size, F.DIAMETER: self._width},
+            numbers=numbers,
         )
 
 
@@ -65,7 +74,8 @@ class DMD(_MirrorDescent, module="rivals"):
     of a gradient). D_psi^2 / 2 bounds the divergence B_psi, N_t counts the arrivals, and
 
     * ``curvature`` = 0: eta = D_psi / (G sqrt(T + 2 d_tot));
-    * ``curvature`` = lambda > 0, relative to psi: eta_t = 1 / (lambda N_t).
+    * ``curvature`` = lambda > 0, relative to psi: eta_t = 1 / (lambda N_t). No facts are needed
+      then, except for T with the entropy, and others are refused.
 
     Guarantee: without curvature regret <= D_psi^2 / (2 eta) + eta G^2 (T / 2 + d_tot)
     = G D_psi sqrt(T + 2 d_tot): a step with a batch of b gradients costs eta G^2 b^2 / 2, and
@@ -86,9 +96,9 @@ class DMD(_MirrorDescent, module="rivals"):
         # For T = 1 the cut would leave a single point, and no room for rounding.
         return min(1.0 / rounds, 1.0 - 1e-12) / self.domain.dim
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G D_psi sqrt(T + 2 d_tot); no constants are known for strongly convex losses."""
-        return None if self.curvature > 0.0 else super().bound(timeline)
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """D_psi^2 / (2 eta) + eta G^2 (T / 2 + d_tot); no constants are known with curvature."""
+        return None if self.curvature > 0.0 else super()._guaranteed(timeline)
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,9 +110,11 @@ class SDMD(_MirrorDescent, module="rivals"):
     ``mirror="entropy"`` on a ``Simplex`` it is the Kullback-Leibler divergence, and ``lipschitz`` G
     bounds the largest entry of a gradient instead of its norm.
     eta = D / (G sqrt(T + 2 d_tot)) with D^2 = 2 max B or, with ``curvature`` lambda > 0,
-    eta_t = 1 / (lambda N_t), N_t counting all gradients that arrived so far.
-    Guarantee: regret <= G D sqrt(T + 2 d_tot) by the argument for one step per gradient; with
-    curvature O(d_max ln T), and on Euclidean distances <= (3 G^2 / lambda) (sigma_max + 1) ln(e T).
+    eta_t = 1 / (lambda N_t), N_t counting all gradients that arrived so far. With curvature no
+    facts are needed, except for T with the entropy, and others are refused.
+    Guarantee: regret <= D^2 / (2 eta) + eta G^2 (T / 2 + d_tot) = G D sqrt(T + 2 d_tot) by the
+    argument for one step per gradient; with curvature O(d_max ln T), and on Euclidean distances
+    <= (3 G^2 / lambda) (sigma_max + 1) ln(e T).
     Reference: Wu, Huang and Liu, "Online sequential decision-making with unknown delays", WWW 2024.
 
     Differs from the paper: every step is solved exactly. The divergence of the entropy is unbounded
@@ -119,12 +131,12 @@ class SDMD(_MirrorDescent, module="rivals"):
     def _floor(self, rounds: int) -> float:
         return 1.0 / (self.domain.dim * max(rounds, 2))
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """G D sqrt(T + 2 d_tot), or (3 G^2 / lambda) (sigma_max + 1) ln(e T) with curvature."""
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """D^2 / (2 eta) + eta G^2 (T / 2 + d_tot); with curvature that of the class."""
         if self.curvature > 0.0:
             return None if self.mirror == "entropy" else self._curved_bound(timeline)
-        bound = self._under_root(timeline, self.lipschitz * self._width)
-        if self.mirror == "euclidean" or not timeline.rounds:
+        bound = super()._guaranteed(timeline)
+        if bound is None or self.mirror == "euclidean" or not timeline.rounds:
             return bound
         # The 1-norm between two plays goes with the entropy.
         width = 2.0 * (1.0 - self.domain.dim * self.domain.size)

@@ -19,8 +19,10 @@ from belated.rivals.exploring import (
     Exploring,
     answers_used,
     descend_inside,
+    differs,
     estimate_from_pair,
     play_pair,
+    steep_pair,
 )
 from belated.rivals.shared import (
     arrived,
@@ -66,9 +68,28 @@ def _learn_from_many(code: Code, s: State, entry: int, ticket: int, values: Floa
     collect(s, s.work)
 
 
-_PAIR = method("DOGDSCTwoPoint", prepare=_step_once_inside, play=play_pair, learn=_learn_from_pair)
+@leaf
+def _steep(code: Code, s: State, values: Floats, norm: float) -> bool:
+    """Tell whether a value is too far from that of y."""
+    steep = False
+    for i in range(1, values.size):
+        steep = steep or differs(s, values[0], values[i], s.f[F.BREADTH])
+    return steep
+
+
+_PAIR = method(
+    "DOGDSCTwoPoint",
+    prepare=_step_once_inside,
+    play=play_pair,
+    exceeds=steep_pair,
+    learn=_learn_from_pair,
+)
 _MANY = method(
-    "DOGDSCManyPoint", prepare=_step_once_inside, play=_play_many, learn=_learn_from_many
+    "DOGDSCManyPoint",
+    prepare=_step_once_inside,
+    play=_play_many,
+    exceeds=_steep,
+    learn=_learn_from_many,
 )
 
 
@@ -140,7 +161,8 @@ class DOGDSCTwoPoint(_FromValues, module="rivals"):
     estimate c_s = (k / (2 delta)) (f_s(y_s + delta u_s) - f_s(y_s - delta u_s)) u_s of a gradient
     and delta = r min{1, ln(e T) / T}. F_t are the rounds whose values arrived in round t, N_t
     counts all that arrived so far, u_t is uniform on the unit sphere, r the inner radius of the
-    set. G (``lipschitz``) bounds the gradients; the method itself does not use it.
+    set. G (``lipschitz``) bounds the gradients; values that differ by more than it allows are
+    counted.
     Guarantee: expected regret O(d_max ln T) in d_max and T.
     Reference: Wan, Tu and Zhang, "Online strongly convex optimization with unknown delays", Machine
     Learning 2022.
@@ -170,8 +192,8 @@ class DOGDSCManyPoint(_FromValues, module="rivals"):
     coordinate i of the estimate c_s is (f_s(y_s + delta e_i) - f_s(y_s)) / delta and
     delta = r min{1, ln(e T) / T}. F_t are the rounds whose values arrived in round t, N_t counts
     all that arrived so far, e_i is the i-th unit vector, r the inner radius of the set. G
-    (``lipschitz``) bounds the gradients; the method itself does not use it. There is no chance in
-    it.
+    (``lipschitz``) bounds the gradients; values that differ by more than it allows are counted.
+    There is no chance in it.
     Guarantee: regret O(d_max ln T) in d_max and T.
     Reference: Wan, Tu and Zhang, "Online strongly convex optimization with unknown delays", Machine
     Learning 2022.

@@ -86,6 +86,6 @@ class DOOMD(Regularised, module="rivals"):
         """Return what the kernels run; the own region is the last gradient."""
         return self._hinted(_METHOD, 1)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """lambda max B + G^2 (T / 2 + d_tot) / lambda; None with hints."""
         return self._regularised(timeline, 0.5, 1.0) if self.hint == "none" else None

@@ -168,7 +168,7 @@ class DORM(_Matching, module="rivals"):
         """Return what the kernels run; p is the sum of all regrets."""
         return self._program(_DORM, {_POWER: self.power - 1.0})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """K^(1/q) sqrt((q - 1) (T + 2 d_tot)), or with hints (3 T + 4 d_tot)."""
         first, late = (1.0, 2.0) if self.hint == "none" else (3.0, 4.0)
         scale = self.arms ** (1.0 / self.power) * math.sqrt(self.power - 1.0)
@@ -206,7 +206,7 @@ class DORMPlus(_Matching, module="rivals"):
         """Return what the kernels run."""
         return self._program(_DORM_PLUS, {})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """sqrt(K (T + 2 d_tot)); None with hints."""
         if self.hint != "none":
             return None

@@ -69,7 +69,7 @@ class DelayedDualAveraging(Rival, module="rivals"):
         gain = self._outer / (2.0 * self.lipschitz)
         return self.compiled(_METHOD, own=np.zeros(self.domain.dim), numbers={F.GAIN: gain})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """2 G R sqrt(T / 2 + d_tot)."""
         scale = 2.0 * self.lipschitz * self._outer
         total = scale * math.sqrt(timeline.rounds / 2.0 + timeline.total_delay)

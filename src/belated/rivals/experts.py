@@ -1,4 +1,4 @@
-"""What the methods of Flaspohler et al. (2021) share: hints, regrets, weights, answers in turn.
+"""What the methods of Flaspohler et al. (2021) share: hints, regrets, weights, tuning in turn.
 
 A *hint* guesses the sum of all missing vectors and the coming one: h = (open + 1) * last, where
 last is the vector received last and open the number of tickets still open. So the hint in use is a
@@ -43,8 +43,9 @@ Hint = Literal["none", "recent"]
 HINTED = F.MINE  # 1 if there are hints, else 0
 WEIGHT = F.MINE + 1  # the hint in use is this many times the vector received last
 
-# Slots of ``own`` in the methods that use answers in turn; theta, the sum of those used, is s.p.
-TURN = 0  # the ticket whose answer is to be used next
+# Slots of ``own`` in the methods that tune themselves in turn. s.p is theta, the sum of all costs
+# received; behind the slots stands the sum of those whose turn has come.
+TURN = 0  # the ticket whose answer is to tune next
 STRENGTH = 1  # lambda
 PAID = 2  # sum of the a_s
 WIDEST = 3  # largest sum of a_s over a pending set
@@ -120,14 +121,16 @@ def softmin(v: Floats, strength: float, w: Floats) -> None:
     normalise(w)
 
 
-# ---- answers in turn ---------------------------------------------------------------------------
+# ---- tuning in turn ----------------------------------------------------------------------------
+# An answer goes into theta when it comes. What lambda learns from a round needs all costs that its
+# play lacked, and all rounds before it: so that waits for its turn, in ticket order.
 # A record: theta at the play, the answer (zero until it is there), lambda and PAID at the play, and
 # the play itself.
 
-Use = Callable[[Code, State, int], None]
+Tune = Callable[[Code, State, int], None]
 
-_USE: dict[int, Use] = {}
-_use = switch(C.METHOD, _USE)
+_TUNE: dict[int, Tune] = {}
+_tune = switch(C.METHOD, _TUNE)
 
 
 @leaf
@@ -153,40 +156,45 @@ def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> N
 
 
 @leaf
-def _use_in_turn(code: Code, s: State) -> None:
-    """Use answers in ticket order, as far as they are there."""
+def _tune_in_turn(code: Code, s: State) -> None:
+    """Let answers tune lambda in ticket order, as far as they are there."""
+    k = s.z.size
     while s.own[TURN] < s.n[N.ROUNDS]:
         entry = entry_of(s, int(s.own[TURN]))
         if s.table[2 * entry + 1] != T.HELD:
             return
-        _use(code, s, entry)
+        cost = s.kept[entry * s.n[N.KEEP] + k :]
+        for i in range(k):
+            s.own[IN_TURN + i] += cost[i]
+        _tune(code, s, entry)
         release(s, entry)
         s.own[TURN] += 1.0
 
 
 @leaf
 def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """Hold an answer until its turn comes."""
+    """Add an answer to theta, and hold it until its turn comes."""
     answer = s.kept[entry * s.n[N.KEEP] + s.z.size :]
     for i in range(s.z.size):
         answer[i] = cost[i]
+        s.p[i] += cost[i]
     hold(s, entry)
-    _use_in_turn(code, s)
+    _tune_in_turn(code, s)
 
 
 @leaf
 def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """Hold a zero answer until its turn comes."""
     hold(s, entry)
-    _use_in_turn(code, s)
+    _tune_in_turn(code, s)
     return S.USED
 
 
-def hedging(name: str, use: Use) -> int:
-    """Enter a method that plays softmin(theta, lambda), given how it uses an answer."""
+def hedging(name: str, tune: Tune) -> int:
+    """Enter a method that plays softmin(theta, lambda), given how an answer tunes lambda."""
     number = method(name, prepare=_weigh, play=_play_weights, learn=_take, lose=_lose)
-    _USE[number] = use
-    events.SOURCES[number] += (use.__module__,)  # the leaves here do not name its own
+    _TUNE[number] = tune
+    events.SOURCES[number] += (tune.__module__,)  # the leaves here do not name its own
     return number
 
 
@@ -285,15 +293,15 @@ class OnArms(Rival):
         return self._bound(learning, delay, note, skipped=skipped, trivial=rounds)
 
 
-def waiting(timeline: Timeline) -> tuple[int, int]:
-    """Return sum and maximum of the backlogs when answers are used in ticket order.
+def waiting(timeline: Timeline) -> int:
+    """Return the most rounds before a play whose turn has not come yet.
 
-    An answer is used once all earlier ones are there, so what is pending before a prediction is
-    everything from the oldest open ticket on.
+    The turn of a round comes once it and all earlier ones are answered, so these are all from the
+    oldest open ticket on.
 
     >>> from belated import Timeline
     >>> waiting(Timeline.from_delays([2, 0, 0]))
-    (3, 2)
+    2
     """
     events = timeline.events
     rounds = timeline.rounds
@@ -301,9 +309,8 @@ def waiting(timeline: Timeline) -> tuple[int, int]:
     predicted = events >= 0
     place[0, events[predicted]] = np.flatnonzero(predicted)
     place[1, ~events[~predicted]] = np.flatnonzero(~predicted)
-    used = np.searchsorted(np.maximum.accumulate(place[1]), place[0])
-    pending = np.arange(rounds) - used
-    return int(pending.sum()), int(pending.max(initial=0))
+    turns = np.searchsorted(np.maximum.accumulate(place[1]), place[0])
+    return int((np.arange(rounds) - turns).max(initial=0))
 
 
 def _waits_its_turn(memory: Memory) -> bool:
@@ -312,7 +319,7 @@ def _waits_its_turn(memory: Memory) -> bool:
     turn, (numbers, states) = own[TURN], memory.entries.T
     is_turn = turn in range(rounds + 1)
     in_turn = is_turn and np.array_equal(numbers, np.arange(int(turn), rounds))
-    sums = [*own[TURN:], *memory.records[:, 2 * memory.dim : 2 * memory.dim + 2].ravel()]
+    sums = [*own[TURN:IN_TURN], *memory.records[:, 2 * memory.dim : 2 * memory.dim + 2].ravel()]
     return in_turn and not (states[:1] == T.HELD).any() and min(sums) >= 0.0
 
 
@@ -323,33 +330,37 @@ def hint_is_sound(memory: Memory) -> bool:
 
 
 class Hedging(OnArms):
-    """A rival that plays softmin(theta, lambda) and uses answers in turn."""
+    """A rival that plays softmin(theta, lambda) and tunes lambda in turn."""
 
     reference = "Flaspohler et al. 2021"
     memory = "three vectors per ticket from the oldest open one on"
     guarantee = (
-        "8 m + 2 sqrt((4 + ln k) T + 2 w ln k), m the most and w the sum pending before plays"
+        "8 m + 2 sqrt((4 + ln k) T + 2 d_tot ln k), m the most rounds from the oldest open one to "
+        "a play"
     )
-    order = "held back and used in ticket order; a lost answer counts as zero"
+    order = (
+        "any order; the step size stands still from the oldest open ticket on; a lost answer "
+        "counts as zero"
+    )
     _number: ClassVar[int]
     """What ``hedging`` gave."""
 
     def program(self) -> Program:
         """Return what the kernels run; p is theta."""
-        own, keep = np.zeros(IN_TURN), 3 * self.arms + 2
+        own, keep = np.zeros(IN_TURN + self.arms), 3 * self.arms + 2
         return self.compiled(
             self._number, own=own, keep=keep, base=K.ENTROPY, sound=_waits_its_turn
         )
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + w))), m and w as ``waiting`` gives them.
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """2 (4 m + sqrt(4 T + 2 ln K (T / 2 + d_tot))), m as ``waiting`` gives it.
 
-        It is 2 (2 max_s sum_{j in P_s, j < s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) with the
-        symbols of ``DUB``; for losses in [0, 1], a_s <= 2 and b_s <= |P_s| - 1/2.
+        It is 2 (2 max_s sum_{j in W_s} a_j + sqrt(sum_s (a_s^2 + 2 ln K b_s))) with the symbols of
+        ``DUB``; for losses in [0, 1], a_s <= 2 and b_s <= |P_s| - 1/2.
         """
-        pending, most = waiting(timeline)
         rounds, logarithm = timeline.rounds, math.log(self.arms)
+        late = 2.0 * logarithm * timeline.total_delay
         learning = 2.0 * math.sqrt((4.0 + logarithm) * rounds)
-        total = 8.0 * most + 2.0 * math.sqrt((4.0 + logarithm) * rounds + 2.0 * logarithm * pending)
+        total = 8.0 * waiting(timeline) + 2.0 * math.sqrt((4.0 + logarithm) * rounds + late)
         note = f"losses in [0, 1]; {UNCHECKED}"
         return self._of_unit_losses(timeline, learning, total - learning, note)

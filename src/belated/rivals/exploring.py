@@ -101,6 +101,22 @@ def estimate_from_pair(s: State, ticket: int, values: Floats) -> None:
     estimate(s, ticket, 0.5 * (values[0] - values[1]), s.f[F.BREADTH])
 
 
+# ---- answers larger than assumed ---------------------------------------------------------------
+
+
+@leaf
+def differs(s: State, first: float, second: float, apart: float) -> bool:
+    """|f(x) - f(x')| > G |x - x'|, with room for the rounding of the two values."""
+    allowed = s.f[F.LIPSCHITZ] * apart * F.SLACK
+    return abs(first - second) > allowed + (F.SLACK - 1.0) * (abs(first) + abs(second))
+
+
+@leaf
+def steep_pair(code: Code, s: State, values: Floats, norm: float) -> bool:
+    """Tell whether two values are too far apart; the ``exceeds`` of methods that ask for two."""
+    return differs(s, values[0], values[1], 2.0 * s.f[F.BREADTH])
+
+
 # ---- steps -------------------------------------------------------------------------------------
 
 
@@ -136,5 +152,5 @@ def _step_with_pair(code: Code, s: State, entry: int, ticket: int, values: Float
     descend_inside(code, s, s.work, curved(s, answers_used(s), s.f[F.GAIN]))
 
 
-FROM_PAIRS = method("descent from pairs", play=play_pair, learn=_step_with_pair)
+FROM_PAIRS = method("descent from pairs", play=play_pair, exceeds=steep_pair, learn=_step_with_pair)
 """One step per pair of values, as it arrives."""

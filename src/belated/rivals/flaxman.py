@@ -35,7 +35,7 @@ class Flaxman(Exploring, module="rivals"):
     """Bandit gradient descent, tuned for Lipschitz losses: it plays y + delta u.
 
     For each value f that arrives, of a round with direction u,
-    y = Pi(y - (R / (M sqrt T)) f u) onto (1 - delta / r) K, where
+    y = Pi(y - nu f u) onto (1 - delta / r) K, where nu = R / (M sqrt T),
     delta = min{r, T^(-1/4) sqrt(R k M r / (3 (G r + M)))} and u is uniform on the unit sphere. M
     (``magnitude``) bounds the values, G (``lipschitz``) the gradients; r and R are the inner and
     the outer radius of the set. The factor k / delta of a gradient's estimate is part of the step.
@@ -68,15 +68,22 @@ class Flaxman(Exploring, module="rivals"):
         share = self._outer * self.domain.dim * self.magnitude * self._inner / slope
         return min(self._inner, math.sqrt(share / math.sqrt(self._fact("rounds"))))
 
+    @property
+    def step(self) -> float:
+        """nu = R / (M sqrt T)."""
+        return self._outer / (self.magnitude * math.sqrt(self._fact("rounds")))
+
     def program(self) -> Program:
         """Return what the kernels run."""
-        step = self._outer / (self.magnitude * math.sqrt(self._fact("rounds")))
-        return self.compiled(_METHOD, numbers={F.BREADTH: self.smoothing, F.GAIN: step})
+        return self.compiled(_METHOD, numbers={F.BREADTH: self.smoothing, F.GAIN: self.step})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """2 T^(3/4) sqrt(3 R k M (G + M / r)) without delay; nothing is promised with it."""
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """R^2 k / (2 nu delta) + nu k M^2 T / (2 delta) + 3 delta T (G + M / r) without delay.
+
+        Nothing is promised with it.
+        """
+        delta, rounds = self.smoothing, timeline.rounds
+        noise = self._outer**2 / self.step + self.step * self.magnitude**2 * rounds
         slope = self.lipschitz + self.magnitude / self._inner
-        inside = 3.0 * self._outer * self.domain.dim * self.magnitude * slope
-        root = math.sqrt(timeline.rounds)
-        total = 2.0 * root * math.sqrt(root) * math.sqrt(inside)
+        total = self.domain.dim * noise / (2.0 * delta) + 3.0 * delta * rounds * slope
         return self._without_delay(timeline, total, IN_EXPECTATION)

@@ -42,7 +42,7 @@ def _observe_convex(code: Code, s: State, ticket: int, answer: Floats) -> int:
     return methods.observe(code, s, ticket, answer)
 
 
-_METHOD = methods.events_of(
+_METHOD = methods.enter(
     methods.method("FTDRL", prepare=_lead, learn=add),
     methods.predict,
     _observe_convex,

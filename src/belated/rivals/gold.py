@@ -38,8 +38,8 @@ def _power(t: int, exponent: float) -> float:
 
 @leaf
 def _radius(s: State, ticket: int) -> float:
-    """Return delta_t = delta t^-b."""
-    return float(s.f[F.BREADTH] * _power(ticket + 1, s.own[_RADIUS_POWER]))
+    """Return delta_t = min(r, delta t^-b)."""
+    return float(min(s.f[F.INNER], s.f[F.BREADTH] * _power(ticket + 1, s.own[_RADIUS_POWER])))
 
 
 @leaf
@@ -118,18 +118,20 @@ class GOLD(Exploring, module="rivals"):
     It plays (1 - delta_t / r) x_t + delta_t u_t. When a round ends, the values that arrived go into
     the pool, the oldest round q in it is taken out, and
     x_{t+1} = Pi_K(x_t - gamma_t (k / delta_q) f_q u_q); an empty pool changes nothing.
-    u_t is uniform on the unit sphere and f_q the value that round q met. With delays of order t^a
-    (``growth`` a), delta_t = delta t^-b and gamma_t = gamma t^-c, b = min{1/4, 1/3 - a/3} and
-    c = max{3/4, 2/3 + a/3}; delta = r min{1, sqrt(k M / (G r))} and gamma = D delta / (k M), where
-    M (``magnitude``) bounds the values, G (``lipschitz``) the gradients, and r and D are the inner
-    radius and the diameter of the set.
+    u_t is uniform on the unit sphere and f_q the value that round q met. It must be told how fast
+    delays grow: for delays of order t^a (``growth`` a, 0 for bounded delays),
+    delta_t = min{r, delta t^-b} and gamma_t = gamma t^-c, b = min{1/4, 1/3 - a/3} and
+    c = max{3/4, 2/3 + a/3}. delta is ``smoothing`` or, where that is 0, sqrt(k M r / G), and
+    gamma = D delta / (k M), where M (``magnitude``) bounds the values, G (``lipschitz``) the
+    gradients, and r and D are the inner radius and the diameter of the set.
     Guarantee: expected regret O(T^(3/4) + T^(2/3) d_max^(1/3)).
     Reference: Heliou, Mertikopoulos and Zhou, "Gradient-free online learning in continuous games
     with delayed rewards", ICML 2020.
 
     Differs from the paper: losses instead of rewards, a single player, and delta and gamma, which
-    the paper leaves open, balance the terms at M, G, r and D. After a burst the pool shrinks by no
-    more than one value per round, so that values grow old in it.
+    the paper leaves open, balance the terms at M, G, r and D; with less exploration it often loses
+    less. After a burst the pool shrinks by no more than one value per round, so that values grow
+    old in it.
 
     >>> from belated import Ball, Learner
     >>> learner = Learner(GOLD(Ball(2), magnitude=1.0, lipschitz=1.0))
@@ -147,6 +149,7 @@ class GOLD(Exploring, module="rivals"):
     magnitude: float
     lipschitz: float
     growth: float = 0.0
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -157,8 +160,8 @@ class GOLD(Exploring, module="rivals"):
     def program(self) -> Program:
         """Return what the kernels run."""
         k = self.domain.dim
-        ratio = self.magnitude / (self.lipschitz * self._inner) * k
-        delta = self._inner * min(1.0, math.sqrt(ratio))
+        balance = math.sqrt(k * self.magnitude * self._inner / self.lipschitz)
+        delta = self.smoothing or balance
         gamma = self.domain.diameter * delta / (k * self.magnitude)
         radius_power = min(1.0 / 4.0, 1.0 / 3.0 - self.growth / 3.0)
         step_power = max(3.0 / 4.0, 2.0 / 3.0 + self.growth / 3.0)

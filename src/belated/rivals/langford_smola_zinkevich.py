@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from belated.arrays import Code
 from belated.bounds import Bound
 from belated.domains import Domain
@@ -77,19 +79,20 @@ class LangfordSmolaZinkevich(Rival, module="rivals"):
     @property
     def sigma(self) -> float:
         """F / (G sqrt(2 max(tau, 1))), F = D / sqrt(2)."""
-        return self._sigma(self._fact("delay"))
-
-    def _sigma(self, delay: int) -> float:
-        return self.domain.diameter / (2.0 * self.lipschitz * math.sqrt(max(delay, 1)))
+        return self.domain.diameter / (
+            2.0 * self.lipschitz * math.sqrt(max(self._fact("delay"), 1))
+        )
 
     def program(self) -> Program:
         """Return what the kernels run."""
         numbers = {F.GAIN: self.sigma, _DELAY: float(self._fact("delay"))}
         return self.compiled(_METHOD, numbers=numbers)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """See the class; tau is the largest delay."""
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """See the class; sigma is that of the steps, tau the largest delay. None if it refuses."""
         rounds = timeline.rounds
+        if timeline.max_delay > self._fact("delay") or (np.diff(timeline.order) < 0).any():
+            return None
         total = self._regret(rounds, timeline.max_delay)
         return self._split(timeline, total, self._regret(rounds, 0), UNCHECKED)
 
@@ -99,6 +102,6 @@ class LangfordSmolaZinkevich(Rival, module="rivals"):
         if self.curvature > 0.0:
             growth = 1.0 + delay + log(max(rounds, 1))
             return self.curvature * delay * f**2 + (0.5 + delay) * square / self.curvature * growth
-        root, sigma = math.sqrt(rounds), self._sigma(delay)
+        root, sigma = math.sqrt(rounds), self.sigma
         drift = square * sigma * (delay**2 / 2.0 + 2.0 * delay * root)
         return sigma * square * root + f**2 * root / sigma + drift

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -101,8 +99,8 @@ class MildOGD(Rival, module="rivals"):
     arrival. The play is x_t = sum_i w_i x_t^i with w_i proportional to
     exp(-alpha sum_s <g_s, x_s^i - x_s>) / (i (i + 1)), the sum over what was received,
     alpha = 1 / (G D sqrt(beta)), N = ceil(log2(T + 1) / 2) + 1. beta = T (d_max + 1), or T + d_tot
-    with ``in_order``, for delays that keep the order (then ``max_delay`` is not needed; else
-    ``total_delay`` is not).
+    with ``in_order``, for delays that keep the order; the one of ``max_delay`` and ``total_delay``
+    that is not needed is refused.
 
     Guarantee: dynamic regret O(sqrt(d_max T (1 + P_T))), with ``in_order``
     O(sqrt((T + d_tot) (1 + P_T))), P_T the length of the comparator's path.
@@ -127,10 +125,10 @@ class MildOGD(Rival, module="rivals"):
     total_delay: int | None = None
     in_order: bool = False
 
-    def _demand_facts(self) -> None:
-        """Refuse to run while something is missing; one of the two delays is not needed."""
-        unused: dict[str, Any] = {"max_delay" if self.in_order else "total_delay": 0}
-        Rival._demand_facts(dataclasses.replace(self, **unused))
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """T, and one of the two delays."""
+        return ("rounds", "total_delay" if self.in_order else "max_delay")
 
     @property
     def experts(self) -> int:

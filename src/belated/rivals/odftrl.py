@@ -72,7 +72,7 @@ class ODFTRL(Regularised, module="rivals"):
         """Return what the kernels run; the own region is the last gradient and the sum of all."""
         return self._hinted(_METHOD, 2)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """lambda max psi + G^2 (T / 2 + d_tot) / lambda, or with hints (3 T / 2 + 2 d_tot)."""
         first, late = (0.5, 1.0) if self.hint == "none" else (1.5, 2.0)
         return self._regularised(timeline, first, late)

@@ -109,7 +109,8 @@ class QuanrudKhashabiDoubling(Rival, module="rivals"):
         own = no_arrivals(self.domain.dim, 0.0, 1.0)
         return self.compiled(_DOUBLING, own=own, numbers={F.GAIN: gain}, sound=_is_in_epoch)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """8 G D sqrt(T + 2 d_tot)."""
         scale = 8.0 * self.lipschitz * self.domain.diameter
-        return self._under_root(timeline, scale, UNCHECKED)
+        total = scale * math.sqrt(timeline.rounds + 2 * timeline.total_delay)
+        return self._split(timeline, total, scale * math.sqrt(timeline.rounds), UNCHECKED)

@@ -7,6 +7,8 @@ from typing import Literal
 
 from belated.rivals.descent import Tuned
 
+GradientOrFunction = Literal["gradient", "function"]
+
 
 @dataclass(frozen=True, repr=False)
 class SOLID(Tuned, module="rivals"):
@@ -31,7 +33,7 @@ class SOLID(Tuned, module="rivals"):
     reference = "Joulani, Gyorgy and Szepesvari 2016"
     guarantee = "G D sqrt(T + 2 d_tot)"
 
-    feedback: Literal["gradient", "function"] = "gradient"
+    feedback: GradientOrFunction = "gradient"
 
     def __post_init__(self) -> None:
         """Check the fields."""

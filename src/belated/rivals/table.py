@@ -27,7 +27,13 @@ _SYMBOLS = {
     "workers": "the number of workers",
 }
 _IS_THE_SET = ("domain", "arms")
-_TOLD_ONE_OF_TWO = {"MildOGD": "T, and d_max (d_tot where answers keep their order)"}
+_TOLD_BY_SETTINGS = {
+    "DMD": "T, d_tot; with curvature nothing (with the entropy T)",
+    "GOLD": "a, where delays are of order t^a (0 unless told)",
+    "MildOGD": "T, and d_max (d_tot where answers keep their order)",
+    "SDMD": "T, d_tot; with curvature nothing (with the entropy T)",
+}
+"""What the names of the facts do not say."""
 _GROUPS = (
     "that of the learner inside",
     "gradient",
@@ -105,11 +111,22 @@ OURS = (
         "that of the learner inside",
         "as the learner inside",
         "nothing",
-        "16 bytes per ticket given up on",
+        "16 bytes per ticket given up on, until it is forgotten",
         "any order; gives up on what is older than sqrt(D_t)",
         "min over sets Q of rounds of #Q + sqrt(delays outside Q) in place of sqrt(d_tot), "
         "up to a constant",
         f"{_PAPER}, Theorem 6.1",
+    ),
+    Row(
+        "`Deadline` of any of these",
+        "that of the learner inside",
+        "as the learner inside",
+        "how long to wait",
+        "16 bytes per ticket given up on, until it is forgotten",
+        "any order; gives up on what is older than the deadline",
+        "that of the learner inside with delays of at most the deadline, plus G D per round given "
+        "up on",
+        "ours, after Theorem 6.1",
     ),
 )
 """The learners of the paper that this library implements."""
@@ -117,9 +134,12 @@ OURS = (
 _INTRO = """\
 # Rivals
 
-Every published method for late feedback that we know of, behind the same two events as our own
-learners: `predict` hands out a ticket and a play, `observe` brings the answer. So they can be run
-on the same delays and losses, and compared.
+{count} published methods, behind the same two events as our own learners: `predict` hands out a
+ticket and a play, `observe` brings the answer. So they can be run on the same delays and losses,
+and compared. {late} of them were made for late answers. {prompt} know nothing about delays, and
+take late answers as if they were prompt, as one would without this library:
+{names}.
+These are not all that were ever published, but those in the table.
 
 Each is a class in `src/belated/rivals/`, with a slow second version in the tests that it must agree
 with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
@@ -149,15 +169,16 @@ spec = bl.rivals.QuanrudKhashabi(bl.Ball(3), lipschitz=1.0)
 print(spec.facts())  # what it must be told: ('rounds', 'total_delay')
 
 spec = spec.told(timeline)
-print(spec.bound(timeline))  # its published guarantee on these delays, where constants are known
+print(spec.bound(timeline))  # what it promises on these delays, where constants are known
 
 gradients = np.random.default_rng(0).normal(size=(1000, 3)) / 3.0
 plays = bl.Learner(spec).run(timeline, gradients)  # or predict and observe, one by one
 ```
 
-A method that misses a fact refuses to run and names it. Snapshots, JSON, `cancel`, seeds and
-`strict` are as for our own learners. There is no certificate in the report: that is a theorem
-about our own.
+A method that misses a fact refuses to run and names it, and has no bound. `facts` are all that a
+method may have to be told, `needs` those that it uses with its settings; it takes no others.
+Snapshots, JSON, `cancel`, seeds and `strict` are as for our own learners. There is no certificate
+in the report: that is a theorem about our own.
 """
 
 _READING = """\
@@ -172,10 +193,11 @@ _READING = """\
 * **answers out of order, or lost**: a few methods need answers in the order of the tickets; they
   wait, or refuse. A lost answer is one whose ticket you `cancel`; one that just never comes stays
   open.
-* **guarantee** is on the regret against the best fixed play, as far as we know it. `bound` turns it
-  into a number, except where it is an order of growth only ("of order", "O"), or where it contains
-  numbers that the method is not told. "Without delay" marks methods that were not made for late
-  answers; they take them as they come, as one would without this library.
+* **guarantee** is on the regret against the best fixed play, as far as we know it, of a method that
+  was told the truth. `bound` turns it into a number, except where it is an order of growth only
+  ("of order", "O"), or where it contains numbers that the method is not told. It takes the steps as
+  they are: told something wrong, a method still has a bound, and a larger one. "Without delay"
+  marks the methods that were not made for late answers.
 """
 
 
@@ -204,7 +226,7 @@ def _row(method: type[Rival]) -> Row:
         f"`{name}`" if method.title == name else f"{method.title}, `{name}`",
         _answers(method),
         _assumes(method),
-        _TOLD_ONE_OF_TWO.get(name, facts or "nothing"),
+        _TOLD_BY_SETTINGS.get(name, facts or "nothing"),
         method.memory,
         method.order,
         method.guarantee,
@@ -246,9 +268,21 @@ def table() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def undelayed() -> list[type[Rival]]:
+    """Return the rivals that know nothing about delays."""
+    return [method for method in methods() if "without delay" in method.guarantee]
+
+
+def _intro() -> str:
+    prompt = undelayed()
+    names = ", ".join(method.title for method in prompt)
+    late = len(methods()) - len(prompt)
+    return _INTRO.format(count=len(methods()), late=late, prompt=len(prompt), names=names)
+
+
 def page() -> str:
     """Return the page in full."""
-    parts = [_INTRO, "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
+    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
     return "\n".join(parts)
 
 

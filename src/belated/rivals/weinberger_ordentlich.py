@@ -8,7 +8,7 @@ from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
-from belated.kernels.learners.methods import events_of, number_of
+from belated.kernels.learners.methods import enter, number_of
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
@@ -70,7 +70,7 @@ def _cancel(code: Code, s: State, ticket: int) -> int:
     return cancel_copy(code, s, entry, _turn(s, ticket))
 
 
-_METHOD = events_of(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
+_METHOD = enter(number_of("WeinbergerOrdentlich"), _predict, _observe, _cancel)
 
 
 def _is_sound(memory: Memory) -> bool:
@@ -107,7 +107,7 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
 
     title = "Weinberger-Ordentlich"
     reference = "Weinberger and Ordentlich 2002"
-    memory = "d + 1 copies of the base"
+    memory = "copies of the base, made as they are needed, at most d + 1"
     guarantee = "(d + 1) Reg(T / (d + 1))"
     order = "any order up to the delay told; a lost answer is lost to its copy only"
 
@@ -115,9 +115,9 @@ class WeinbergerOrdentlich(CopyingRival, module="rivals"):
 
     def program(self) -> Program:
         """Return what the kernels run; the own region is the number of copies."""
-        copies = self._fact("delay") + 1
-        return self.copying(_METHOD, own=(float(copies),), copies=copies, sound=_is_sound)
+        return self.copying(_METHOD, own=(float(self._fact("delay") + 1),), sound=_is_sound)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
-        """(d + 1) Reg(T / (d + 1)) for the largest delay d, where Reg is known."""
-        return self.shared_bound(timeline, timeline.max_delay + 1)
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
+        """(d + 1) Reg(T / (d + 1)) for the delay d that it was told, where Reg is known."""
+        delay = self._fact("delay")
+        return None if timeline.max_delay > delay else self.shared_bound(timeline, delay + 1)

@@ -19,7 +19,7 @@ from belated.kernels.slots import status as S
 from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
 from belated.learner.state import Memory
-from belated.rivals.arms import EXPECTED, Bandit, drew_arms, estimate, play_arm
+from belated.rivals.arms import EXPECTED, Bandit, drew_arms, estimate, outside, play_arm
 from belated.rivals.base import UNCHECKED
 from belated.rivals.experts import least, normalise
 from belated.timeline import Timeline
@@ -132,7 +132,9 @@ def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     return S.USED
 
 
-_METHOD = method("ZimmertSeldin", prepare=_prepare, play=play_arm, learn=_learn, lose=_lose)
+_METHOD = method(
+    "ZimmertSeldin", prepare=_prepare, play=play_arm, exceeds=outside, learn=_learn, lose=_lose
+)
 
 
 def _is_sound(memory: Memory) -> bool:
@@ -191,7 +193,7 @@ class ZimmertSeldin(Bandit, module="rivals"):
         numbers = {_SKIPPING: float(self.skipping), _MULTIPLIER: first}
         return self._drawing(_METHOD, numbers, (_MULTIPLIER, _COUNTED, _OLDEST), _is_sound)
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """4 sqrt(K T) + sqrt(8 d_tot ln K); None with ``skipping``."""
         if self.skipping:
             return None

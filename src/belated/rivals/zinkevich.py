@@ -41,7 +41,7 @@ class Zinkevich(Rival, module="rivals"):
         """Return what the kernels run."""
         return self.compiled(FALLING, numbers={F.GAIN: self.domain.diameter / self.lipschitz})
 
-    def bound(self, timeline: Timeline) -> Bound | None:
+    def _guaranteed(self, timeline: Timeline) -> Bound | None:
         """(3/2) G D sqrt(T) without delay; nothing is promised with it."""
         total = 1.5 * self.lipschitz * self.domain.diameter * math.sqrt(timeline.rounds)
         return self._without_delay(timeline, total)

@@ -1,6 +1,7 @@
 """Who takes part in the studies: our learners and their rivals.
 
-A rival that must be told facts about the future is told the true ones. Where a method leaves a
+A rival that must be told facts about the future is told the true ones, and its row says which; all
+are told the constants of the losses, G, M and lambda, as ours are. Where a method leaves a
 number open, it gets the one that minimises its own bound, or where it has no bound on regret a
 choice that its maker below explains; facts that this takes are counted as told.
 """
@@ -16,9 +17,10 @@ from typing import Any, Final, cast
 
 from belated import rates, rivals
 from belated.bases import OMD
-from belated.domains import Domain
+from belated.domains import Ball, Domain
 from belated.game import Game
 from belated.learner.program import Playable
+from belated.problem import Problem
 from belated.reductions import FirstOrder
 from belated.rivals import Rival
 from belated.study.paper import Answer, paper_learner
@@ -72,23 +74,44 @@ def _default(convex: bool) -> Contestant:
 
 
 def _rival(kind: type[Rival], *, convex: bool = False, in_order: bool = False) -> Contestant:
-    """A rival that needs the constants of the losses, and is told the facts it lists."""
+    """A rival that needs the constants of the losses, and is told the facts that it needs."""
 
     def make(game: Game, domain: Domain) -> Playable:
-        problem = game.problem(domain, convex=convex)
-        names = {field.name for field in dataclasses.fields(cast(Any, kind))}
-        known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
-        if problem.curvature:
-            known["curvature"] = problem.curvature
-        given = {name: value for name, value in known.items() if name in names}
-        return cast(Playable, cast(Any, kind)(domain, **given).told(game.timeline))
+        return _assuming(kind, game.problem(domain, convex=convex)).told(
+            cast(Timeline, game.timeline)
+        )
 
-    return Contestant(kind.title, make, _facts(kind), in_order)
+    example = Problem(Ball(1), lipschitz=1.0, magnitude=1.0, curvature=0.0 if convex else 1.0)
+    return Contestant(kind.title, make, _told(_assuming(kind, example).needs), in_order)
 
 
-def _facts(kind: type[Rival], *more: str) -> str:
-    words = dict.fromkeys([*(_SYMBOLS[name] for name in kind.facts()), *more])
-    return ", ".join(words) or "nothing"
+def _assuming(kind: type[Rival], problem: Problem) -> Rival:
+    """Return a rival with those of the constants that it has a field for."""
+    names = {field.name for field in dataclasses.fields(cast(Any, kind))}
+    known = {"lipschitz": problem.lipschitz, "magnitude": problem.magnitude}
+    if problem.curvature:
+        known["curvature"] = problem.curvature
+    given = {name: value for name, value in known.items() if name in names}
+    return cast(Rival, cast(Any, kind)(problem.domain, **given))
+
+
+def _told(facts: tuple[str, ...]) -> str:
+    return ", ".join(dict.fromkeys(_SYMBOLS[name] for name in facts)) or "nothing"
+
+
+def _gold() -> tuple[Contestant, Contestant]:
+    """GOLD, told that delays do not grow with time, as someone would who knows nothing of them.
+
+    Its paper leaves the constant of its radii open. Beside the one that balances the terms of its
+    bound there is delta = r, with less exploration and smaller steps.
+    """
+
+    def make(game: Game, domain: Domain) -> Playable:
+        spec = cast(rivals.GOLD, _assuming(rivals.GOLD, game.problem(domain)))
+        return dataclasses.replace(spec, smoothing=cast(float, domain.inner_radius))
+
+    balanced = dataclasses.replace(_rival(rivals.GOLD), told="a = 0")
+    return balanced, Contestant(GOLD_R, make, balanced.told)
 
 
 # ---- methods with numbers of their own ---------------------------------------------------------
@@ -140,7 +163,7 @@ def _copies(kind: Any, curved: bool) -> Contestant:
         )
         return cast(Playable, kind(FirstOrder(OMD(domain, rate))).told(game.timeline))
 
-    return Contestant(kind.title, make, _facts(kind))
+    return Contestant(kind.title, make, _told(kind.facts()))
 
 
 def _ada_delay(game: Game, domain: Domain) -> Playable:
@@ -160,13 +183,10 @@ def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
     return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
 
 
-def _adaptive_revision(game: Game, domain: Domain) -> Playable:
-    """Take alpha = sqrt(2) times the half-width of the set, as its paper does."""
-    return rivals.AdaptiveRevision(domain, scale=math.sqrt(2.0) * domain.diameter / 2.0)
-
-
 # ---- who plays where ---------------------------------------------------------------------------
 
+GOLD_R: Final = "GOLD, delta = r"
+"""GOLD with the inner radius for its constant."""
 OURS: Final = "Ours"
 """The paper's algorithm."""
 DEFAULT: Final = "Ours, default"
@@ -186,7 +206,7 @@ CONVEX: Final[Field] = _field(
     _rival(rivals.LangfordSmolaZinkevich, convex=True, in_order=True),
     Contestant(rivals.AdaGrad.title, lambda game, domain: rivals.AdaGrad(domain)),
     _copies(rivals.BOLD, curved=False),
-    Contestant(rivals.AdaptiveRevision.title, _adaptive_revision),
+    Contestant(rivals.AdaptiveRevision.title, lambda game, domain: rivals.AdaptiveRevision(domain)),
     _rival(rivals.QuanrudKhashabi),
     _rival(rivals.QuanrudKhashabiDoubling),
     _rival(rivals.SOLID),
@@ -236,7 +256,7 @@ EXPERTS: Final[Field] = _field(
 VALUES: Final[Field] = _field(
     _ours(OURS, "value", convex=True),
     _rival(rivals.Flaxman),
-    _rival(rivals.GOLD),
+    *_gold(),
     _rival(rivals.Bistritz),
     _rival(rivals.BistritzDoubling),
     _rival(rivals.DFTBL),
@@ -245,7 +265,7 @@ VALUES: Final[Field] = _field(
 
 STRONGLY_CONVEX_VALUES: Final[Field] = _field(
     _ours(OURS, "value"),
-    _rival(rivals.GOLD),
+    *_gold(),
     _rival(rivals.Bistritz),
     _rival(rivals.BistritzDoubling),
     _rival(rivals.DFTBLStronglyConvex),

@@ -70,10 +70,10 @@ class FirstOrderRivals(Study):
     name = "first-order"
     title = "First-order methods under delay"
     question = (
-        "Which method loses least when gradients come late, and what did it have to be told? Every "
-        "published method plays the same games, each with the true facts that it asks for. Ours "
-        "are told nothing about the delays: 'Ours' is the paper's algorithm, and 'Ours, default' "
-        "what Problem.learner() returns."
+        "Which method loses least when gradients come late, and what did it have to be told? The "
+        "rivals play the same games, each with the true facts that it asks for. Ours are told "
+        "nothing about the delays: 'Ours' is the paper's algorithm, and 'Ours, default' what "
+        "Problem.learner() returns."
     )
 
     def cells(self, quick: bool) -> Iterator[Cell]:

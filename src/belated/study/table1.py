@@ -5,20 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated import delays
 from belated.game import Game
 from belated.report import Section, Series, Table
-from belated.study.contestants import OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
+from belated.study.contestants import GOLD_R, OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
 from belated.study.games import LOSSES, PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import growth_table, regret_figure
 from belated.study.plan import Cell, Row, Study
-from belated.study.tables import Rows, by, counted, growth, least, line, mean, quoted, short, where
+from belated.study.tables import (
+    Rows,
+    by,
+    counted,
+    growth,
+    least,
+    line,
+    listed,
+    mean,
+    quoted,
+    short,
+    where,
+)
 
 _FIELDS: dict[str, Field] = {"convex": VALUES, "strongly convex": STRONGLY_CONVEX_VALUES}
 _PATTERNS = ("none", "constant, root T", "footnote", "first_rounds", "heavy tails")
 _DIM = 2
+_LOSSES = {"linear": "convex", "absolute": "convex", "quadratic": "strongly convex"}
+"""Losses that are played in several dimensions, and the setting of each."""
+_DIMS = (2, 8, 16)
 
 Promise = Callable[[float, float, float, float], float]
 """From T, d_tot, d_max and sigma_max to the order of a bound."""
@@ -32,9 +47,12 @@ _PROMISES: dict[tuple[str, str], Promise] = {
         T**0.75 + (T * total) ** (1 / 3)
     ),
     ("convex", "D-FTBL"): lambda T, total, longest, width: T**0.75 + math.sqrt(longest * T),
-    ("convex", "GOLD"): lambda T, total, longest, width: (
-        T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
-    ),
+    **{
+        ("convex", name): lambda T, total, longest, width: (
+            T**0.75 + T ** (2 / 3) * longest ** (1 / 3)
+        )
+        for name in ("GOLD", GOLD_R)
+    },
     ("strongly convex", OURS): lambda T, total, longest, width: (
         _root(T) + min(width * math.log(math.e * T), math.sqrt(total))
     ),
@@ -57,11 +75,12 @@ class Table1(Study):
     question = (
         "With one value per round the published bounds differ in how delay enters: through the "
         "total delay, the largest delay, or the backlog. Does the measured regret grow as the "
-        "bounds promise, and who loses least?"
+        "bounds promise, and who loses least? Growth is measured in two dimensions, with linear "
+        "and with quadratic losses; who loses least, with three kinds of losses in up to 16."
     )
 
     def cells(self, quick: bool) -> Iterator[Cell]:
-        """Horizons for every pattern, then constant delays at one horizon."""
+        """Horizons for every pattern, constant delays at one horizon, and losses by dimension."""
         horizons = [10**3, 10**4, 10**5] if quick else [round(10 ** (n / 2)) for n in range(6, 13)]
         fixed = 20_000 if quick else 100_000
         waits = (10, 100, 1000) if quick else (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -69,42 +88,139 @@ class Table1(Study):
         for setting, field in _FIELDS.items():
             games = [(pattern, rounds, 0) for pattern in _PATTERNS for rounds in horizons]
             games += [("constant", fixed, wait) for wait in waits]
-            for (pattern, rounds, wait), seed, method in product(games, range(seeds), field):
-                yield setting_cell(
-                    PLAIN[setting],
-                    setting,
-                    method,
-                    pattern=pattern,
-                    rounds=rounds,
-                    wait=wait,
-                    seed=seed,
-                )
+            for game, seed, method in product(games, range(seeds), field):
+                yield _cell(PLAIN[setting], _DIM, method, *game, seed)
+        broad = product(_LOSSES, _DIMS, _PATTERNS, range(seeds))
+        for loss, dim, pattern, seed in broad:
+            for method in _FIELDS[_LOSSES[loss]]:
+                yield _cell(loss, dim, method, pattern, _broad(quick), 0, seed)
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play one game; ``promise`` is the order of the method's bound on its delays."""
         setting, method, seed = cell["setting"], cell["method"], cell["seed"]
-        game = _game(PLAIN[setting], cell["pattern"], cell["rounds"], cell["wait"], seed)
-        run, row = measure(_FIELDS[setting][method].make(game, ball(_DIM)), game, seed)
+        game = _game(*(cell[name] for name in ("loss", "dim", "pattern", "rounds", "wait", "seed")))
+        run, row = measure(_FIELDS[setting][method].make(game, ball(cell["dim"])), game, seed)
         promise = _PROMISES.get((setting, method)) or _PROMISES.get(("convex", method))
         late = run.timeline
         facts = (late.rounds, late.total_delay, late.max_delay, late.max_backlog)
         return {**row, "promise": None if promise is None else promise(*map(float, facts))}
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
-        """Horizons, then total delay, for each setting."""
-        found = []
+        """Who loses least, then horizons and total delay for each setting."""
+        found = [_who_wins(rows)]
         for setting, group in by(rows, "setting").items():
-            horizons = where(group, wait=0)
+            plain = where(group, loss=PLAIN[setting], dim=_DIM)
+            horizons = where(plain, wait=0)
             found += [_horizons(setting, *each) for each in by(horizons, "pattern").items()]
-            if waits := [row for row in group if row["wait"]]:
+            if waits := [row for row in plain if row["wait"]]:
                 found.append(_delays(setting, waits))
         return tuple(found)
 
 
-def _game(loss: str, pattern: str, rounds: int, wait: int, seed: int) -> Game:
+def _broad(quick: bool) -> int:
+    """Return the horizon at which losses and dimensions are compared; it is one of the others."""
+    return 10_000 if quick else 100_000
+
+
+def _cell(
+    loss: str, dim: int, method: str, pattern: str, rounds: int, wait: int, seed: int
+) -> Cell:
+    return setting_cell(
+        loss,
+        _LOSSES[loss],
+        method,
+        loss=loss,
+        dim=dim,
+        pattern=pattern,
+        rounds=rounds,
+        wait=wait,
+        seed=seed,
+    )
+
+
+def _game(loss: str, dim: int, pattern: str, rounds: int, wait: int, seed: int) -> Game:
     if wait:
-        return Game(LOSSES[loss](_DIM, seed), delays.constant(rounds, wait), f"{loss}, wait {wait}")
-    return game_of(loss, pattern, _DIM, rounds, seed)
+        return Game(LOSSES[loss](dim, seed), delays.constant(rounds, wait), f"{loss}, wait {wait}")
+    return game_of(loss, pattern, dim, rounds, seed)
+
+
+# ---- who loses least ---------------------------------------------------------------------------
+
+
+class _Duel(NamedTuple):
+    """Ours and the best rival in one kind of game; regrets are means over seeds."""
+
+    loss: str
+    dim: int
+    pattern: str
+    ours: float
+    rival: str
+    theirs: float
+
+    @property
+    def is_won(self) -> bool:
+        """Whether ours lost least."""
+        return self.ours <= self.theirs
+
+
+def _duels(rows: Rows) -> list[_Duel]:
+    """Return a duel for every kind of game that all dimensions were played at."""
+    rounds = max((row["rounds"] for row in rows if row["dim"] != _DIM), default=0)
+    found = []
+    games = by(where(rows, rounds=rounds, wait=0), "loss", "dim", "pattern")
+    for (loss, dim, pattern), group in games.items():
+        regrets = {name: mean(played, "regret") for name, played in by(group, "method").items()}
+        ours = regrets.pop(OURS, None)
+        rivals = [(lost, name) for name, lost in regrets.items() if lost is not None]
+        if ours is not None and rivals:
+            lost, name = min(rivals)
+            found.append(_Duel(loss, dim, pattern, ours, name, lost))
+    return sorted(found, key=lambda duel: (list(_LOSSES).index(duel.loss), duel.dim))
+
+
+def _who_wins(rows: Rows) -> Section:
+    """Say who loses least with which losses, in which dimensions."""
+    duels = _duels(rows)
+    by_loss: dict[str, list[_Duel]] = {}
+    for duel in duels:
+        by_loss.setdefault(duel.loss, []).append(duel)
+    return Section(
+        question="Who loses least, with which losses and in how many dimensions?",
+        figure=None,
+        says=" ".join(_verdict(*each) for each in by_loss.items()) or "Nobody has played yet.",
+        table=Table(
+            columns=(
+                *("losses", "dimension", "delays", "ours", "best rival", "told in advance"),
+                *("its regret", "ours / its"),
+            ),
+            rows=tuple(
+                (
+                    *(duel.loss, duel.dim, duel.pattern, duel.ours, duel.rival),
+                    _FIELDS[_LOSSES[duel.loss]][duel.rival].told,
+                    duel.theirs,
+                    duel.ours / duel.theirs if duel.theirs > 0.0 else None,
+                )
+                for duel in duels
+            ),
+            caption="Regrets are means over seeds at one horizon. Ours is told nothing.",
+        ),
+    )
+
+
+def _verdict(loss: str, duels: Sequence[_Duel]) -> str:
+    """Say how often ours lost least, and what it loses otherwise."""
+    won = [duel for duel in duels if duel.is_won]
+    first = f"With {loss} losses ours had the least regret in {len(won)} of {len(duels)} games"
+    ratios = [duel.ours / duel.theirs for duel in duels if not duel.is_won and duel.theirs > 0.0]
+    if not ratios:
+        return f"{first}."
+    names = dict.fromkeys(duel.rival for duel in duels if not duel.is_won)
+    ends = dict.fromkeys([short(min(ratios)), short(max(ratios))])
+    others = f"{' to '.join(ends)} times that of the best rival"
+    return f"{first}, and in the others {others} ({listed([quoted(name) for name in names])})."
+
+
+# ---- growth ------------------------------------------------------------------------------------
 
 
 def _horizons(setting: str, pattern: str, rows: Sequence[Row]) -> Section:

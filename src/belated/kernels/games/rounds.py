@@ -310,6 +310,11 @@ _give = switch(
 
 @leaf
 def give_answer(code: Code, rules: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
-    """Let the learner observe what is due for a ticket; a refusal is below 0."""
+    """Let the learner observe what is due for a ticket, unless it is forgotten.
+
+    A refusal is below 0.
+    """
     entry = locate(s, ticket)
-    return entry if entry < 0 else _give(rules, code, s, loss, book, entry, ticket)
+    if entry < 0:
+        return S.DROPPED if entry == S.FORGOTTEN else entry
+    return _give(rules, code, s, loss, book, entry, ticket)

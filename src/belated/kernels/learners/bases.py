@@ -8,7 +8,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.learners.sets import SETS, onto, sum_of_squares, threshold
+from belated.kernels.learners.sets import SETS, norm_of, onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import code as C
@@ -19,7 +19,7 @@ from belated.kernels.slots import kinds as K
 
 @leaf
 def euclidean_norm(code: Code, cost: Floats) -> float:
-    return math.sqrt(sum_of_squares(cost))
+    return norm_of(cost)
 
 
 @leaf

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry, leaf
-from belated.kernels.learners import events, feedback, radii, sets
+from belated.kernels.learners import events, feedback, radii, sets, wrappers
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.steps import step_size
 from belated.kernels.learners.uses import of_all
@@ -44,7 +44,7 @@ class Steps(NamedTuple):
 
     make_room: Callable[[Floats, Ints], bool]
     start_round: Callable[[Floats, Ints], None]
-    skip_one: Callable[[Floats, Ints], bool]
+    give_up_one: Callable[[Floats, Ints], bool]
     issue: Callable[[Floats, Ints, Floats], int]
     to_user: Callable[[Floats, Ints, Floats], None]
     from_user: Callable[[Floats, Ints, Floats], None]
@@ -91,7 +91,7 @@ def peek(code: Code) -> Peek:
 
 @functools.cache
 def find(code: Code) -> Cancel:
-    """Return the entry (f, n, ticket) -> USED if it is open, DROPPED if skipped, or a refusal."""
+    """Return the entry (f, n, ticket) -> USED if open, DROPPED if given up on, or a refusal."""
     code = _stamped(code)
 
     def find(f: Floats, n: Ints, ticket: int) -> int:
@@ -123,10 +123,14 @@ def _predict_in_order(code: Code, s: State, ticket: int, x: Floats) -> int:
 def _observe_from_row(
     code: Code, s: State, ticket: int, answers: Floats, row: int, width: int
 ) -> int:
-    """Observe from a row of ``answers``, or refuse a ticket that has none there."""
+    """Observe from a row of ``answers``, or refuse a ticket that has none there.
+
+    A log goes on where a ticket is forgotten: nobody waits for what this answer says.
+    """
     if row < 0 or (row + 1) * width > answers.size:
         return S.UNKNOWN
-    return events.observe(code, s, ticket, answers[row * width : (row + 1) * width])
+    status = events.observe(code, s, ticket, answers[row * width : (row + 1) * width])
+    return S.DROPPED if status == S.FORGOTTEN else status
 
 
 @functools.cache
@@ -211,10 +215,10 @@ def steps(code: Code) -> Steps:
         return tickets.has_room(view(f, n))
 
     def start_round(f: Floats, n: Ints) -> None:
-        tickets.start_round(view(f, n))
+        wrappers.start_round(of_all(code), view(f, n))
 
-    def skip_one(f: Floats, n: Ints) -> bool:
-        return events.skip_one(of_all(code), view(f, n))
+    def give_up_one(f: Floats, n: Ints) -> bool:
+        return events.give_up_one(of_all(code), view(f, n))
 
     def issue(f: Floats, n: Ints, x: Floats) -> int:
         return events.issue(of_all(code), view(f, n), vector(x))
@@ -228,7 +232,7 @@ def steps(code: Code) -> Steps:
     return Steps(
         entry(make_room, f"boolean({_STATE})"),
         entry(start_round, f"void({_STATE})"),
-        entry(skip_one, f"boolean({_STATE})"),
+        entry(give_up_one, f"boolean({_STATE})"),
         entry(issue, f"int64({_STATE}, float64[::1])"),
         entry(to_user, f"void({_STATE}, float64[::1])"),
         entry(from_user, f"void({_STATE}, float64[::1])"),

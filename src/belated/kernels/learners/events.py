@@ -11,7 +11,15 @@ from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive
 from belated.kernels.learners.rates import sum_up
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import hear_nothing, size_of, step, step_size
-from belated.kernels.learners.uses import of_answer, of_lags, of_norm, of_rate, of_step
+from belated.kernels.learners.uses import (
+    of_answer,
+    of_lags,
+    of_norm,
+    of_rate,
+    of_step,
+    of_wrapper,
+)
+from belated.kernels.learners.wrappers import WRAPPERS, overdue, start_round
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -21,19 +29,19 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    forget_ghosts,
     has_room,
+    is_ghost,
     lay_ghost,
     locate,
     open_ticket,
-    overdue,
-    start_round,
 )
 
 
 @leaf
-def skip_one(code: Code, s: State) -> bool:
-    """Skip the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
-    entry = overdue(s)
+def give_up_one(code: Code, s: State) -> bool:
+    """Give up on the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
+    entry = overdue(of_wrapper(code), s)
     if entry >= 0:
         close_unanswered(code, s, entry, True)
     return entry >= 0
@@ -42,6 +50,8 @@ def skip_one(code: Code, s: State) -> bool:
 @leaf
 def issue(code: Code, s: State, x: Floats) -> int:
     """Issue the next ticket and write its play."""
+    if code[C.WRAPPER] != K.UNWRAPPED:
+        forget_ghosts(s)
     ticket = s.n[N.ROUNDS]
     entry = open_ticket(s)
     if code[C.BASELINE]:
@@ -54,7 +64,7 @@ def issue(code: Code, s: State, x: Floats) -> int:
 @leaf
 def plays_its_point(code: Code) -> bool:
     """Tell whether a play is the point z itself, so that nobody needs to write it elsewhere."""
-    ours = code[C.METHOD] == K.OURS and code[C.SKIP] == 0
+    ours = code[C.METHOD] == K.OURS and code[C.WRAPPER] == K.UNWRAPPED
     return ours and code[C.REDUCTION] == K.FIRST_ORDER and code[C.CHART] == K.PLAIN
 
 
@@ -73,7 +83,7 @@ def find(code: Code, s: State, ticket: int) -> int:
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    return S.DROPPED if s.table[2 * entry + 1] == T.GIVEN_UP else S.USED
+    return S.DROPPED if is_ghost(s, entry) else S.USED
 
 
 @leaf
@@ -97,12 +107,12 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
     excessive = is_excessive(about, s, ticket, answer, norm)
     if excessive and s.n[N.STRICT]:
         return S.TOO_LARGE
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if excessive:
+        count_excess(s, norm)
+    if is_ghost(s, entry):
         s.n[N.LATE] += 1
         lay_ghost(s, entry)
         return S.DROPPED
-    if excessive:
-        s.n[N.EXCESS] += 1
     if code[C.BASELINE]:
         s.f[F.VALUES] += answer[0]
     eta = count_step(code, s, entry, cost, norm)
@@ -113,12 +123,19 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
 
 
 @leaf
+def count_excess(s: State, norm: float) -> None:
+    """Count an answer larger than assumed, used or not: its round may have cost as much."""
+    s.n[N.EXCESS] += 1
+    s.f[F.LARGEST] = max(s.f[F.LARGEST], norm)
+
+
+@leaf
 def cancel_ours(code: Code, s: State, ticket: int) -> int:
     """Close a ticket whose answer will never come."""
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if is_ghost(s, entry):
         lay_ghost(s, entry)
         return S.DROPPED
     close_unanswered(code, s, entry, False)
@@ -126,10 +143,10 @@ def cancel_ours(code: Code, s: State, ticket: int) -> int:
 
 
 @leaf
-def close_unanswered(code: Code, s: State, entry: int, skipped: bool) -> None:
+def close_unanswered(code: Code, s: State, entry: int, given_up: bool) -> None:
     """Close an open entry with zero feedback, or with what stands in for it."""
     feed_nothing(code, s, entry)
-    close_without_answer(s, entry, skipped)
+    close_without_answer(s, entry, given_up)
 
 
 @leaf
@@ -192,26 +209,29 @@ def _predict(code: Code, s: State, x: Floats) -> int:
 
 
 @leaf
-def _skip_and_predict(code: Code, s: State, x: Floats) -> int:
-    """Skip what is overdue, then predict (Algorithm 3)."""
+def _give_up_and_predict(code: Code, s: State, x: Floats) -> int:
+    """Give up on what is overdue, then predict (Algorithm 3)."""
     if not has_room(s):
         return S.FULL
-    start_round(s)
+    start_round(of_wrapper(code), s)
     if s.n[N.ROUNDS] >= s.n[N.CALM]:
-        entry = overdue(s)
+        entry = overdue(of_wrapper(code), s)
         while entry >= 0:
             close_unanswered(code, s, entry, True)
-            entry = overdue(s)
+            entry = overdue(of_wrapper(code), s)
     return issue(code, s, x)
 
 
-_predict_by_skip = switch(C.SKIP, {0: _predict, 1: _skip_and_predict})
+_predict_wrapped = switch(
+    C.WRAPPER,
+    {part.code: _give_up_and_predict for part in WRAPPERS} | {K.UNWRAPPED: _predict},
+)
 
 
 @leaf
 def predict_ours(code: Code, s: State, x: Floats) -> int:
     """Issue the next ticket and write its play to x."""
-    return _predict_by_skip(code, s, x)
+    return _predict_wrapped(code, s, x)
 
 
 Predict = Callable[[Code, State, Floats], int]

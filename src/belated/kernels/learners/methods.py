@@ -1,10 +1,11 @@
 """The two events for published methods: what all share here, what differs in a method's own leaves.
 
-A method brings five leaves, each with ``code`` and the state first:
+A method brings six leaves, each with ``code`` and the state first:
 
 =================================  ===========================================================
 prepare(code, s)                   before a ticket is issued: whatever is done once per round
 play(code, s, entry, ticket, x)    write the play of the new ticket, which has this entry
+exceeds(code, s, answer, norm)     whether an answer is larger than was assumed
 accepts(code, s, entry, ticket)    USED, or the refusal of an answer to this ticket
 learn(code, s, entry, ticket, c)   use an answer: the cost in the chart, or the values as given
 lose(code, s, entry, ticket)       USED once a lost answer is dealt with, or a refusal, unchanged
@@ -40,6 +41,7 @@ from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
     has_room,
+    is_ghost,
     lay_ghost,
     locate,
     open_ticket,
@@ -47,17 +49,20 @@ from belated.kernels.tickets import (
 
 Prepare = Callable[[Code, State], None]
 Play = Callable[[Code, State, int, int, Floats], None]
+Exceeds = Callable[[Code, State, Floats, float], bool]
 Accepts = Callable[[Code, State, int, int], int]
 Learn = Callable[[Code, State, int, int, Floats], None]
 
 _PREPARE: dict[int, Prepare] = {}
 _PLAY: dict[int, Play] = {}
+_EXCEEDS: dict[int, Exceeds] = {}
 _ACCEPTS: dict[int, Accepts] = {}
 _LEARN: dict[int, Learn] = {}
 _LOSE: dict[int, Accepts] = {}
 
 _prepare = switch(C.METHOD, _PREPARE)
 _play = switch(C.METHOD, _PLAY)
+_exceeds = switch(C.METHOD, _EXCEEDS)
 _accepts = switch(C.METHOD, _ACCEPTS)
 _learn = switch(C.METHOD, _LEARN)
 _lose = switch(C.METHOD, _LOSE)
@@ -73,6 +78,17 @@ def play_point(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None
     """Play the current point."""
     for i in range(s.z.size):
         x[i] = chart(of_chart(code), s, i, s.z[i])
+
+
+@leaf
+def is_large(code: Code, s: State, answer: Floats, norm: float) -> bool:
+    """Compare a gradient with G and values with M, where something was assumed."""
+    if code[C.REDUCTION] == K.FIRST_ORDER:
+        return 0.0 < s.f[F.LIPSCHITZ] * F.SLACK < norm
+    largest = 0.0
+    for i in range(answer.size):
+        largest = max(largest, abs(answer[i]))
+    return 0.0 < s.f[F.MAGNITUDE] * F.SLACK < largest
 
 
 @leaf
@@ -93,6 +109,7 @@ def method(
     learn: Learn,
     play: Play = play_point,
     prepare: Prepare = nothing,
+    exceeds: Exceeds = is_large,
     accepts: Accepts = any_order,
     lose: Accepts = forget,
 ) -> int:
@@ -101,14 +118,14 @@ def method(
     if number in events.PREDICT:
         raise ValueError(f"there is a method with the number of {name} already")
     _PREPARE[number], _PLAY[number], _LEARN[number] = prepare, play, learn
-    _ACCEPTS[number], _LOSE[number] = accepts, lose
-    events_of(number, predict, observe, cancel)
+    _EXCEEDS[number], _ACCEPTS[number], _LOSE[number] = exceeds, accepts, lose
+    enter(number, predict, observe, cancel)
     events.OBSERVE_AT[number] = observe_at
-    events.SOURCES[number] = _modules(learn, play, prepare, accepts, lose)
+    events.SOURCES[number] = _modules(learn, play, prepare, exceeds, accepts, lose)
     return number
 
 
-def events_of(
+def enter(
     number: int, predict: events.Predict, observe: events.Observe, cancel: events.Cancel
 ) -> int:
     """Let the events of a method be these, and return its number."""
@@ -164,18 +181,18 @@ def observe_at(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
     norm = size_of(of_norm(code), cost)
     if not norm <= F.HUGE:
         return S.BAD
-    excessive = _exceeds(about, s, answer, norm)
+    excessive = _exceeds(code, s, answer, norm)
     if excessive and s.n[N.STRICT]:
         return S.TOO_LARGE
     accepted = _accepts(code, s, entry, ticket)
     if accepted < 0:
         return accepted
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if excessive:
+        s.n[N.EXCESS] += 1
+    if is_ghost(s, entry):
         s.n[N.LATE] += 1
         lay_ghost(s, entry)
         return S.DROPPED
-    if excessive:
-        s.n[N.EXCESS] += 1
     count_arrival(of_lags(code), s, entry)
     _learn(code, s, entry, ticket, cost)
     _close(s, entry)
@@ -190,23 +207,12 @@ def _close(s: State, entry: int) -> None:
 
 
 @leaf
-def _exceeds(code: Code, s: State, answer: Floats, norm: float) -> bool:
-    """Tell whether an answer is larger than was assumed, where something was assumed."""
-    if code[C.REDUCTION] == K.FIRST_ORDER:
-        return 0.0 < s.f[F.LIPSCHITZ] * F.SLACK < norm
-    largest = 0.0
-    for i in range(answer.size):
-        largest = max(largest, abs(answer[i]))
-    return 0.0 < s.f[F.MAGNITUDE] * F.SLACK < largest
-
-
-@leaf
 def cancel(code: Code, s: State, ticket: int) -> int:
     """Close a ticket whose answer will never come."""
     entry = locate(s, ticket)
     if entry < 0:
         return entry
-    if s.table[2 * entry + 1] == T.GIVEN_UP:
+    if is_ghost(s, entry):
         lay_ghost(s, entry)
         return S.DROPPED
     accepted = _accepts(code, s, entry, ticket)
@@ -227,6 +233,6 @@ def cancel(code: Code, s: State, ticket: int) -> int:
 
 @leaf
 def give_up(code: Code, s: State, entry: int) -> None:
-    """Close an open ticket for a method that skips; its answer, should it come, is dropped."""
+    """Close an open ticket for a method that gives up; its answer, should it come, is dropped."""
     count_arrival(of_lags(code), s, entry)
     close_without_answer(s, entry, True)

@@ -1,4 +1,4 @@
-"""A base made of bases: members that hear the same costs, and weights that play the same game.
+"""A base made of bases: members that hear the same costs, and weights that learn whom to follow.
 
 The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals charges member i
 
@@ -6,8 +6,23 @@ The play is z = sum_i w_i z_i. An answer c_n to a play made after s arrivals cha
 
 a <= s <= b being the arrivals around s after which points are kept (see ``past``), and the way the
 sum of the member's own moves. That is at least <c_n, z_i(s)>, what its own play would have cost,
-and equal to it if s itself is kept. The weights then take a P-FTRL step on the simplex with the
-costs l, counted from their mean, and the members take theirs with c_n.
+and equal to it if s itself is kept. The mixture is charged in the same way,
+
+    A = <l, (w(a) + w(b)) / 2> + h min(2, half the way from w(a) to w(b)) >= <l, w(s)>,
+
+h being half the span of l, and ways of weights being measured in the 1-norm. That is at least
+<c_n, x_s>, what the play did cost. Member i's gap, the sum of A - l_i, is what would have been
+saved by following it. The weights are exponential in it,
+
+    w_i ~ prior_i exp(rate gap_i),   rate = ln 4 / sum of max(0, rise),
+
+the rise being that of the soft maximum ln(sum_i prior_i exp(rate gap_i)) / rate of all gaps with an
+answer, at the rate before it: what the play lost to weights that knew the answer. They give way to
+the anchor alone while
+
+    gap + G D open > leash (D^2 / (2 eta) + sum eta |c|^2 / 2 + G sum eta s* |c|),
+
+the anchor's gap against what Theorem 4.1 allows it. Then the members take their steps with c_n.
 """
 
 from __future__ import annotations
@@ -15,34 +30,32 @@ from __future__ import annotations
 import math
 
 from belated.arrays import Code, Floats
-from belated.kernels.choices import select, switch
+from belated.kernels.choices import select
+from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
 from belated.kernels.learners import rates
 from belated.kernels.learners.bases import (
     dual_averaging_leap,
     omd_leap,
     pftrl_leap,
-    pftrl_step,
     settle,
 )
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import squared_distance, sum_of_squares
+from belated.kernels.learners.sets import norm_of, squared_distance
 from belated.kernels.learners.state import State
-from belated.kernels.learners.uses import of_rate, of_set
-from belated.kernels.slots import code as C
+from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 
-_ON_SIMPLEX: Code = C.pack({C.DOMAIN: K.SIMPLEX})
 _padded = leaf(F.padded)
 _member_at = leaf(OWN.member_at)
 
 
 @leaf
 def _weights(s: State) -> State:
-    """Name the parts of the weights: z is w, work is l."""
+    """Name the parts of the weights: z is w, p what they are without the leash, work is l."""
     count = int(s.own[OWN.MEMBERS])
     room = _padded(count)
     f = s.own[OWN.HEADER :]
@@ -89,8 +102,9 @@ def _places(s: State) -> tuple[int, int, int]:
 
 @leaf
 def _width(s: State) -> int:
-    """Return the length of a record: way and point of every member."""
-    return int(s.own[OWN.MEMBERS]) * (1 + s.z.size)
+    """Return the length of a record: way and point of every member, then of the weights."""
+    count = int(s.own[OWN.MEMBERS])
+    return count * (1 + s.z.size) + 1 + count
 
 
 # ---- members -----------------------------------------------------------------------------------
@@ -156,6 +170,10 @@ def _keep(s: State) -> None:
             s.own[newest + 1 + j] = m.z[j]
         place += room
         newest += 1 + m.z.size
+    w = _weights(s)
+    s.own[newest] = w.f[OWN.WAY]
+    for i in range(w.z.size):
+        s.own[newest + 1 + i] = w.z[i]
     spread(s, points, width)
 
 
@@ -163,8 +181,12 @@ def _keep(s: State) -> None:
 
 
 @leaf
-def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
-    """Write what a cost charges every member, counted from the mean of all."""
+def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> float:
+    """Write what a cost charges every member, and return what it charges the mixture.
+
+    Both are counted from the mean charge. Beyond the reach nobody is charged, and half of what the
+    play may have cost more than any member's counts as misread.
+    """
     seen = seen_by(s)
     level = level_of(s, seen)
     place, room, points = _places(s)
@@ -173,7 +195,7 @@ def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
     above = record_at(points, width, level, after(seen, max(level, 0)))
     mean = 0.0
     for i in range(charges.size):
-        away = 0.5 * s.f[F.DIAMETER]  # half of what not moving the weights may cost
+        away = 0.5 * s.f[F.DIAMETER]
         charge = 0.0
         if level >= 0:
             low, high = s.own[below : below + step], s.own[above : above + step]
@@ -191,38 +213,103 @@ def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> None:
     mean /= charges.size
     for i in range(charges.size):
         charges[i] = charges[i] - mean if level >= 0 else 0.0
-
-
-# The rate of the weights: for values it may depend on counts only.
-_rate_of_weights = switch(
-    C.REDUCTION,
-    {
-        K.FIRST_ORDER: rates.gradient_adaptive,
-        K.ONE_POINT: rates.delay_adaptive,
-        K.TWO_POINT: rates.delay_adaptive,
-    },
-)
+    if level < 0:
+        return 0.0
+    step = 1 + charges.size
+    return _mixed_charge(s.own[below : below + step], s.own[above : above + step], charges)
 
 
 @leaf
-def _weigh(code: Code, s: State, cost: Floats, norm: float) -> None:
-    """Let the weights take their step."""
+def _mixed_charge(low: Floats, high: Floats, charges: Floats) -> float:
+    """A, from the records of the weights around the play."""
+    mixed = 0.0
+    for i in range(charges.size):
+        mixed += charges[i] * (0.5 * (low[1 + i] + high[1 + i]))
+    least, most = _span(charges)
+    return mixed + 0.5 * (most - least) * min(2.0, 0.5 * (high[0] - low[0]))
+
+
+@leaf
+def _span(charges: Floats) -> tuple[float, float]:
+    """Return the least and the largest charge."""
+    least = most = charges[0]
+    for i in range(1, charges.size):
+        least = min(least, charges[i])
+        most = max(most, charges[i])
+    return least, most
+
+
+@leaf
+def _weigh(s: State, cost: Floats, norm: float) -> None:
+    """Charge everyone, lower the rate of the weights, and let them follow the gaps."""
     w = _weights(s)
     charges = w.work
-    _charge(s, cost, norm, charges)
-    size = math.sqrt(sum_of_squares(charges))
-    eta = _count_charges(code, w, size)
-    if size > 0.0 and eta > 0.0:
-        pftrl_step(of_set(_ON_SIMPLEX), w, charges, eta)
+    mixed = _charge(s, cost, norm, charges)
+    least, most = _span(charges)
+    if least == most:  # nobody is better than another; rounding must not make a difference
+        return
+    place, room, _ = _places(s)
+    for i in range(charges.size):
+        s.own[place + i * room + OWN.GAP] += mixed - charges[i]
+    old = w.f[OWN.SOFT_TOP]
+    _follow(s, w)
+    w.f[F.SPREAD] += max(0.0, w.f[OWN.SOFT_TOP] - old)
+    floor = _FLOOR * s.f[F.DIAMETER] * s.f[F.LARGEST]
+    w.f[F.ETA] = w.f[F.GAIN] / (w.f[F.SPREAD] + floor)
+    _follow(s, w)
+
+
+_FLOOR = 2.0**-30
+"""Keeps differences by rounding, as parts of D times the largest cost, from moving the weights."""
 
 
 @leaf
-def _count_charges(code: Code, w: State, size: float) -> float:
-    """Return the step size of the weights for charges of this size."""
-    open_lags = w.n[N.OPEN_LAGS]
-    eta = _rate_of_weights(of_rate(code), w, open_lags, size)
-    rates.sum_up(w.f, eta, open_lags, size)
-    return eta
+def _follow(s: State, w: State) -> None:
+    """Weigh by the gaps at the current rate, and keep ln(sum_i prior_i exp(rate gap_i)) / rate.
+
+    Before the first rate that is the largest gap, and there are no weights.
+    """
+    place, room, _ = _places(s)
+    eta, top = w.f[F.ETA], -math.inf
+    for i in range(w.p.size):
+        top = max(top, s.own[place + i * room + OWN.GAP])
+    w.f[OWN.SOFT_TOP] = top
+    if eta == 0.0:
+        return
+    total = 0.0
+    for i in range(w.p.size):
+        member = s.own[place + i * room :]
+        w.p[i] = member[OWN.PRIOR] * exp(eta * (member[OWN.GAP] - top))
+        total += w.p[i]
+    for i in range(w.p.size):
+        w.p[i] /= total
+    w.f[OWN.SOFT_TOP] += ln(total) / eta
+
+
+@leaf
+def _hold(s: State) -> None:
+    """Let the play follow the weights, or the anchor alone while the leash is taut."""
+    w = _weights(s)
+    anchor = int(s.own[OWN.ANCHOR])
+    tied = _is_taut(s, anchor)
+    for i in range(w.z.size):
+        new = w.p[i]
+        if tied:
+            new = 1.0 if i == anchor else 0.0
+        w.f[OWN.WAY] += abs(new - w.z[i])
+        w.z[i] = new
+
+
+@leaf
+def _is_taut(s: State, anchor: int) -> bool:
+    """Tell whether the play has lost, or may soon have, what the leash allows over the anchor."""
+    place, room, _ = _places(s)
+    f = s.own[place + anchor * room :]
+    bound = max(s.f[F.LIPSCHITZ], s.f[F.LARGEST])
+    allowed = f[F.LEARNED] + bound * f[F.DRIFTED]
+    if f[F.ETA] > 0.0:
+        allowed += f[F.DIAMETER] * f[F.DIAMETER] / (2.0 * f[F.ETA])
+    return f[OWN.GAP] + bound * s.f[F.DIAMETER] * s.n[N.OPEN_LAGS] > s.own[OWN.LEASH] * allowed
 
 
 @leaf
@@ -242,18 +329,17 @@ def _mix(s: State) -> None:
 @leaf
 def step(code: Code, s: State, cost: Floats, eta: float) -> None:
     """Charge the members, move the weights, move the members, mix, and keep where they are."""
-    norm = math.sqrt(sum_of_squares(cost))
+    norm = norm_of(cost)
     if norm > 0.0:
-        _weigh(code, s, cost, norm)
+        _weigh(s, cost, norm)
+        if level_of(s, seen_by(s)) >= 0:
+            _hold(s)
         _move(of_set(code), s, cost)
         _mix(s)
-        _keep(s)
-    else:
-        hear_nothing(code, s)
+    _keep(s)
 
 
 @leaf
 def hear_nothing(code: Code, s: State) -> None:
     """Hear a cost of zero: nobody is charged and nobody moves, but the arrival counts."""
-    _count_charges(code, _weights(s), 0.0)
     _keep(s)

@@ -3,14 +3,14 @@
 ==========  ==================================  ============================================
 set         the numbers (a, b)                  the map
 ==========  ==================================  ============================================
-ball        min(1, radius / |v|), 0             a v_i
+ball        min(1, radius / |b v|), b           a (b v_i)
 box         unused                              v_i clipped to [-1, 1]
 simplex     max v_i, tau: sum max(...) = 1      max(floor, (v_i - a) - tau)
 L1 ball     max |v_i|, tau: sum ... = radius    sign(v_i) max(0, (|v_i| - a) - tau)
 ==========  ==================================  ============================================
 
 Levels are counted from the largest entry, so that a huge step loses no digits: what stays in the
-set is within 1 (or the radius) of it.
+set is within 1 (or the radius) of it. For the ball, b is 1 unless squares overflow.
 """
 
 from __future__ import annotations
@@ -38,6 +38,30 @@ def sum_of_squares(v: Floats) -> float:
     for i in range(whole, v.size):
         a += v[i] * v[i]
     return (a + b) + (c + d)
+
+
+# Sums of squares outside of this range have overflowed, or may have lost digits to underflow.
+_LEAST, _MOST = 1e-290, 1e300
+# Powers of two: they bring what is outside into the range, and round nothing.
+_DOWN, _UP = 2.0**-600, 2.0**600
+
+
+@leaf
+def norm_of(v: Floats) -> float:
+    """Return |v|, also where its square is no number."""
+    squares = sum_of_squares(v)
+    if _LEAST <= squares <= _MOST:
+        return math.sqrt(squares)
+    return _norm_scaled(v, _DOWN) / _DOWN if squares > _MOST else _norm_scaled(v, _UP) / _UP
+
+
+@leaf
+def _norm_scaled(v: Floats, scale: float) -> float:
+    """Return |scale v|; NaN stays NaN."""
+    squares = 0.0
+    for i in range(v.size):
+        squares += (scale * v[i]) * (scale * v[i])
+    return math.sqrt(squares)
 
 
 @leaf
@@ -75,13 +99,15 @@ def _water_level(v: Floats, absolute: bool, top: float, floor: float, mass: floa
         if above >= count or above == 0:
             return level
         count = above
-        level = (total - mass) / above
+        level = max((total - mass) / above, -floor - mass)  # a sum may overflow, not the level
 
 
 @leaf
 def _ball_scale(code: Code, size: float, v: Floats) -> tuple[float, float]:
-    norm = math.sqrt(sum_of_squares(v))
-    return size / norm if norm > size else 1.0, 0.0
+    squares = sum_of_squares(v)
+    scale = 1.0 if squares <= _MOST else _DOWN
+    norm = math.sqrt(squares) if squares <= _MOST else _norm_scaled(v, _DOWN)
+    return size / norm if norm > scale * size else 1.0, scale
 
 
 @leaf
@@ -111,7 +137,7 @@ def _l1_level(code: Code, size: float, v: Floats) -> tuple[float, float]:
 
 @leaf
 def _onto_ball(code: Code, size: float, a: float, b: float, value: float) -> float:
-    return a * value
+    return a * (b * value)
 
 
 @leaf

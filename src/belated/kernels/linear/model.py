@@ -37,6 +37,7 @@ from belated.kernels.tickets import (
 )
 
 of_all = only(*range(lm.SLOTS))
+_GHOSTS = 1000  # tickets without a row that are remembered, besides as many as are open
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -63,9 +64,26 @@ def _give_up(s: State, c: Floats, pool: Floats) -> None:
         while entry >= 0:
             _close_late(s, c, pool, entry)
             entry = overdue(s)
+    _forget(s)
     if n[N.MOST_OPEN] > 0:
         while n[N.ROUNDS] - n[N.ARRIVED] >= n[N.MOST_OPEN]:
             _close_late(s, c, pool, _oldest(s))
+
+
+@leaf
+def _forget(s: State) -> None:
+    """Forget the oldest of the tickets that closed by themselves, when they are too many.
+
+    What is heard of one after that is refused, as if it had been answered.
+    """
+    n = s.n
+    most = _GHOSTS + n[N.ROUNDS] - n[N.ARRIVED]
+    entry, end = n[N.FADING], tail(s)
+    while n[N.GHOSTS] > most and entry < end:
+        if is_ghost(s, entry):
+            lay_ghost(s, entry)
+        entry += 1
+    n[N.FADING] = entry
 
 
 @leaf

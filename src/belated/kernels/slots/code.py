@@ -1,13 +1,13 @@
 """Slots of ``code``: what a composition is made of, and what follows from its parts' traits.
 
-Bases, sets, rates and smoothings have the codes of their tables (see ``parts``), the other slots
-the values in ``kinds``.
+Bases, sets, rates, smoothings and wrappers have the codes of their tables (see ``parts``), the
+other slots the values in ``kinds``.
 """
 
 from __future__ import annotations
 
 # What it is made of.
-REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, SKIP, METHOD = range(9)
+REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, WRAPPER, METHOD = range(9)
 # What follows: whether the base hears of costs that move nothing; whether anybody looks at lags;
 # what is fed in the place of an answer that never comes.
 HEARS, LAGS, LOST = 9, 10, 11

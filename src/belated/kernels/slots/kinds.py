@@ -11,6 +11,9 @@ OURS = 0
 # code[LOST]: a zero cost that moves nothing, one that the base hears of, the gradient of a bowl.
 ZERO, HEARD_ZERO, BOWL = range(3)
 
+# code[WRAPPER]: a learner that never gives up on an answer by itself.
+UNWRAPPED = 0
+
 # Codes in the tables of parts that kernels ask for by name.
 PFTRL, OMD, ENTROPY, USER_BASE, DUAL_AVERAGING = 0, 1, 2, 3, 5  # code[BASE]
 BOX, SIMPLEX, USER_SET = 1, 2, 4  # code[DOMAIN]

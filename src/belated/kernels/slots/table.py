@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 DEAD = -1
-GIVEN_UP = -2
-HELD = -3  # closed for the user, while its method still needs the record
+HELD = -2  # closed for the user, while its method still needs the record
+GIVEN_UP = -3  # this minus t: given up on before prediction t

@@ -1,0 +1,371 @@
+"""Certificates while delays and losses are chosen to hurt: no regret exceeds them, at any moment.
+
+Losses are known through their gradients c_t at the plays x_t alone, so the regret is that of the
+hardest losses with these gradients: <c_t, x>, and (lambda / 2) |x - x_t|^2 more for strongly convex
+ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.bases import Base
+from belated.learner.report import allowed
+from belated.learner.unanswered import stand_in, worst_round
+from compositions import Array, Event, events
+from naive_portfolio import LeaderConfig, NaiveLeader
+from test_leader import bowls, surrogate_regret
+from test_theorems import (
+    SLACK,
+    TINY,
+    Adversary,
+    adversaries,
+    all_delays,
+    answered,
+    linear_regret,
+    patterns,
+)
+
+G, LAM = 1.4, 0.7
+CURVED = bl.rates.StronglyConvex(LAM, G)
+BALL, SIMPLEX = bl.Ball(2), bl.Simplex(3)
+
+BASES: dict[str, Base] = {
+    "P-FTRL": bl.PFTRL(BALL, CURVED),
+    "OMD": bl.OMD(BALL, CURVED),
+    "leader": bl.Leader(BALL, CURVED),
+    "leader with a short reach": bl.Leader(BALL, CURVED, 5),
+    "leader on a simplex": bl.Leader(SIMPLEX, CURVED),
+    "P-FTRL on a simplex": bl.PFTRL(SIMPLEX, CURVED),
+    "P-FTRL, steep bowls": bl.PFTRL(SIMPLEX, bl.rates.StronglyConvex(G * 1.4, G)),
+    "leader on an L1 ball": bl.Leader(bl.L1Ball(2), CURVED),
+}
+
+
+def curvature_of(base: Base) -> float:
+    return base.rate.curvature if isinstance(base.rate, bl.rates.StronglyConvex) else 0.0
+
+
+class Game:
+    """A learner, and the gradients that it gets at the points that it plays."""
+
+    def __init__(self, base: Base, adversary: Adversary, *, skip: bool = False) -> None:
+        inner = bl.FirstOrder(base)
+        self.base, self.adversary = base, adversary
+        self.learner = bl.Learner(bl.Skip(inner) if skip else inner)
+        self.plays: list[Array] = []
+        self.gradients: list[Array] = []
+
+    def event(self, kind: str, ticket: int) -> None:
+        """Predict, observe or cancel."""
+        if kind == "predict":
+            self.plays.append(self.learner.predict().x)
+            self.gradients.append(self.adversary(ticket, self.plays[-1]))
+        elif kind == "cancel":
+            self.learner.cancel(ticket)
+        else:
+            self.learner.observe(ticket, self.gradients[ticket])
+
+    @property
+    def regret(self) -> float:
+        """The regret of all rounds so far, answered or not."""
+        curvature = curvature_of(self.base)
+        if curvature:
+            return surrogate_regret(self.base.domain, self.plays, self.gradients, curvature)
+        return linear_regret(self.base.domain, self.plays, self.gradients)
+
+    def check(self) -> None:
+        """No regret exceeds what is allowed, vacuous or not."""
+        found = allowed(self.base, self.learner._memory, G)
+        if found is not None:
+            assert self.regret <= found.total + TINY * (1.0 + abs(found.total))
+
+
+def harmful(base: Base, seed: int) -> dict[str, Adversary]:
+    dim = base.domain.dim
+    fits = base.domain == BALL and curvature_of(base) == LAM
+    return adversaries(dim, G, seed) | (bowls(dim, seed + 1) if fits else {})
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("name", BASES)
+def test_lives(name: str, skip: bool) -> None:
+    """Answers out of order, late, lost and cancelled; every moment is a moment to look."""
+    base = BASES[name]
+    cancelled = skipped = late = 0
+    for seed, adversary in enumerate(harmful(base, 70).values()):
+        game = Game(base, adversary, skip=skip)
+        for event in events(60, seed):
+            game.event(*event)
+            game.check()
+        report = game.learner.report()
+        cancelled += report.cancelled
+        skipped += report.skipped
+        late += report.late
+    assert cancelled > 0
+    assert (skipped > 0) == (late > 0) == skip
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("name", BASES)
+def test_patterns(name: str, skip: bool) -> None:
+    base = BASES[name]
+    for timeline in patterns(80, 71).values():
+        for adversary in harmful(base, 72).values():
+            game = Game(base, adversary, skip=skip)
+            for event in answered(timeline):
+                game.event("predict" if event >= 0 else "observe", max(event, ~event))
+            game.check()
+
+
+def nearest(game: Game, waiting: list[int]) -> int:
+    """Answer first what was played nearest to where the learner is now: what it knows already."""
+    now = game.learner._memory.point
+    return min(waiting, key=lambda t: float(np.linalg.norm(game.plays[t] - now)))
+
+
+def farthest(game: Game, waiting: list[int]) -> int:
+    now = game.learner._memory.point
+    return max(waiting, key=lambda t: float(np.linalg.norm(game.plays[t] - now)))
+
+
+def worst(game: Game, waiting: list[int]) -> int:
+    """Keep back what would help most: answer the smallest <c, x> first."""
+    return min(waiting, key=lambda t: float(game.gradients[t] @ game.plays[t]))
+
+
+def oldest(_: Game, waiting: list[int]) -> int:
+    return waiting[0]
+
+
+def newest(_: Game, waiting: list[int]) -> int:
+    return waiting[-1]
+
+
+CHOICES: list[Callable[[Game, list[int]], int]] = [nearest, farthest, worst, oldest, newest]
+
+
+@given(
+    name=st.sampled_from(sorted(BASES)),
+    skip=st.booleans(),
+    moves=st.lists(
+        st.tuples(st.sampled_from(["predict", "observe", "cancel"]), st.sampled_from(CHOICES)),
+        max_size=70,
+    ),
+    seed=st.integers(0, 1000),
+)
+def test_delays_that_depend_on_the_plays(
+    name: str, skip: bool, moves: list[tuple[str, Callable[..., int]]], seed: int
+) -> None:
+    """Whoever chooses the delays sees all plays and gradients, and may lose answers."""
+    base = BASES[name]
+    choices = list(harmful(base, seed).values())
+    game = Game(base, choices[seed % len(choices)], skip=skip)
+    waiting: list[int] = []
+    for kind, choose in moves:
+        if kind == "predict" or not waiting:
+            waiting.append(len(game.plays))
+            game.event("predict", waiting[-1])
+        else:
+            ticket = choose(game, waiting)
+            waiting.remove(ticket)
+            game.event(kind, ticket)
+        game.check()
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("kind", [bl.PFTRL, bl.OMD, bl.Leader])
+def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> None:
+    """All delays with T <= 4, all costs at the ends and in the middle, as bent as can be."""
+    ball = bl.Ball(1)
+    base = kind(ball, bl.rates.StronglyConvex(G, G))
+    spec = bl.Skip(bl.FirstOrder(base)) if skip else bl.FirstOrder(base)
+    skipped = 0
+    for delays in all_delays(4):
+        happening = np.array(answered(bl.Timeline.from_delays(delays)))
+        for signs in itertools.product((-G, 0.0, G), repeat=len(delays)):
+            costs = np.array(signs)[:, None]
+            learner = bl.Learner(spec)
+            plays = learner.run(happening, costs)
+            regret = surrogate_regret(ball, list(plays), list(costs), G)
+            found = allowed(base, learner._memory, G)
+            assert found is not None
+            assert regret <= found.total + TINY, (delays, signs)
+            skipped += learner.report().skipped
+    assert (skipped > 0) == skip
+
+
+# --- Leader --------------------------------------------------------------------------------------
+
+
+def quadratics(slow: NaiveLeader) -> Iterator[tuple[Array, Array]]:
+    """The (c_n, y_n) that make h_n."""
+    return zip(slow.history.costs, slow.about, strict=True)
+
+
+def value(z: Array, terms: list[tuple[Array, Array]]) -> float:
+    """Sum of <c, z> + (lambda / 2) |z - y|^2."""
+    return math.fsum(float(c @ z + 0.5 * LAM * (z - y) @ (z - y)) for c, y in terms)
+
+
+@given(
+    rounds=st.integers(1, 60),
+    seed=st.integers(0, 10**6),
+    dim=st.integers(1, 3),
+    reach=st.sampled_from([1, 5, 20, 1000]),
+)
+def test_the_sums_of_a_leader(rounds: int, seed: int, dim: int, reach: int) -> None:
+    """They are what the slow version says, with every point at hand."""
+    life: list[Event] = events(rounds, seed)
+    rng = np.random.default_rng(seed)
+    costs = [G * v / np.linalg.norm(v) for v in rng.standard_normal((rounds, dim))]
+    fast = bl.Learner(bl.FirstOrder(bl.Leader(bl.Ball(dim), CURVED, reach)))
+    slow = NaiveLeader(LeaderConfig(dim=dim, rate="strongly-convex", curvature=LAM, reach=reach))
+    for kind, ticket in life:
+        if kind == "predict":
+            np.testing.assert_allclose(fast.predict().x, slow.predict()[1], atol=1e-12)
+        elif kind == "cancel":
+            fast.cancel(ticket)
+            slow.cancel(ticket)
+        else:
+            fast.observe(ticket, costs[ticket])
+            slow.observe(ticket, costs[ticket])
+    terms, points = list(quadratics(slow)), slow.history.points
+    lead = fast._memory.lead
+    steps = list(itertools.pairwise(points))
+    learning = [value(a, terms[:n]) - value(b, terms[:n]) for n, (a, b) in enumerate(steps, 1)]
+    drift = [
+        value(term[1], [term]) - value(z, [term]) for term, z in zip(terms, points, strict=False)
+    ]
+    assert lead.learning == pytest.approx(math.fsum(learning), abs=1e-9)
+    assert lead.drift == pytest.approx(math.fsum(drift), abs=1e-9)
+    unsure = math.fsum(
+        e * (float(np.linalg.norm(c)) + LAM * (2.0 - e / 2.0))
+        for (c, _), e in zip(terms, slow.unsure, strict=True)
+    )
+    assert lead.unsure == pytest.approx(unsure, abs=1e-9)
+    assert min(learning, default=0.0) >= -TINY
+
+
+def test_a_leader_certifies_its_regret_exactly() -> None:
+    """While every play is known and answered, the certificate is the regret on the quadratics."""
+    base = bl.Leader(BALL, CURVED)
+    rng = np.random.default_rng(73)
+    for longest in (0, 3, 7):
+        timeline = bl.Timeline.from_delays(
+            [min(int(d), 399 - t) for t, d in enumerate(rng.integers(0, longest + 1, 400))]
+        )
+        for adversary in harmful(base, 74).values():
+            game = Game(base, adversary)
+            for event in answered(timeline):
+                game.event("predict" if event >= 0 else "observe", max(event, ~event))
+            found = game.learner.report().certificate
+            assert found is not None
+            assert found.total == pytest.approx(game.regret, rel=1e-9, abs=1e-9)
+            assert longest or found.delay == 0.0
+
+
+def test_a_leader_by_hand() -> None:
+    """With lambda = 1, the answer -0.5 at 0 leads to 0.5 and costs 0.125; then 0.5 leads back."""
+    learner = bl.Learner(bl.FirstOrder(bl.Leader(BALL, bl.rates.StronglyConvex(1.0, 1.0))))
+    first, second = learner.predict().ticket, learner.predict().ticket
+    learner.observe(first, [-0.5, 0.0])
+    found = learner.report().certificate
+    assert found == bl.Certificate(learning=0.125, delay=0.0, unanswered=0.5)
+    learner.observe(second, [0.5, 0.0])
+    found = learner.report().certificate
+    # F_2(0.5) - F_2(0) = 0.25, and at 0, where it was played, h_2 is 0.375 less than at 0.5.
+    assert found == bl.Certificate(learning=0.375, delay=-0.375, unanswered=0.0)
+
+
+def test_late_answers_change_no_certificate() -> None:
+    """An answer to a skipped ticket is dropped."""
+    game = Game(bl.Leader(BALL, CURVED), adversaries(2, G, 75)["random"], skip=True)
+    for t in range(40):
+        game.event("predict", t)
+        if t:
+            game.event("observe", t)
+    before = game.learner.report()
+    assert before.skipped == 1
+    game.event("observe", 0)
+    after = game.learner.report()
+    assert after.late == 1
+    assert after.certificate == before.certificate
+
+
+# --- Rounds without an answer --------------------------------------------------------------------
+
+
+@given(
+    lipschitz=st.floats(0.1, 10.0),
+    diameter=st.floats(0.1, 10.0),
+    share=st.floats(0.0, 1.0),
+    radius=st.floats(0.0, 1.0),
+)
+def test_a_round_costs_at_most_g_d(
+    lipschitz: float, diameter: float, share: float, radius: float
+) -> None:
+    """With lambda D <= 2 G, and where something stood in for it with R <= (sqrt 3 / 2) D."""
+    curvature = 2.0 * share * lipschitz / diameter
+    most = worst_round(lipschitz, diameter, curvature)
+    distances = np.linspace(0.0, diameter, 400)
+    tried = lipschitz * distances - 0.5 * curvature * distances**2
+    assert tried.max() <= most * SLACK
+    assert most <= tried.max() + 0.5 * lipschitz * diameter / 399
+    reach = math.sqrt(0.75) * radius * diameter
+    assert most + stand_in(curvature, reach) <= lipschitz * diameter * SLACK
+
+
+@pytest.mark.parametrize(
+    "domain", [bl.Ball(3), bl.Box(0.0, 9.0, dim=4), bl.L1Ball(5), bl.Simplex(2), bl.Simplex(50)]
+)
+def test_every_built_in_set_is_round_enough(domain: bl.domains.Domain) -> None:
+    assert domain.outer_radius is not None
+    assert domain.outer_radius <= math.sqrt(0.75) * domain.diameter
+
+
+def test_the_price_of_given_up_rounds() -> None:
+    """G D for convex losses; less for strongly convex ones, and more where something stood in."""
+    for rate, price, stood_in in ((bl.rates.Tight(G), 2.0 * G, 0.0), (CURVED, G, LAM / 2.0)):
+        learner = bl.Learner(bl.FirstOrder(bl.PFTRL(BALL, rate)))
+        for t in range(1000):
+            learner.predict()
+            if t == 3:
+                learner.cancel(t)
+            elif t < 995:
+                learner.observe(t, [0.01, 0.0])
+        assert worst_round(G, 2.0, learner._memory.f[5]) == pytest.approx(price)
+        found = learner.report().certificate
+        assert found is not None
+        assert found.unanswered == pytest.approx(6 * price + stood_in)
+
+
+# --- Refusals in words ---------------------------------------------------------------------------
+
+NOTES: list[tuple[Any, str]] = [
+    (
+        bl.FirstOrder(bl.OMD(bl.Simplex(3, 0.1), CURVED, "entropy")),
+        "no certificate: the strongly convex case needs Euclidean distances, not entropy",
+    ),
+    (bl.TwoPoint(bl.Leader(BALL, CURVED)), "the two-point guarantee holds in expectation"),
+]
+
+
+@pytest.mark.parametrize(("spec", "note"), NOTES)
+def test_why_there_is_none(spec: Any, note: str) -> None:
+    learner = bl.Learner(spec)
+    for _ in range(50):
+        ticket, _ = learner.predict()
+        learner.observe(ticket, [0.1, 0.0] if isinstance(spec, bl.TwoPoint) else [0.1, 0.0, 0.0])
+    report = learner.report()
+    assert report.certificate is None
+    assert note in report.certificate_note

@@ -1,0 +1,407 @@
+"""Giving up and forgetting: what ``Deadline`` and ``forget`` do, and what that is good for."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.game import one
+from belated.kernels.slots import ints as N
+from belated.learner.program import compile_spec
+from belated.reductions import LONGEST, Reduction, Wrapper
+from compositions import AdaGrad
+from test_leader import surrogate_regret
+from test_theorems import SLACK, adversaries, patterns, quick
+
+INNER = bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Tight(1.0)))
+COST = np.array([0.6, 0.0])
+
+
+def after(rounds: int, wrapper: Wrapper, lost: int = 1) -> bl.Learner:
+    """Return a learner that got an answer at once, but for every ``lost``-th ticket."""
+    learner = bl.Learner(wrapper)
+    for t in range(rounds):
+        learner.predict()
+        if t % lost:
+            learner.observe(t, COST)
+    return learner
+
+
+# --- When it gives up ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wait", [0, 1, 2, 7])
+def test_an_answer_is_used_up_to_the_deadline_and_dropped_after(wait: int) -> None:
+    learner = bl.Learner(bl.Deadline(INNER, wait))
+    for _ in range(1 + wait):
+        learner.predict()
+    in_time, late = learner.snapshot(), bl.Learner.restore(learner.snapshot())
+    late.predict()
+    assert (late.open, late.report().skipped) == (1 + wait, 1)
+    assert late.observe(0, COST) is False
+    assert late.report().late == 1
+    assert bl.Learner.restore(in_time).observe(0, COST) is True
+
+
+def test_giving_up_is_cancelling_in_time() -> None:
+    """A deadline does what a user does who cancels after so many rounds, bit for bit."""
+    rng = np.random.default_rng(1)
+    wait, rounds = 6, 300
+    delays = rng.integers(0, 12, rounds)
+    ours = bl.Learner(bl.Deadline(INNER, wait))
+    by_hand = bl.Learner(INNER)
+    for t in range(rounds):
+        if t > wait and delays[t - wait - 1] > wait:
+            by_hand.cancel(t - wait - 1)
+        assert ours.predict().x.tobytes() == by_hand.predict().x.tobytes()
+        for s in np.flatnonzero(np.arange(t + 1) + delays[: t + 1] == t).tolist():
+            gradient = rng.standard_normal(2) / 4.0
+            if ours.observe(s, gradient):
+                by_hand.observe(s, gradient)
+    a, b = ours.report(), by_hand.report()
+    assert a.skipped == b.cancelled > 0
+    assert a.late > 0
+    for name in ("observed", "open", "total_delay", "max_delay", "max_backlog", "rate"):
+        assert getattr(a, name) == getattr(b, name), name
+    assert a.certificate == b.certificate
+
+
+def test_delays_and_backlogs_stay_below_the_deadline() -> None:
+    report = after(500, bl.Deadline(INNER, 9), lost=3).report()
+    assert (report.max_delay, report.max_backlog) == (9, 3)
+    assert report.skipped == 164
+    assert report.observed + report.skipped + report.open == 500
+    report = after(100, bl.Deadline(INNER, LONGEST)).report()
+    assert (report.skipped, report.open) == (0, 100)
+
+
+def test_a_base_that_fails_while_giving_up_undoes_the_prediction() -> None:
+    class Moody(AdaGrad):
+        """Fails when told to."""
+
+        fails = False
+
+        def update(self, cost: Any, lag: int, open_lags: int) -> Any:
+            if self.fails:
+                raise RuntimeError("no")
+            return super().update(cost, lag, open_lags)
+
+    inside = bl.FirstOrder(Moody(2))
+    for wrapper in (bl.Deadline(inside, 3, forget=2), bl.Skip(inside, forget=0)):
+        learner = after(40, wrapper, lost=4)
+        learner.predict()
+        base: Any = learner._program.base
+        for _ in range(40):
+            before = learner.snapshot()
+            base.fails = True
+            try:
+                learner.predict()
+            except RuntimeError:
+                break
+            finally:
+                base.fails = False
+        else:
+            pytest.fail("nothing was given up on")
+        assert learner.snapshot() == before
+        ticket = learner.predict().ticket
+        assert learner.observe(ticket, COST)
+
+
+# --- Forgetting ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("forget", [0, 1, 5])
+def test_a_ticket_is_forgotten_so_many_predictions_after_giving_up(forget: int) -> None:
+    learner = bl.Learner(bl.Deadline(INNER, 2, forget=forget))
+    for _ in range(4 + forget):  # tickets 0 to 2, the prediction that gives up, and so many more
+        if learner.rounds > 3:
+            twin = bl.Learner.restore(learner.snapshot())
+            assert twin.observe(0, COST) is False
+        learner.predict()
+    before = learner.snapshot()
+    for word in (lambda: learner.observe(0, COST), lambda: learner.cancel(0)):
+        with pytest.raises(bl.UnknownTicket, match="ticket 0 is forgotten: it was given up on"):
+            word()
+    assert learner.snapshot() == before
+    assert learner.report().late == 0
+
+
+def test_what_came_before_a_forgotten_ticket_is_unknown_too() -> None:
+    learner = bl.Learner(bl.Deadline(INNER, 2, forget=1))
+    learner.predict()
+    learner.observe(0, COST)
+    with pytest.raises(bl.AlreadyObserved):
+        learner.observe(0, COST)
+    for _ in range(5):
+        learner.predict()
+    assert learner._memory.n[N.FORGOTTEN] == 2
+    for ticket in (0, 1):
+        with pytest.raises(bl.UnknownTicket, match=f"ticket {ticket} is forgotten"):
+            learner.observe(ticket, COST)
+    assert learner.observe(2, COST) is False
+    assert learner.observe(3, COST) is True
+
+
+def test_nothing_is_forgotten_unless_asked() -> None:
+    for wrapper in (bl.Deadline(INNER, 2), bl.Skip(INNER)):
+        learner = after(2000, wrapper)
+        assert learner.observe(0, COST) is False
+        assert learner._memory.known > 1900
+
+
+def test_a_late_answer_or_a_cancellation_comes_before_forgetting() -> None:
+    learner = bl.Learner(bl.Deadline(INNER, 2, forget=3))
+    for _ in range(5):
+        learner.predict()
+    assert learner.observe(0, COST) is False
+    learner.cancel(1)
+    for ticket in (0, 1):
+        with pytest.raises(bl.AlreadyObserved):
+            learner.cancel(ticket)
+    for _ in range(20):
+        learner.predict()
+    report = learner.report()
+    assert (report.skipped, report.late, report.cancelled) == (22, 1, 0)
+    assert learner._memory.known == report.open + 3
+
+
+SMALLEST = 64
+"""Entries of the smallest table."""
+
+
+def held(learner: bl.Learner) -> int:
+    """Return the bytes of all state."""
+    return int(learner._memory.n.nbytes + learner._memory.f.nbytes)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(("forget", "most"), [(0, SMALLEST), (100, 4 * SMALLEST)])
+def test_memory_is_bounded_when_every_answer_is_lost(forget: int, most: int) -> None:
+    """After 10^5 lost answers: a table for what is open or not forgotten yet, and no more."""
+    spec = bl.Deadline(INNER, 20, forget=forget)
+    live, batch = bl.Learner(spec), bl.Learner(spec)
+    sizes = []
+    for rounds in (10_000, 100_000):
+        while live.rounds < rounds:
+            live.predict()
+        sizes.append((held(live), len(live.snapshot())))
+    assert live.report().skipped == 100_000 - 21
+    assert live._memory.known == 21 + forget
+    assert live._memory.capacity <= most
+    assert sizes[0][0] == sizes[1][0] <= 16 * most + 1000
+    assert sizes[1][1] <= 16 * most + 2000
+    batch.run(np.arange(100_000), [], keep=False)
+    assert batch.snapshot() == live.snapshot()
+    assert held(batch) <= 16 * 1024 + 1000  # the smallest table of a run
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_skip_needs_memory_for_open_tickets_only() -> None:
+    """One answer in ten is lost: ten thousand of them, of which some hundreds are still open."""
+    learner = after(100_000, bl.Skip(INNER, forget=0), lost=10)
+    assert learner.report().skipped > 9_000
+    assert learner._memory.known == learner.open < 1_000
+    assert learner._memory.capacity <= 4 * learner.open
+    assert after(100_000, bl.Skip(INNER), lost=10)._memory.capacity > 10_000
+
+
+def test_a_game_makes_room_for_what_can_be_known_only() -> None:
+    timeline = bl.delays.lost(bl.delays.constant(3_000, 0), 1.0, seed=1)
+    game = bl.Game(bl.losses.Linear(bl.losses.Random(2)), timeline)
+    patient, timely = (bl.Deadline(INNER, 20, forget=forget) for forget in (None, 0))
+    tables = [
+        one._lay_out(compile_spec(spec), game, 0, "totals", np.empty(0, dtype=np.int64))
+        for spec in (patient, timely)
+    ]
+    assert [table.memory.capacity for table in tables] == [24_002, 1024]
+    assert bl.play(patient, game).report == bl.play(timely, game).report
+
+
+@given(
+    st.lists(st.sampled_from(["predict", "predict", "observe", "cancel"]), max_size=80),
+    st.integers(0, 5),
+    st.integers(0, 5),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_forgetting_changes_nothing_but_what_is_known(
+    life: list[str], wait: int, forget: int, skips: bool, draw: Any
+) -> None:
+    """Plays and counts are those of a learner that keeps everything, but for late answers."""
+    kind = bl.Skip(INNER) if skips else bl.Deadline(INNER, wait)
+    short = bl.Skip(INNER, forget) if skips else bl.Deadline(INNER, wait, forget)
+    keeps, forgets = bl.Learner(kind), bl.Learner(short)
+    for event in life:
+        if event == "predict" or not keeps.rounds:
+            assert forgets.predict().x.tobytes() == keeps.predict().x.tobytes()
+            continue
+        ticket = draw.randrange(keeps.rounds)
+        found = [outcome(learner, event, ticket) for learner in (keeps, forgets)]
+        if ticket < forgets._memory.n[N.FORGOTTEN]:
+            assert found[0] in (False, None, bl.AlreadyObserved)
+            assert found[1] is bl.UnknownTicket
+        else:
+            assert found[0] == found[1]
+    a, b = keeps.report().to_dict(), forgets.report().to_dict()
+    assert b.pop("late") <= a.pop("late")
+    assert a == b
+
+
+def outcome(learner: bl.Learner, event: str, ticket: int) -> Any:
+    """Return what an event returns or raises."""
+    try:
+        return learner.observe(ticket, COST) if event == "observe" else learner.cancel(ticket)
+    except bl.BelatedError as error:
+        return type(error)
+
+
+# --- Whole logs and games ------------------------------------------------------------------------
+
+
+def test_runs_and_games_pass_over_what_is_forgotten() -> None:
+    rng = np.random.default_rng(3)
+    timeline = bl.Timeline.from_delays(rng.integers(0, 30, 200))
+    spec = bl.Deadline(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))), 8, forget=4)
+    rows = rng.standard_normal((200, 2)) / 4.0
+    learner = bl.Learner(spec)
+    learner.run(timeline, rows)
+    report = learner.report()
+    assert 0 < report.late < report.skipped
+    game = bl.Game(bl.losses.Linear(rows), timeline)
+    run = bl.play(spec, game)
+    assert run.report == report
+    custom = bl.losses.Custom(
+        2, lambda t, x: float(rows[t] @ x), lambda t, x: rows[t], lipschitz=2.0
+    )
+    slow = bl.play(spec, bl.Game(custom, timeline))
+    assert slow.report == report
+    assert slow.loss == pytest.approx(run.loss)
+    assert run.bound is not None
+    assert run.bound.name == "Deadline over Corollary 5.3 with the tight rate"
+    assert run.bound == bl.play(bl.Deadline(spec.learner, 8), game).bound
+
+
+def test_a_run_still_refuses_what_was_never_handed_out() -> None:
+    learner = bl.Learner(bl.Deadline(INNER, 1, forget=0))
+    with pytest.raises(bl.UnknownTicket, match="event 3: ticket 7"):
+        learner.run([0, 1, 2, ~7], np.zeros((9, 2)))
+
+
+# --- What a deadline is good for -----------------------------------------------------------------
+
+
+def lost_after_a_change(wrap: Any, rounds: int) -> float:
+    """Return what is lost after the costs are reversed half-way, with 10 % of the answers lost."""
+    costs = np.zeros((rounds, 2))
+    costs[: rounds // 2, 0], costs[rounds // 2 :, 0] = 0.3, -0.3
+    timeline = bl.delays.lost(bl.delays.constant(rounds, 0), 0.1, seed=1)
+    plays = bl.Learner(wrap).run(timeline, costs)[rounds // 2 :]
+    return float(np.sum(costs[rounds // 2 :] * plays)) + 0.3 * len(plays)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(
+    ("words", "lost"), [({}, 30_533), ({"skip": True}, 5_908), ({"deadline": 100}, 1_173)]
+)
+def test_the_table_of_the_guide(words: dict[str, Any], lost: int) -> None:
+    """Its line for OMD: costs reversed half-way through 200,000 rounds; 60,000 is worst."""
+    spec = bl.Problem(bl.Ball(2), lipschitz=1.0).learner("gradient", base="omd", **words)
+    assert round(lost_after_a_change(spec, 200_000)) == lost
+
+
+def test_p_ftrl_does_not_follow_a_change() -> None:
+    """Its normal vector at the border has to be undone first, which takes as long as it grew."""
+    base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
+    for wrap in (bl.FirstOrder(base), bl.Deadline(bl.FirstOrder(base), 20)):
+        assert lost_after_a_change(wrap, 4_000) > 0.99 * 0.6 * 2_000
+
+
+def test_a_deadline_keeps_the_rate_from_falling_with_what_is_lost() -> None:
+    """The same with fewer rounds."""
+    worst = 0.6 * 2_000
+    waits, skips, expires = (
+        lost_after_a_change(wrap, 4_000) for wrap in (INNER, bl.Skip(INNER), bl.Deadline(INNER, 20))
+    )
+    assert 0.2 * worst < waits <= worst
+    assert 2.25 * expires < 1.5 * skips < waits
+    rates = [after(rounds, bl.Deadline(INNER, 20), lost=10).report() for rounds in (500, 4500)]
+    first, last = (report.rate for report in rates)
+    assert first is not None
+    assert last == pytest.approx(first / 3.0, rel=0.02)  # 1 / sqrt(t), not 1 / t
+
+
+# --- The guarantee over strongly convex losses ---------------------------------------------------
+
+
+@pytest.mark.parametrize("wait", [0, 6])
+@pytest.mark.parametrize("base", ["pftrl", "omd", "leader"])
+def test_strongly_convex_losses(base: Any, wait: int) -> None:
+    """The hardest losses with these gradients: <c_t, x> + (lambda / 2) |x - x_t|^2."""
+    problem = bl.Problem(bl.Ball(2), 1.3, curvature=1.3)
+    spec = problem.learner("gradient", base, deadline=wait)
+    given_up = 0
+    for timeline in patterns(80, 91).values():
+        bound = problem.bound(timeline, "gradient", base, deadline=wait)
+        for adversary in adversaries(2, 1.3, 92).values():
+            record = quick(spec, timeline, adversary)
+            regret = surrogate_regret(problem.domain, record.plays, record.gradients, 1.3)
+            report = record.learner.report()
+            assert regret <= bound.total * SLACK
+            assert report.certificate is None or regret <= report.certificate.total * SLACK
+            given_up += report.skipped
+    assert given_up > 100
+
+
+# --- Specs ---------------------------------------------------------------------------------------
+
+
+def test_numbers_are_checked() -> None:
+    bad: list[tuple[Any, Any]] = list(itertools.product([-1, 1.5, "3", True], ["rounds"]))
+    bad += [(None, "rounds"), (LONGEST + 1, "rounds")]
+    bad += [(value, "forget") for value in (-1, 0.5, "x", False, LONGEST + 1)]
+    for value, name in bad:
+        words: dict[str, Any] = {"rounds": 5, name: value}
+        with pytest.raises(bl.SpecError, match=f"Deadline: {name} must be "):
+            bl.Deadline(INNER, **words)
+    with pytest.raises(bl.SpecError, match="Skip: forget must be at least 0, got -1"):
+        bl.Skip(INNER, forget=-1)
+    assert bl.Deadline(INNER, np.int64(5), np.int32(2)) == bl.Deadline(INNER, 5, 2)  # type: ignore[arg-type]
+
+
+INSIDE: list[tuple[Any, str]] = [
+    (bl.Skip(INNER), "got Skip; there is one wrapper per learner"),
+    (bl.Deadline(INNER, 3), "got Deadline; there is one wrapper per learner"),
+    (INNER.base, "got OMD"),
+    (bl.rivals.Zinkevich(bl.Ball(2), 1.0), "got rivals.Zinkevich"),
+    (None, "got None"),
+]
+
+
+@pytest.mark.parametrize(("inside", "words"), INSIDE)
+def test_what_may_be_inside(inside: Any, words: str) -> None:
+    for wrap in (bl.Skip, lambda inside: bl.Deadline(inside, 3)):
+        with pytest.raises(bl.SpecError, match=f"wraps FirstOrder, .*{words}"):
+            wrap(inside)
+
+
+def test_old_json_of_skip_is_read() -> None:
+    text = bl.Skip(INNER).to_json()
+    old = text.replace(', "forget": null', "")
+    assert old != text
+    assert bl.from_json(old) == bl.Skip(INNER)
+
+
+def test_reductions_say_what_they_are() -> None:
+    assert isinstance(bl.Deadline(INNER, 3), Wrapper)
+    assert not isinstance(bl.Deadline(INNER, 3), Reduction)
+    assert repr(bl.Deadline(INNER, 3)).endswith(", rounds=3)")
+    assert repr(bl.Deadline(INNER, 3, forget=0)).endswith(", rounds=3, forget=0)")

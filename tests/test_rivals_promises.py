@@ -1,0 +1,245 @@
+"""A bound is about the method as it is, with the steps that it takes and the facts it was told."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import delays, rates, rivals
+from belated.errors import SpecError
+from belated.rivals import Rival
+from belated.rivals.base import FACTS, _checked
+from rival_games import adversaries, arena_of, regret
+from rival_laws import CASES, rival
+
+BALL = bl.Ball(2)
+GRADIENTS = bl.FirstOrder(bl.OMD(BALL, rates.DelayAdaptive(1.0)))
+TUNED = (rivals.QuanrudKhashabi, rivals.DelayedOGD, rivals.SOLID, rivals.DMD, rivals.SDMD)
+
+
+def total(spec: Rival, timeline: bl.Timeline) -> float:
+    """Return the bound as one number."""
+    bound = spec.bound(timeline)
+    assert bound is not None
+    return bound.total
+
+
+# --- Steps ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*TUNED, rivals.FTDRL])
+def test_the_bound_is_that_of_the_step_taken(kind: Callable[..., Any]) -> None:
+    """W^2 / (2 eta) + eta G^2 (T / 2 + d_tot), whatever eta was tuned for."""
+    timeline = delays.constant(500, 20)
+    width = 1.0 if kind is rivals.FTDRL else 2.0
+    for rounds, late in ((500, 0), (500, timeline.total_delay), (7, 3)):
+        spec = kind(BALL, lipschitz=1.5, rounds=rounds, total_delay=late)
+        expected = width**2 / (2 * spec.step) + spec.step * 1.5**2 * (250 + timeline.total_delay)
+        assert total(spec, timeline) == pytest.approx(expected)
+        assert total(spec, timeline) >= total(spec.told(timeline), timeline) * (1 - 1e-12)
+    tuned = kind(BALL, lipschitz=1.5).told(timeline)
+    root = 1.5 * width * math.sqrt(500 + 2 * timeline.total_delay)
+    assert total(tuned, timeline) == pytest.approx(root)
+
+
+def test_a_wrong_fact_does_not_make_a_wrong_bound() -> None:
+    """Told that nothing is late, under a delay of 60: it loses more than the right tuning may."""
+    timeline = delays.constant(10_000, 60)
+    game = bl.Game(bl.losses.Linear(bl.losses.Adaptive(2)), timeline)
+    spec = rivals.QuanrudKhashabi(BALL, lipschitz=1.0, rounds=10_000, total_delay=0)
+    lost = bl.play(spec, game).regret
+    assert lost > total(spec.told(timeline), timeline)
+    assert lost <= total(spec, timeline)
+
+
+def test_the_bound_of_flaxman_is_that_of_its_step_and_radius() -> None:
+    timeline = delays.constant(10_000, 0)
+    tuned = rivals.Flaxman(BALL, magnitude=1.0, lipschitz=1.0).told(timeline)
+    published = 2.0 * 10_000**0.75 * math.sqrt(3.0 * 1.0 * 2 * 1.0 * 2.0)
+    assert total(tuned, timeline) == pytest.approx(published)
+    hasty = dataclasses.replace(tuned, rounds=10)
+    assert total(hasty, timeline) > 2.0 * published
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.5])
+def test_the_bound_of_agarwal_dekel_xiao_is_that_of_its_step_and_radius(curvature: float) -> None:
+    timeline = delays.constant(10_000, 0)
+    tuned = rivals.AgarwalDekelXiao(BALL, lipschitz=1.0, curvature=curvature).told(timeline)
+    growth = 1.0 + math.log(10_000)
+    first = 4.0 / 0.5 * growth if curvature else (4.0 + 4.0) * 100.0
+    assert total(tuned, timeline) == pytest.approx(first + growth * (3.0 + 2.0))
+    hasty = dataclasses.replace(tuned, rounds=10)
+    assert total(hasty, timeline) > 2.0 * total(tuned, timeline)
+
+
+def test_the_bound_of_langford_smola_zinkevich_is_that_of_its_steps() -> None:
+    timeline = delays.constant(400, 4)
+    for told in (4, 400):
+        spec = rivals.LangfordSmolaZinkevich(BALL, lipschitz=1.0, delay=told)
+        sigma = spec.sigma
+        expected = 20 * sigma + 2 * 20 / sigma + sigma * (4**2 / 2 + 2 * 4 * 20)
+        assert total(spec, timeline) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.5])
+def test_what_langford_smola_zinkevich_refuses_has_no_bound(curvature: float) -> None:
+    spec = rivals.LangfordSmolaZinkevich(BALL, lipschitz=1.0, delay=4, curvature=curvature)
+    assert spec.bound(delays.constant(400, 4)) is not None
+    assert spec.bound(delays.constant(400, 5)) is None, "too late"
+    assert spec.bound(bl.Timeline.from_delays([2, 0, 0, 0])) is None, "out of order"
+
+
+def test_the_bound_of_weinberger_ordentlich_is_that_of_its_copies() -> None:
+    timeline = delays.constant(900, 3)
+    expected = {3: 1.5 * 2.0 * math.sqrt(4 * 900), 8: 1.5 * 2.0 * math.sqrt(9 * 900)}
+    for told, number in expected.items():
+        assert total(rivals.WeinbergerOrdentlich(GRADIENTS, told), timeline) == number
+    assert rivals.WeinbergerOrdentlich(GRADIENTS, 2).bound(timeline) is None, "it would refuse"
+
+
+def test_the_bound_of_copies_is_that_of_their_steps() -> None:
+    """rates.Tight with scale a: (a + 1 / a) G D sqrt(T / 2) without delay."""
+    timeline = delays.constant(800, 0)
+    for scale in (0.25, 1.0, 4.0):
+        base = bl.FirstOrder(bl.OMD(BALL, rates.Tight(1.0, scale)))
+        expected = (scale + 1.0 / scale) * 2.0 * math.sqrt(400.0)
+        assert total(rivals.BOLD(base), timeline) == pytest.approx(expected)
+
+
+def test_exp3_needs_no_cap() -> None:
+    """ln K / eta + eta (K T / 2 + D) holds for every eta, and this one nearly minimises it."""
+    timeline = delays.constant(10_000, 100)
+    spec = rivals.DelayedExp3(4).told(timeline)
+    late = timeline.total_delay
+    assert spec.rate == math.sqrt(math.log(4) / (math.e * 4 * 10_000 / 2 + late))
+    expected = math.log(4) / spec.rate + spec.rate * (20_000 + late)
+    assert total(spec, timeline) == pytest.approx(expected)
+    assert total(spec, timeline) <= 1.01 * 2.0 * math.sqrt(math.log(4) * (20_000 + late))
+    with pytest.raises(TypeError, match="max_delay"):
+        rivals.DelayedExp3(4, max_delay=3)  # type: ignore[call-arg]
+
+
+# --- Facts ---------------------------------------------------------------------------------------
+
+needy = pytest.mark.parametrize(
+    "case", [case for case in CASES if rival(case).needs], ids=lambda case: case.name
+)
+
+
+@needy
+def test_who_was_told_nothing_promises_nothing(case: Any) -> None:
+    spec = rival(case)
+    timeline = delays.constant(50, 0)
+    for name in spec.needs:
+        assert _with(spec, name, None).bound(timeline) is None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_only_what_is_used_is_asked_for(case: Any) -> None:
+    """The program depends on every fact that a method needs; any other fact is refused."""
+    spec = rival(case)
+    for name in spec.facts():
+        if name in spec.needs:
+            others = (1, 3 * getattr(spec, name) + 2)
+            programs = [_numbers(_with(spec, name, other)) for other in others]
+            assert any(program != _numbers(spec) for program in programs), name
+        else:
+            with pytest.raises(SpecError, match=f"does not use {name}"):
+                _with(spec, name, 5)
+
+
+def _with(spec: Rival, name: str, fact: int | None) -> Rival:
+    changed: Rival = dataclasses.replace(spec, **{name: fact})  # type: ignore[type-var]
+    return changed
+
+
+def _numbers(spec: Rival) -> tuple[Any, ...]:
+    program = spec.program()
+    return program.numbers, program.own.tolist()
+
+
+@pytest.mark.parametrize("kind", [rivals.DMD, rivals.SDMD])
+def test_mirror_descent_with_curvature_is_told_what_it_uses(kind: Callable[..., Any]) -> None:
+    timeline = delays.constant(50, 3)
+    assert kind(BALL, lipschitz=1.0).needs == ("rounds", "total_delay")
+    plain = kind(BALL, lipschitz=1.0, curvature=0.5)
+    assert plain.needs == ()
+    assert plain.told(timeline) == plain
+    bl.Learner(plain)
+    cut = kind(bl.Simplex(3), lipschitz=1.0, curvature=0.5, mirror="entropy")
+    assert cut.needs == ("rounds",)
+    assert (cut.told(timeline).rounds, cut.told(timeline).total_delay) == (50, None)
+
+
+def test_the_largest_delay_is_nothing_to_a_leader_of_blocks_with_curvature() -> None:
+    assert rivals.DFTBLStronglyConvex.facts() == ("rounds",)
+    assert rivals.DFTBL.facts() == ("rounds", "max_delay")
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_facts_beyond_all_logs_are_refused_in_words(fact: str) -> None:
+    makers: dict[str, Callable[..., Any]] = {
+        "rounds": lambda **f: rivals.DFTBL(BALL, 1.0, 1.0, **f),
+        "max_delay": lambda **f: rivals.DFTBL(BALL, 1.0, 1.0, **f),
+        "total_delay": lambda **f: rivals.SOLID(BALL, 1.0, **f),
+        "delay": lambda **f: rivals.WeinbergerOrdentlich(GRADIENTS, **f),
+    }
+    with pytest.raises(SpecError, match=f"{fact} must be at most 2\\*\\*"):
+        makers[fact](**{fact: 10**40})
+
+
+def test_copies_are_made_when_they_are_needed() -> None:
+    """A delay of 10^15 allows for that many copies; three plays make three."""
+    learner = bl.Learner(rivals.WeinbergerOrdentlich(GRADIENTS, 10**15))
+    for _ in range(3):
+        learner.predict()
+    assert learner._memory.f.nbytes + learner._memory.n.nbytes < 10**6
+    assert learner.observe(1, [0.5, 0.0])
+
+
+# --- Fields --------------------------------------------------------------------------------------
+
+
+def test_a_field_of_unknown_type_has_no_check() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Odd:
+        wish: complex = 1.0
+
+    with pytest.raises(TypeError, match=r"wish, a field of type complex"):
+        _checked("Odd", dataclasses.fields(Odd)[0], 2.0)
+
+
+# --- Any step ------------------------------------------------------------------------------------
+
+PLAYED = [
+    case
+    for case in CASES
+    if case.name in ("QuanrudKhashabi, ball", "SOLID, ball", "DelayedOGD, l1")
+]
+
+
+@pytest.mark.parametrize("case", PLAYED, ids=lambda case: case.name)
+@given(
+    told=st.tuples(st.integers(1, 10_000), st.integers(0, 100_000)),
+    seed=st.integers(0, 2**16),
+    late=st.integers(0, 40),
+)
+@settings(max_examples=15, deadline=None)
+def test_the_bound_holds_for_whatever_it_was_told(
+    case: Any, told: tuple[int, int], seed: int, late: int
+) -> None:
+    rounds, total_delay = told
+    spec: Rival = dataclasses.replace(rival(case), rounds=rounds, total_delay=total_delay)  # type: ignore[type-var]
+    timeline = delays.uniform(60, low=0, high=late, seed=seed)
+    for adversary in adversaries(arena_of(case), case, seed).values():
+        lost = regret(spec, case, timeline, adversary)
+        assert lost <= total(spec, timeline) * (1.0 + 1e-9)
+    assert np.isfinite(total(spec, timeline))

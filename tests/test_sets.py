@@ -1,0 +1,355 @@
+"""Sets: where learners start on them, what a projection is, and numbers of any size."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import BadFeedback, SpecError
+from belated.geometry import norms, shape_of
+from belated.learner.program import compile_spec
+from naive import Array
+
+FAR = bl.ConvexSet(2, lambda v: np.clip(v, 100.0, 101.0), math.sqrt(2.0))
+
+
+def first_order(domain: Any, lipschitz: float = 1.0) -> bl.FirstOrder:
+    return bl.FirstOrder(bl.PFTRL(domain, bl.rates.Tight(lipschitz)))
+
+
+# ---- a centre outside the set -------------------------------------------------------------------
+
+
+def linear_regret(spec: Any, costs: Array, best: float) -> tuple[float, bl.Report]:
+    """Play linear losses without delay; ``best`` is the loss of the best fixed play."""
+    learner, loss = bl.Learner(spec), 0.0
+    for cost in costs:
+        ticket, x = learner.predict()
+        loss += float(cost @ x)
+        learner.observe(ticket, cost)
+    return loss - best, learner.report()
+
+
+def test_a_set_away_from_its_centre_is_played_from_inside() -> None:
+    learner = bl.Learner(first_order(FAR))
+    assert learner.predict().x.tolist() == [100.0, 100.0]
+    costs = np.tile([-0.6, -0.8], (400, 1))
+    regret, report = linear_regret(first_order(FAR), costs, 101.0 * float(costs.sum()))
+    assert report.certificate is not None
+    assert 0.0 <= regret <= report.certificate.total
+
+
+corner = st.floats(-50.0, 50.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    low=st.tuples(corner, corner),
+    size=st.tuples(st.floats(0.1, 5.0), st.floats(0.1, 5.0)),
+    center=st.none() | st.tuples(corner, corner),
+    seed=st.integers(0, 1000),
+)
+def test_every_play_is_inside_and_certificates_hold(
+    low: tuple[float, float],
+    size: tuple[float, float],
+    center: tuple[float, float] | None,
+    seed: int,
+) -> None:
+    """Theorem 4.1 on boxes anywhere, whatever is said about their centre."""
+    a, b = np.array(low), np.array(low) + np.array(size)
+    diameter = float(np.linalg.norm(b - a)) * (1.0 + 1e-12)
+    domain = bl.ConvexSet(2, lambda v: np.clip(v, a, b), diameter, center=center)  # type: ignore[arg-type]
+    assert ((a <= domain.center) & (domain.center <= b)).all()
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(-0.7, 0.7, (60, 2)) * rng.integers(0, 2, (60, 1))
+    learner, loss = bl.Learner(first_order(domain)), 0.0
+    for cost in costs:
+        ticket, x = learner.predict()
+        assert ((a - 1e-13 <= x) & (x <= b + 1e-13)).all()
+        loss += float(cost @ x)
+        learner.observe(ticket, cost)
+    total = costs.sum(axis=0)
+    regret = loss - float(np.minimum(total * a, total * b).sum())
+    certificate = learner.report().certificate
+    assert certificate is None or regret <= certificate.total + 1e-9 * (1.0 + abs(loss))
+
+
+def test_what_games_ask_of_a_set_away_from_its_centre() -> None:
+    """The ball around the centre that stands for the set must hold it."""
+    shape = shape_of(FAR)
+    corners = np.array([[100.0, 100.0], [101.0, 100.0], [100.0, 101.0], [101.0, 101.0]])
+    vectors = np.array([[1.0, 0.0], [-0.6, 0.8], [-1.0, -1.0]])
+    low, high = shape.range(vectors)
+    assert (low <= (vectors @ corners.T).min(axis=1)).all()
+    assert (high >= (vectors @ corners.T).max(axis=1)).all()
+    assert shape.farthest(np.zeros((1, 2)), np.ones(2))[0] >= np.linalg.norm(corners[-1])
+    assert shape.widest() >= 202.0
+    best = bl.best_action(bl.losses.Quadratic([[0.0, 200.0]], curvature=1.0), FAR, 1)
+    assert best.x.tolist() == [100.0, 101.0]
+
+
+def test_a_centre_that_is_inside_stays() -> None:
+    inside = bl.ConvexSet(2, lambda v: np.clip(v, 0.0, 1.0), 1.5, center=[0.25, 0.5])
+    assert inside.center == (0.25, 0.5)
+    rounded = bl.ConvexSet(2, lambda v: clip(v) * (1.0 - 1e-15), 1.5, center=[0.25, 0.5])
+    assert rounded.center == pytest.approx((0.25, 0.5))
+    outer = bl.ConvexSet(2, FAR.project, 1.5, outer_radius=1.5, center=[99.0, 100.5])
+    assert outer.center == (100.0, 100.5)
+
+
+@pytest.mark.parametrize("kind", [bl.OnePoint, bl.TwoPoint], ids=["value", "two values"])
+def test_exploration_stays_inside(kind: Any) -> None:
+    domain = bl.ConvexSet(2, FAR.project, 1.5, 0.5, 0.75, center=[100.5, 100.5])
+    base = bl.PFTRL(domain, bl.rates.DelayAdaptive(1.0))
+    spec = bl.OnePoint(base, 1.0) if kind is bl.OnePoint else bl.TwoPoint(base)
+    learner = bl.Learner(spec)
+    for _ in range(40):
+        ticket, x = learner.predict()
+        assert ((x >= 100.0 - 1e-12) & (x <= 101.0 + 1e-12)).all()
+        learner.observe(ticket, [0.5] if kind is bl.OnePoint else [0.5, -0.5])
+
+
+def clip(v: Array) -> Array:
+    return np.clip(v, 0.0, 1.0)
+
+
+NO_PROJECTIONS: list[tuple[Callable[[Array], Any], dict[str, Any], str]] = [
+    (lambda v: v / 2.0 + 1.0, {}, "must leave its own points where they are"),
+    (lambda v: np.full(2, np.nan), {}, r"what project returns\[0\] must be finite"),
+    (lambda v: v[:1], {}, "what project returns must have 2 entries, got 1"),
+    (lambda v: v[None], {}, r"what project returns\[0\] must be a number"),
+    (lambda v: 0.5, {}, "what project returns must be a sequence"),
+    (lambda v: None, {}, "what project returns must be a sequence"),
+    (
+        lambda v: np.abs(v) / np.abs(v).sum(),
+        {"center": [0.1, 0.2]},
+        "nearest point of a convex set",
+    ),
+    (lambda v: np.round(v), {"center": [0.4, 0.7]}, "nearest point of a convex set"),
+    (clip, {"inner_radius": 0.5}, "around center .* must lie in the set, but"),
+    (
+        clip,
+        {"inner_radius": 0.5, "center": [3.0, 3.0]},
+        "around center .* must lie in the set, but",
+    ),
+]
+
+
+@pytest.mark.parametrize(("project", "more", "words"), NO_PROJECTIONS)
+def test_what_is_no_projection_is_refused(
+    project: Callable[[Array], Any], more: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(SpecError, match=f"ConvexSet: .*{words}"):
+        bl.ConvexSet(2, project, 1.5, **more)
+
+
+def test_a_projection_that_is_found_step_by_step_is_taken() -> None:
+    def project(v: Array) -> Array:
+        """Alternate between a half-plane and a disc, as Dykstra does, and stop early."""
+        p, q, x = np.zeros(2), np.zeros(2), v
+        for _ in range(60):
+            y = np.minimum(x + p, [0.5, np.inf])
+            p = x + p - y
+            x = (y + q) / max(1.0, float(np.linalg.norm(y + q)))
+            q = y + q - x
+        return x
+
+    domain = bl.ConvexSet(2, project, 2.0)
+    assert bl.Learner(first_order(domain)).predict().x.tolist() == [0.0, 0.0]
+
+
+def test_built_in_sets_start_where_rivals_do() -> None:
+    """Seen from the chart the first point is 0, but on the simplex."""
+    for domain in (
+        bl.Ball(3, 0.7, [5.0, -3.0, 1e9]),
+        bl.Box([10.0, -3.3, 0.1], [200.0, 1e7, 0.3]),
+        bl.L1Ball(3, 2.0),
+    ):
+        assert not compile_spec(bl.rivals.Zinkevich(domain, lipschitz=1.0)).first.any()
+    first = compile_spec(bl.rivals.Zinkevich(bl.Simplex(3), lipschitz=1.0)).first
+    assert first.tolist() == [1.0 / 3.0] * 3
+
+
+# ---- numbers of any size ------------------------------------------------------------------------
+
+
+def exactly_on_simplex(v: list[float], mass: Fraction, floor: Fraction) -> list[Fraction]:
+    """Project on {x_i >= floor, sum x_i - floor = mass} in exact arithmetic, by sorting."""
+    exact = [Fraction(value) - floor for value in v]
+    total, level = Fraction(0), Fraction(0)
+    for count, value in enumerate(sorted(exact, reverse=True), start=1):
+        total += value
+        if value > (total - mass) / count:
+            level = (total - mass) / count
+    return [floor + max(Fraction(0), value - level) for value in exact]
+
+
+def exactly_on_l1(v: list[float], radius: float) -> list[Fraction]:
+    if sum(abs(Fraction(value)) for value in v) <= Fraction(radius):
+        return [Fraction(value) for value in v]
+    heights = exactly_on_simplex([abs(value) for value in v], Fraction(radius), Fraction(0))
+    return [height if value > 0 else -height for height, value in zip(heights, v, strict=True)]
+
+
+def exactly_on_ball(v: list[float], radius: float) -> list[float]:
+    scale = max(map(abs, v))
+    if scale <= radius / len(v) or math.hypot(*v) <= radius:
+        return v
+    unit = [value / scale for value in v]
+    return [radius * value / math.hypot(*unit) for value in unit]
+
+
+huge = st.builds(
+    lambda digits, exponent: digits * 10.0**exponent,
+    st.floats(-1.0, 1.0),
+    st.one_of(st.integers(-3, 3), st.integers(-307, 308)),
+)
+vectors = st.lists(huge, min_size=2, max_size=7)
+
+
+@settings(max_examples=300, deadline=None)
+@given(vectors, st.sampled_from([1e-100, 0.3, 1.0, 1e100]))
+def test_projections_of_vectors_of_any_size(v: list[float], radius: float) -> None:
+    k = len(v)
+    room = 1e-12 * radius
+    ball = bl.Ball(k, radius).project(v)
+    assert np.abs(ball - exactly_on_ball(v, radius)).max() <= room
+    l1 = bl.L1Ball(k, radius).project(v)
+    assert largest_gap(exactly_on_l1(v, radius), l1) <= room
+    floor = 0.5 / k
+    simplex = bl.Simplex(k, floor).project(v)
+    exact = exactly_on_simplex(v, 1 - k * Fraction(floor), Fraction(floor))
+    assert largest_gap(exact, simplex) <= 1e-12
+
+
+def largest_gap(exact: list[Fraction], found: Array) -> float:
+    return max(abs(float(a - Fraction(b))) for a, b in zip(exact, found.tolist(), strict=True))
+
+
+def test_the_ends_of_what_a_float_holds() -> None:
+    most = np.finfo(np.float64).max
+    assert bl.Ball(2).project([1e200, 0.0]).tolist() == [1.0, 0.0]
+    assert bl.Ball(2).project([most, -most]) == pytest.approx([math.sqrt(0.5), -math.sqrt(0.5)])
+    assert bl.Ball(2).project([5e-324, 0.0]).tolist() == [5e-324, 0.0]
+    assert bl.L1Ball(4).project([most, 0.0, 0.0, -1.0]).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert bl.L1Ball(3).project([most, most, -most]) == pytest.approx([1 / 3, 1 / 3, -1 / 3])
+    assert bl.Simplex(4).project([most, -most, -most, 0.0]).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert bl.Box(-1.0, 1.0, dim=2).project([most, -most]).tolist() == [1.0, -1.0]
+    with pytest.raises(SpecError, match="Ball: center must be within 1e100"):
+        bl.Ball(2, center=[1e200, 0.0])
+
+
+EXTREME: list[tuple[str, Any]] = [
+    ("omd", bl.OMD(bl.Ball(2), bl.rates.Constant(1e100))),
+    ("pftrl", bl.PFTRL(bl.Ball(2), bl.rates.Constant(1e100))),
+    ("dual averaging", bl.DualAveraging(bl.Ball(2), bl.rates.Constant(1e100))),
+    ("leader", bl.Leader(bl.Ball(2), bl.rates.StronglyConvex(1e-100))),
+    ("portfolio", bl.Portfolio([bl.OMD(bl.Ball(2), bl.rates.Constant(1e100))])),
+    ("user", bl.OMD(bl.ConvexSet(2, bl.Ball(2).project, 2.0), bl.rates.Constant(1e100))),
+]
+
+
+@pytest.mark.parametrize("base", [base for _, base in EXTREME], ids=[name for name, _ in EXTREME])
+def test_extreme_steps_end_on_the_border(base: Any) -> None:
+    learner = bl.Learner(bl.FirstOrder(base))
+    learner.predict()
+    assert learner.observe(0, [-6e80, 8e80])
+    assert learner.predict().x == pytest.approx([0.6, -0.8])
+
+
+@pytest.mark.parametrize("base", [base for _, base in EXTREME], ids=[name for name, _ in EXTREME])
+def test_the_norm_of_a_tiny_cost_is_not_zero(base: Any) -> None:
+    """Its square is: 1e100 * 1e-180 is still a step."""
+    learner = bl.Learner(bl.FirstOrder(base))
+    learner.predict()
+    assert learner.observe(0, [-3e-180, 4e-180])
+    assert learner.predict().x == pytest.approx([3e-80, -4e-80], rel=1e-12, abs=0.0)
+
+
+def test_costs_too_large_to_compute_with_are_still_refused() -> None:
+    learner = bl.Learner(first_order(bl.Ball(2)))
+    learner.predict()
+    before = learner.snapshot()
+    for answer in ([1e200, 0.0], [1e308, -1e308], [np.inf, 0.0], [np.nan, 0.0], [np.nan, 1e300]):
+        with pytest.raises(BadFeedback, match="not finite, or too large"):
+            learner.observe(0, answer)
+    assert learner.snapshot() == before
+
+
+def test_a_portfolio_whose_sums_overflow_certifies_nothing() -> None:
+    ball = bl.Ball(1, 1e100)
+    steps = [bl.rates.Tight(1e100), bl.rates.Constant(1.0)]
+    learner = bl.Learner(bl.FirstOrder(bl.Portfolio([bl.OMD(ball, rate) for rate in steps])))
+    for t in range(300):
+        ticket, x = learner.predict()
+        assert np.isfinite(x).all()
+        learner.observe(ticket, [1e100 if t % 3 else -1e100])
+    assert learner.report().certificate is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(vectors)
+def test_norms_of_rows_of_any_size(v: list[float]) -> None:
+    rows = np.array([v, [1.0] * len(v), [0.0] * len(v)])
+    found = norms(rows)
+    assert found[0] == pytest.approx(math.hypot(*v), rel=1e-12, abs=0.0)
+    assert found[1:].tolist() == [np.linalg.norm(rows[1:2], axis=1)[0], 0.0]
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_the_lowest_point_for_slopes_of_any_size(size: float) -> None:
+    ball = bl.Ball(2, 2.0, [1.0, 1.0])
+    x, least = shape_of(ball).lowest(size * np.array([0.6, 0.8]))
+    assert x == pytest.approx([-0.2, -0.6])
+    assert least == pytest.approx(-0.6 * size, rel=1e-12, abs=0.0)
+
+
+# ---- equal specs, and answers without a dimension ------------------------------------------------
+
+
+def test_equal_boxes_are_equal() -> None:
+    same = [
+        bl.Box(0, 1, dim=2),
+        bl.Box([0, 0], [1, 1]),
+        bl.Box([0.0, 0.0], 1.0),
+        bl.Box(0.0, np.ones(2)),
+        bl.Box((0, 0), (1, 1), dim=2),
+    ]
+    for box in same:
+        assert (box, hash(box), repr(box)) == (same[0], hash(same[0]), repr(same[0]))
+        assert bl.Box.from_json(box.to_json()) == same[0]
+        assert box.to_json() == same[0].to_json()
+        assert eval(repr(box), vars(bl)) == box
+        blob = bl.Learner(first_order(box)).snapshot()
+        assert bl.Learner.restore(blob, first_order(same[0])).snapshot() == blob
+    assert len(set(same)) == 1
+    bl.Portfolio([bl.PFTRL(box, bl.rates.Tight(1.0)) for box in same])
+    assert same[0].bounds == ((0.0, 0.0), (1.0, 1.0))
+    assert bl.Box([0, 1], [1, 2]) != bl.Box([0, 1], [2, 2])
+    assert bl.Box([3.0], [4.0]) == bl.Box(3.0, 4.0)
+    text = json.dumps({"type": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0], "dim": None})
+    assert bl.from_json(f'{{"belated": 1, "spec": {text}}}') == same[0]
+
+
+@pytest.mark.parametrize("answer", [np.array(0.5), np.float64(0.5), 0.5, np.array([0.5])])
+def test_an_answer_without_a_dimension(answer: Any) -> None:
+    base = bl.PFTRL(bl.Ball(1), bl.rates.DelayAdaptive(1.0))
+    for spec in (bl.FirstOrder(base), bl.OnePoint(base, 1.0)):
+        learner, other = bl.Learner(spec), bl.Learner(spec)
+        learner.predict(), other.predict()
+        assert learner.observe(0, answer)
+        assert other.observe(0, [0.5])
+        assert learner.snapshot() == other.snapshot()
+    wide = bl.Learner(first_order(bl.Ball(2)))
+    wide.predict()
+    with pytest.raises(BadFeedback, match=r"an answer has shape \(2,\)"):
+        wide.observe(0, answer)

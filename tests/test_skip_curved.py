@@ -1,0 +1,151 @@
+"""Skipping over strongly convex losses: its guarantee, with constants, on the real learner.
+
+The losses are the hardest with the gradients c_t at the plays x_t:
+<c_t, x> + (lambda / 2) |x - x_t|^2. A skipped one has (lambda / 2) |y|^2 in its place.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.problem import BaseName
+from test_leader import surrogate_regret
+from test_theorems import (
+    SLACK,
+    Adversary,
+    Array,
+    adversaries,
+    all_delays,
+    answered,
+    patterns,
+    quick,
+    targets,
+)
+
+SETS: dict[str, bl.domains.Domain] = {
+    "ball": bl.Ball(2),
+    "box": bl.Box([-3.0, -1.0], [3.0, 1.0]),
+    "simplex": bl.Simplex(3),
+    "many corners": bl.Simplex(9),
+    "L1 ball": bl.L1Ball(2, 0.5),
+}
+HARD: tuple[BaseName, ...] = ("pftrl", "omd", "leader")
+
+
+def bent(domain: bl.domains.Domain, share: float, lipschitz: float = 1.3) -> bl.Problem:
+    """Return losses with this share of the curvature that their gradients allow."""
+    curvature = share * 2.0 * lipschitz / domain.diameter
+    return bl.Problem(domain, lipschitz, curvature=curvature)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1])
+@pytest.mark.parametrize("base", HARD)
+@pytest.mark.parametrize("name", SETS)
+def test_patterns(name: str, base: BaseName, share: float) -> None:
+    problem = bent(SETS[name], share)
+    spec = problem.learner("gradient", base, skip=True)
+    skipped = 0
+    for pattern, timeline in patterns(100, 81).items():
+        bound = problem.bound(timeline, "gradient", base, skip=True)
+        for game, adversary in adversaries(problem.domain.dim, problem.lipschitz, 82).items():
+            record = quick(spec, timeline, adversary)
+            regret = surrogate_regret(
+                problem.domain, record.plays, record.gradients, problem.curvature
+            )
+            assert regret <= bound.total * SLACK, (pattern, game)
+            skipped += record.learner.report().skipped
+    assert skipped > 100
+
+
+@pytest.mark.parametrize("base", HARD)
+def test_quadratics(base: BaseName) -> None:
+    """Losses (lambda / 2) |x - a_t|^2, whose gradients depend on the plays."""
+    problem = bl.Problem(bl.Ball(2), 1.4, curvature=0.7)
+    spec = problem.learner("gradient", base, skip=True)
+    for timeline in patterns(150, 83).values():
+        bound = problem.bound(timeline, "gradient", base, skip=True)
+        for choose in targets(2, 84).values():
+
+            def gradient(t: int, y: Array, choose: Adversary = choose) -> Array:
+                return np.asarray(0.7 * (y - choose(t, y)))
+
+            record = quick(spec, timeline, gradient)
+            regret = surrogate_regret(problem.domain, record.plays, record.gradients, 0.7)
+            assert regret <= bound.total * SLACK
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize("base", HARD)
+def test_exhaustive(base: BaseName, share: float) -> None:
+    """All delay sequences with T <= 4 and all costs at the ends and in the middle."""
+    problem = bent(bl.Ball(1), share)
+    spec = problem.learner("gradient", base, skip=True)
+    skipped = 0
+    for delays in all_delays(4):
+        timeline = bl.Timeline.from_delays(delays)
+        bound = problem.bound(timeline, "gradient", base, skip=True).total
+        happening = np.array(answered(timeline))
+        for signs in itertools.product((-1.0, 0.0, 1.0), repeat=len(delays)):
+            costs = problem.lipschitz * np.array(signs)[:, None]
+            learner = bl.Learner(spec)
+            plays = learner.run(happening, costs)
+            regret = surrogate_regret(problem.domain, list(plays), list(costs), problem.curvature)
+            assert regret <= bound * SLACK, (delays, signs)
+            skipped += learner.report().skipped
+    assert skipped > 0
+
+
+def test_a_users_set_without_a_radius() -> None:
+    """The diameter stands for the outer radius, and bowls as steep as that for G."""
+    half = bl.ConvexSet(1, lambda v: np.clip(v, 0.0, 1.0), 1.0)
+    problem = bent(half, 1.0)
+    spec = problem.learner("gradient", skip=True)
+    assert isinstance(spec.learner.base, bl.PFTRL)  # type: ignore[union-attr]
+    told = bent(bl.ConvexSet(1, half.project, 1.0, outer_radius=0.5, center=[0.5]), 1.0)
+    late = bl.Timeline.from_delays([200] * 10 + [1] * 190)
+    assert told.bound(late, skip=True).skipped < problem.bound(late, skip=True).skipped
+    assert told.bound(late, skip=True).learning < problem.bound(late, skip=True).learning
+    rng = np.random.default_rng(85)
+    for timeline in patterns(100, 86).values():
+        bound = problem.bound(timeline, skip=True).total
+        for costs in (rng.choice([-1.3, 1.3], (100, 1)), np.full((100, 1), -1.3)):
+            plays = bl.Learner(spec).run(np.array(answered(timeline)), costs)
+            mean = float(np.mean(plays - costs / problem.curvature))
+            gaps = plays - min(1.0, max(0.0, mean))
+            regret = float(np.sum(costs * gaps - 0.5 * problem.curvature * gaps**2))
+            assert regret <= bound * SLACK
+
+
+@pytest.mark.parametrize("base", ["pftrl", "omd"])
+def test_whole_losses(base: BaseName) -> None:
+    """Corollary 5.4 also covers gradients at the current point, and so does skipping."""
+    problem = bl.Problem(bl.Ball(2), 1.4, curvature=0.7)
+    spec = problem.learner("function", base, skip=True)
+    choose = targets(2, 87)["random"]
+    for timeline in patterns(80, 88).values():
+        learner, plays, gradients = bl.Learner(spec), [], []
+        goals: list[Array] = []
+        for event in answered(timeline):
+            if event >= 0:
+                plays.append(learner.predict().x)
+                goals.append(choose(event, plays[-1]))
+                gradients.append(0.7 * (plays[-1] - goals[-1]))
+            else:
+                learner.observe(~event, lambda y, a=goals[~event]: 0.7 * (y - a))
+        regret = surrogate_regret(problem.domain, plays, gradients, 0.7)
+        assert regret <= problem.bound(timeline, "function", base, skip=True).total * SLACK
+
+
+def test_it_pays_where_few_answers_take_very_long() -> None:
+    """Fifty answers that never come in time cost every other learner sqrt(d_tot)."""
+    problem = bl.Problem(bl.Ball(2), 1.0, curvature=1.0)
+    late = bl.Timeline.from_delays([9900] * 50 + [0] * 9950)
+    for base in HARD:
+        plain = problem.bound(late, base=base)
+        skipping = problem.bound(late, base=base, skip=True)
+        assert skipping.skipped <= 50 * 1.0 * 2.0
+        assert skipping.total < plain.total, base
