@@ -136,7 +136,8 @@ class ModelMemory(Memory):
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return all there is by name: tickets, their pairs, and the coordinates that were seen.
 
-        Free of accidents: the pool is written without gaps, and without the passing work.
+        Free of accidents: the pool is written without gaps, without the passing work, and ages
+        up to the last one that a label had.
         """
         parts = super().parts()
         n, records = parts["n"], parts["records"]
@@ -147,7 +148,7 @@ class ModelMemory(Memory):
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
         pairs = np.repeat(starts, counts) + _ranges(counts)
         n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
-        parts["f"] = parts["f"][: lm.HEADER]
+        parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.rows[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
         return parts | more

@@ -41,6 +41,7 @@ _OF_COINS = [lm.TURNOVER, lm.STAKE, lm.WEALTH]
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
+    parts = dict(parts) | {"f": _lengthened(parts["f"])}
     check_shapes(parts)
     for name in ("pairs", "rows"):
         demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
@@ -57,6 +58,18 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     _check_coordinates(settings, parts["seen"], parts["rows"])
     _check_pairs(memory, parts["pairs"], parts["seen"])
     return memory
+
+
+def shortened(f: Floats) -> Floats:
+    """Leave out the ages beyond the last one that a label had."""
+    return f[: lm.AGES + len(np.trim_zeros(f[lm.AGES :], "b"))]
+
+
+def _lengthened(f: Floats) -> Floats:
+    """Undo ``shortened``."""
+    demand(f.ndim == 1 and lm.AGES <= f.size <= lm.HEADER, "sums")
+    demand(shortened(f).size == f.size, "ages that no label had")
+    return np.append(f, np.zeros(lm.HEADER - f.size))
 
 
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
