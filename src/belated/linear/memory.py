@@ -57,10 +57,8 @@ class ModelMemory(Memory):
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""
         n, counts = self.n, self.counts()
-        settled = int(n[N.SETTLED])
-        closed = 0 if n[N.LEARNS_LATE] else settled  # with a label, so that it was not skipped
-        counts["skipped"] -= closed
-        return counts | {"settled": settled, "corrected": int(n[N.CORRECTED])}
+        counts["skipped"] -= int(n[N.HEARD])
+        return counts | {"settled": int(n[N.SETTLED]), "corrected": int(n[N.CORRECTED])}
 
     def weights(self, indices: Ints) -> Floats:
         """Return the weights of coordinates, as the experts are mixed now."""
