@@ -33,6 +33,7 @@ EXPERTS = 5
 COIN = 4
 ENDOWMENT = 0.25
 BIAS = -1
+AGES = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
 
 
 # --- Losses --------------------------------------------------------------------------------------
@@ -188,6 +189,14 @@ class Labels:
         self.low = min(self.low, y)
         self.high = max(self.high, y)
 
+    def replace(self, old: float, new: float, everything: list[float]) -> None:
+        """Count a label in the place of another; ``everything`` is what counts once now."""
+        self.sum += new - old
+        self.mean = sum(everything) / len(everything)
+        self.squares = sum((y - self.mean) ** 2 for y in everything)
+        self.low = min(self.low, new)
+        self.high = max(self.high, new)
+
     def base(self, loss: Loss) -> float:
         """Return the constant that predictions start from."""
         if self.total == 0.0:
@@ -239,13 +248,18 @@ class Mixture:
             self.v = [1.0 / EXPERTS] * EXPERTS
 
 
-@dataclass(frozen=True)
+@dataclass
 class OpenTicket:
-    """What a ticket keeps: its standardised row, what each expert said, and the mixture."""
+    """What a ticket keeps: its standardised row, what each expert said, and the mixture.
+
+    ``label`` is the label so far, and ``due`` the time from which on nothing else is expected.
+    """
 
     row: Row
     said: list[float]
     issued: float
+    due: float
+    label: float | None = None
 
 
 # --- The model -----------------------------------------------------------------------------------
@@ -254,10 +268,17 @@ class OpenTicket:
 class NaiveLinear:
     """The linear model: ``predict``, then ``observe`` or ``cancel`` in any order.
 
-    ``wait`` says when an open ticket is given up. "skip": before prediction t the number of open
-    tickets is added to D, then every open s with t - s > sqrt(D) is closed. A number: a ticket is
-    closed before the next prediction once so many predictions followed its own. None: never. D
-    starts at ``patience`` squared.
+    ``wait`` says when an open ticket is given up. "skip": every 256 predictions the ages at which
+    labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such that at
+    most 1/200 of all labels came at age L or later, and those and one more are at most 1/50 of the
+    tickets that are 2 L old by now, times the share of all that had no label before L; from then on
+    what is older than L is closed. A number: a ticket is closed before the next prediction once so
+    many predictions followed its own. None: never. If ``most_open`` are open, the oldest is closed
+    before the next prediction.
+
+    ``silence`` is a label that is learned at once, and corrected by what comes later. A ticket is
+    due ``deadline`` after its prediction, by a clock that counts predictions where no times are
+    given; from then on its label so far is the last word.
     """
 
     def __init__(
@@ -271,6 +292,9 @@ class NaiveLinear:
         intercept: bool = True,
         wait: Wait = "skip",
         patience: int = 0,
+        silence: float | None = None,
+        deadline: float = math.inf,
+        most_open: int | None = None,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
         self.loss = NaiveLoss(loss, quantile, delta)
@@ -278,18 +302,28 @@ class NaiveLinear:
         self.l2 = l2
         self.intercept = intercept
         self.wait: Wait = wait
+        self.patience = patience
+        self.silence = silence
+        self.deadline = deadline
+        self.most_open = most_open
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
+        self.counted: dict[int, float] = {}  # labels so far, of tickets open or closed
         self.mixture = Mixture()
         self.open: dict[int, OpenTicket] = {}
         self.given_up: set[int] = set()
         self.predictions = 0
-        self.backlogs = patience**2  # D, to which open tickets are added at each prediction
+        self.ages: list[int] = []
+        self.limit: int | None = None
+        self.clock = -math.inf
 
     # --- predict ---
 
-    def predict(self, row: Row) -> tuple[int, float]:
+    def predict(
+        self, row: Row, at: float | None = None, span: float | None = None
+    ) -> tuple[int, float]:
         """Return the next ticket and the mixture's prediction, as the user sees it."""
+        self.tick(self.predictions if at is None else at)
         self._give_up()
         ticket = self.predictions
         self.predictions += 1
@@ -298,20 +332,46 @@ class NaiveLinear:
             self.labels.clipped(self.loss.kind, self._fresh(k, standard)) for k in range(EXPERTS)
         ]
         issued = sum(v * p for v, p in zip(self.mixture.v, said, strict=True))
-        self.open[ticket] = OpenTicket(standard, said, issued)
+        due = self.clock + (self.deadline if span is None else span)
+        self.open[ticket] = OpenTicket(standard, said, issued, due)
+        if self.silence is not None:
+            self._first_label(ticket, self.silence, 1.0)
         return ticket, self.loss.shown(issued)
+
+    def tick(self, at: float) -> None:
+        """Let the clock go on, and close what was due before."""
+        self.clock = max(self.clock, at)
+        for ticket, kept in sorted(self.open.items()):
+            if kept.due < self.clock:
+                self._close(ticket)
+
+    def _close(self, ticket: int) -> None:
+        self.cancel(ticket)
+        self.given_up.add(ticket)
 
     def _give_up(self) -> None:
         t = self.predictions
-        self.backlogs += len(self.open)
+        if self.wait == "skip" and t % 256 == 0:
+            self.limit = self._review()
         for s in sorted(self.open):
-            if self.wait == "skip":
-                late = t - s > math.sqrt(self.backlogs)
-            else:
-                late = self.wait is not None and t - s > self.wait
-            if late:
-                self.cancel(s)
-                self.given_up.add(s)
+            limit = self.limit if self.wait == "skip" else self.wait
+            if limit is not None and t - s > limit:
+                self._close(s)
+        while self.most_open is not None and len(self.open) >= self.most_open:
+            self._close(min(self.open))
+
+    def _review(self) -> int | None:
+        for limit in AGES:
+            later = sum(age >= limit for age in self.ages)
+            t, soon = self.predictions, len(self.ages) - later
+            old = (1.0 - soon / max(t, 1)) * (t - 2 * limit)
+            if (
+                limit > self.patience
+                and later <= 0.005 * len(self.ages)
+                and later + 1 <= 0.02 * old
+            ):
+                return int(limit)
+        return None
 
     def _standardised(self, row: Row) -> Row:
         full = [*row, (BIAS, 1.0)] if self.intercept else row
@@ -324,30 +384,78 @@ class NaiveLinear:
 
     # --- observe and cancel ---
 
-    def observe(self, ticket: int, label: float, weight: float = 1.0) -> bool:
-        """Learn from a label; False, and nothing else, if the ticket was given up."""
+    def observe(
+        self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
+    ) -> bool:
+        """Learn the last word on a ticket; False, and nothing else, if it was given up."""
+        used = self.revise(ticket, label, weight, at)
+        if used:
+            self.cancel(ticket)
+        return used
+
+    def revise(
+        self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
+    ) -> bool:
+        """Learn a label that may change again."""
+        if at is not None:
+            self.tick(at)
+        self.ages.append(self.predictions - ticket - 1)
         if ticket in self.given_up:
             self.given_up.remove(ticket)
             return False
+        old = self.open[ticket].label
+        if old is None:
+            self._first_label(ticket, label, weight)
+        elif old != label:
+            self._other_label(ticket, old, label)
+        return True
+
+    def _first_label(self, ticket: int, label: float, weight: float) -> None:
         kept = self.open[ticket]
         g = self.loss.slope(kept.issued, label)
         self.mixture.learn([weight * g * (kept.issued - p) for p in kept.said])
         self.labels.add(label, weight)
-        self.cancel(ticket)
+        self.counted[ticket] = label
+        kept.label = label
         S = self.labels.scale(self.loss.kind)
         if S > 0.0:
             for k in range(len(SCALES)):
                 self._step(k, S, kept.row, label, weight)
             self._bet(S, kept.row, label, weight)
-        return True
+
+    def _other_label(self, ticket: int, old: float, new: float) -> None:
+        """Correct a label that counted once: charges and losses are linear in it."""
+        kept = self.open[ticket]
+        self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
+        self.counted[ticket] = new
+        self.labels.replace(old, new, list(self.counted.values()))
+        kept.label = new
+        S = self.labels.scale(self.loss.kind)
+        if S > 0.0:
+            for k in range(len(SCALES)):
+                self._correct(k, S, kept.row, old, new)
+            for i, s in kept.row:
+                self._bet_on(self.coordinates[i], S, (old - new) * s)
+
+    def _correct(self, k: int, S: float, row: Row, old: float, new: float) -> None:
+        """Take the implicit step of the new label less that of the old one, from one point."""
+        p = self._fresh(k, row)
+        pull = max(abs(self.loss.slope(p, new)), abs(old - new) / 2.0)
+        etas = self._heated(k, S, row, pull, 1.0)
+        q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
+        if q > 0.0:
+            r = self.loss.implicit(p, new, q) - self.loss.implicit(p, old, q)
+            for eta, (i, s) in zip(etas, row, strict=True):
+                self.coordinates[i].w[k] -= eta * s * r
 
     def cancel(self, ticket: int) -> None:
-        """Close a ticket without a label: it is no longer open, and nothing else changes."""
+        """Close a ticket: what was learned of it stays."""
         del self.open[ticket]
 
     def _open_size(self, i: int) -> float:
-        """Return the sum of |s_i| over the open tickets that touch coordinate i."""
-        return sum(abs(s) for kept in self.open.values() for j, s in kept.row if j == i)
+        """Return the sum of |s_i| over the open tickets of which nothing was heard."""
+        unheard = [kept.row for kept in self.open.values() if kept.label is None]
+        return sum(abs(s) for row in unheard for j, s in row if j == i)
 
     def _step(self, k: int, S: float, row: Row, y: float, h: float) -> None:
         """AdaGrad at scale a_k with caution for open tickets, by an implicit step."""
@@ -355,12 +463,7 @@ class NaiveLinear:
         g = abs(self.loss.slope(p, y))
         if g == 0.0:
             return
-        unit = S if self.loss.kind in ("squared", "huber") else 1.0  # that of slopes
-        etas = []
-        for i, s in row:
-            c = self.coordinates[i]
-            c.A[k] += h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
-            etas.append(SCALES[k] * S / math.sqrt(c.A[k]) if c.A[k] > 0.0 else 0.0)
+        etas = self._heated(k, S, row, g, h)
         q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
         r = self.loss.implicit(p, y, h * q) if q > 0.0 else 0.0
         for eta, (i, s) in zip(etas, row, strict=True):
@@ -368,18 +471,30 @@ class NaiveLinear:
             w[k] -= eta * s * h * r
             w[k] = soft(w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
 
+    def _heated(self, k: int, S: float, row: Row, g: float, h: float) -> list[float]:
+        """Add a pull of size g, h times, to the energies of a row; return its step sizes."""
+        unit = S if self.loss.kind in ("squared", "huber") else 1.0  # that of slopes
+        etas = []
+        for i, s in row:
+            c = self.coordinates[i]
+            c.A[k] += h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
+            etas.append(SCALES[k] * S / math.sqrt(c.A[k]) if c.A[k] > 0.0 else 0.0)
+        return etas
+
     def _bet(self, S: float, row: Row, y: float, h: float) -> None:
         """Coin betting per coordinate with a quarter of the labels' scale to start with."""
         g = self.loss.slope(self._fresh(COIN, row), y)
         for i, s in row:
             c = self.coordinates[i]
             w = c.w[COIN]
-            z = h * g * s + h * (self.l2 * w + self.l1 * sign(w))
-            if z == 0.0:
-                continue
-            c.largest = max(c.largest, abs(z))
-            c.G += abs(z)
-            c.theta -= z
-            c.reward = max(c.reward - z * w, 0.0)
-            wealth = ENDOWMENT * S * c.largest + c.reward
-            c.w[COIN] = c.theta / (c.largest * (c.G + c.largest)) * wealth
+            self._bet_on(c, S, h * g * s + h * (self.l2 * w + self.l1 * sign(w)))
+
+    def _bet_on(self, c: Coordinate, S: float, z: float) -> None:
+        if z == 0.0:
+            return
+        c.largest = max(c.largest, abs(z))
+        c.G += abs(z)
+        c.theta -= z
+        c.reward = max(c.reward - z * c.w[COIN], 0.0)
+        wealth = ENDOWMENT * S * c.largest + c.reward
+        c.w[COIN] = c.theta / (c.largest * (c.G + c.largest)) * wealth

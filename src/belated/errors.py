@@ -47,6 +47,14 @@ class BadFeatures(BelatedError, ValueError):
     """Features of the wrong kind or shape, not finite, or too large to compute with."""
 
 
+class BadKey(BelatedError, ValueError):
+    """A key that cannot be one, or that an open ticket has."""
+
+
+class ClockError(BelatedError, ValueError):
+    """A time that cannot be used, or none where one is needed."""
+
+
 class BusyError(BelatedError, RuntimeError):
     """A call while another one is at work on the same learner or model; nothing has changed.
 

@@ -29,12 +29,19 @@ class Labels:
     """In tables."""
     classes: tuple[float, float] | None = None
     """The no and the yes, where there are only two."""
+    least: float = -HUGE_LABEL
+
+    def takes(self, label: float) -> bool:
+        """Tell whether a number can be a label."""
+        if self.classes is not None:
+            return label in self.classes
+        return self.least <= label <= HUGE_LABEL
 
 
 NUMBERS = Labels(f"a finite number of at most {HUGE_LABEL:g}", "numbers")
 BITS = Labels("0 or 1", "0 and 1", (0.0, 1.0))
 SIGNS = Labels("-1 or 1", "-1 and 1", (-1.0, 1.0))
-AMOUNTS = Labels(f"a number from 0 to {HUGE_LABEL:g}", "from 0 on")
+AMOUNTS = Labels(f"a number from 0 to {HUGE_LABEL:g}", "from 0 on", least=0.0)
 
 
 @dataclass(frozen=True)

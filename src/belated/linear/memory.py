@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned
 from belated.linear import sound
@@ -53,15 +54,74 @@ class ModelMemory(Memory):
         counted = float(self.f[lm.COUNT])
         return float(self.f[lm.LOST]) / counted if counted else None
 
+    def label_counts(self) -> dict[str, int]:
+        """Return what reports say, by the name of the field."""
+        n, counts = self.n, self.counts()
+        counts["skipped"] -= int(n[N.HEARD])
+        return counts | {"settled": int(n[N.SETTLED]), "corrected": int(n[N.CORRECTED])}
+
+    def weights(self, indices: Ints) -> Floats:
+        """Return the weights of coordinates, as the experts are mixed now."""
+        of_experts = self.rows[indices, lm.WEIGHT : lm.WEIGHT + lm.EXPERTS]
+        mixed: Floats = of_experts @ self.f[lm.SHARE : lm.SHARE + lm.EXPERTS]
+        return mixed
+
+    def next_row(self, given: int) -> Floats:
+        """Return the pairs of the row that ``peek`` was last asked for, with ``given`` entries."""
+        start, count = int(self.n[N.POOL_TAIL]), given + int(self.n[N.INTERCEPT])
+        return self.pool[2 * start : 2 * (start + count)].reshape(count, 2)
+
+    # --- Tickets ---------------------------------------------------------------------------------
+
+    def entry(self, ticket: int) -> int | None:
+        """Return the entry of a ticket that can still be answered, or None."""
+        entries = self.entries
+        place = int(np.searchsorted(entries[:, 0], ticket))
+        if place < len(entries) and entries[place, 0] == ticket and entries[place, 1] != T.DEAD:
+            return place
+        return None
+
+    def is_open(self, ticket: int) -> bool:
+        """Tell whether a ticket is open."""
+        entry = self.entry(ticket)
+        return entry is not None and bool(self.entries[entry, 1] >= 0)
+
+    def label(self, entry: int) -> float:
+        """Return the label so far of an entry; NaN if there is none."""
+        return float(self.records[entry, lm.LABEL])
+
+    def answerable(self) -> set[int]:
+        """Return the tickets whose label would not be refused."""
+        return set(self.entries[self.entries[:, 1] != T.DEAD, 0].tolist())
+
+    @property
+    def clock(self) -> float:
+        """The latest time that was told."""
+        return float(self.f[lm.CLOCK])
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the clock shows times that users gave; otherwise it counts predictions."""
+        return bool(self.n[N.HAS_TIMES])
+
+    @has_times.setter
+    def has_times(self, value: bool) -> None:
+        self.n[N.HAS_TIMES] = int(value)
+
+    # --- Room ------------------------------------------------------------------------------------
+
     def make_room(self, entries: int) -> None:
         """Let grow whatever has no room for one more ticket with so many entries."""
         if entries > (int(self.n[N.KEPT_AT]) - lm.HEADER) // lm.SCALES:
             self._widen(2 * entries)
-        pairs = int(self.n[N.POOL_LIVE]) + entries
-        if 4 * pairs > self.pool.size:
-            used = self.pool[: 2 * int(self.n[N.POOL_TAIL])]
+        due = int(self.n[N.DUE])
+        pairs = int(self.n[N.POOL_LIVE]) + due + entries
+        if 4 * pairs + 2 > self.pool.size:
+            used, heap = self.pool[: 2 * int(self.n[N.POOL_TAIL])], self.pool[-2 * due :]
             self.pool = np.zeros(2 << (4 * pairs).bit_length())
             self.pool[: used.size] = used
+            if due:
+                self.pool[-2 * due :] = heap
         if 2 * self.known > self.capacity:
             self.grow()
 
@@ -74,7 +134,8 @@ class ModelMemory(Memory):
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return all there is by name: tickets, their pairs, and the coordinates that were seen.
 
-        Free of accidents: the pool is written without gaps, and without the passing work.
+        Free of accidents: the pool is written without gaps, without the passing work, and ages
+        up to the last one that a label had.
         """
         parts = super().parts()
         n, records = parts["n"], parts["records"]
@@ -84,8 +145,8 @@ class ModelMemory(Memory):
         counts = records[:, lm.PAIRS].astype(np.int64)
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
         pairs = np.repeat(starts, counts) + _ranges(counts)
-        n[N.KEPT_AT], n[N.POOL_TAIL] = lm.HEADER, pairs.size
-        parts["f"] = parts["f"][: lm.HEADER]
+        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
+        parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.rows[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
         return parts | more
@@ -99,10 +160,22 @@ class ModelMemory(Memory):
         memory = cls(settings, checked)
         pairs, seen, rows = parts["pairs"], parts["seen"], parts["rows"]
         memory._widen(max(WORK, int(counts.max(initial=0))))
-        memory.pool = np.zeros(max(memory.pool.size, 2 << (2 * pairs.size).bit_length()))
+        due = memory._due()
+        room = 2 * (pairs.size + due.size)
+        memory.pool = np.zeros(max(memory.pool.size, 2 << room.bit_length()))
         memory.pool[: pairs.size] = pairs.ravel()
+        if due.size:
+            memory.n[N.DUE] = len(due)
+            memory.pool[-due.size :] = due[::-1].ravel()
         memory.rows[seen] = rows
         return memory
+
+    def _due(self) -> Floats:
+        """Return when open tickets are due and which, in order: a heap as it should be."""
+        is_open = self.entries[:, 1] >= 0
+        due = np.column_stack([self.records[:, lm.DUE], self.entries[:, 0]])[is_open]
+        due = due[np.isfinite(due[:, 0])]
+        return due[np.lexsort((due[:, 1], due[:, 0]))]
 
 
 def _ranges(counts: Ints) -> Ints:

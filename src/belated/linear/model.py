@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
+from belated.errors import (
+    AlreadyObserved,
+    BadFeatures,
+    BadFeedback,
+    ClockError,
+    SpecError,
+    UnknownTicket,
+)
+from belated.files import StrPath, write_whole
 from belated.kernels.linear import entries as entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
@@ -19,20 +29,24 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
+from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
+from belated.linear.clock import Duration, Time, span_of, time_of, times_of
+from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.losses import Loss
+from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
 from belated.linear.rows import Rows, from_arrays, from_dense
-from belated.linear.settings import Settings, Wait, checked
+from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
+_NEVER = math.nan  # no time, no deadline of its own
 _CHUNK = 250_000  # events between two chances to interrupt a long replay
 
 Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
@@ -55,9 +69,14 @@ class LinearModel:
     ``delta``), "logistic" (labels 0 and 1, predicts a probability), "hinge" (labels -1 and 1) or
     "poisson" (labels from 0 on, predicts a rate). Features are hashed into 2^``bits`` coordinates;
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
-    ``wait`` says when to stop waiting for a label: "skip" decides by Skip's rule, but not before
-    ``patience`` later predictions; an int waits for so many later predictions, None for ever.
     ``l1`` and ``l2`` shrink weights.
+
+    ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
+    above ``patience`` later predictions; an int waits for so many, None for ever, and a duration is
+    a ``deadline``. At most ``most_open`` tickets are open. ``silence`` is the label of what nothing
+    is heard of: it is learned at once, and corrected when something is. A ticket is due
+    ``deadline`` after its prediction, in the unit of ``at`` or in predictions; then it closes, with
+    the label so far as the last word. ``late="learn"`` keeps what has one open for later labels.
 
     Five experts share the work: four scales a_k of per-coordinate steps
 
@@ -83,7 +102,7 @@ class LinearModel:
 
     __slots__ = (
         *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_bad_entry", "_hasher", "_positions", "__dict__", "__weakref__"),
+        *("_bad_entry", "_hasher", "_positions", "_keys", "__dict__", "__weakref__"),
     )
 
     def __init__(
@@ -99,6 +118,10 @@ class LinearModel:
         interactions: Iterable[Sequence[str]] = (),
         wait: Wait = "skip",
         patience: int = 1000,
+        most_open: int | None = None,
+        silence: float | None = None,
+        deadline: Duration | None = None,
+        late: Late = "drop",
     ) -> None:
         self._settings = checked(
             loss=loss,
@@ -111,17 +134,24 @@ class LinearModel:
             interactions=interactions,
             wait=wait,
             patience=patience,
+            most_open=most_open,
+            silence=silence,
+            deadline=deadline,
+            late=late,
         )
-        self._connect(ModelMemory(self._settings, self._settings.fresh()))
+        self._connect(ModelMemory(self._settings, self._settings.fresh()), Keys())
 
-    def _connect(self, memory: ModelMemory) -> None:
-        """Take hold of the arrays, and of the entries for this loss."""
+    def _connect(self, memory: ModelMemory, keys: Keys) -> None:
+        """Take hold of the arrays, and of the entries for these settings."""
         settings = self._settings
+        self._keys = keys
         self._turn: list[None] = [None]
         self._memory = memory
         self._arrays = memory.arrays
-        self._predict = entries.predict(settings.kind)
-        self._observe = entries.observe(settings.kind)
+        self._predict = entries.predict(settings.code)
+        self._observe = entries.observe(settings.code)
+        if settings.silence is not None:
+            entries.revise(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
         self._bad_entry = entries.bad_entry()
         self._hasher = Hasher(settings.bits, settings.interactions)
@@ -154,11 +184,19 @@ class LinearModel:
 
     # --- One event ------------------------------------------------------------------------------
 
-    def predict(self, features: Row) -> Forecast:
+    def predict(
+        self,
+        features: Row,
+        *,
+        key: Key | None = None,
+        at: Time | None = None,
+        deadline: Duration | None = None,
+    ) -> Forecast:
         """Return the next ticket and a prediction.
 
         ``features`` is a dict of numbers and strings (None: missing), a pair (indices, values), or
-        a vector whose positions are the coordinates.
+        a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
+        in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
         turn = self._turn
         try:
@@ -169,17 +207,28 @@ class LinearModel:
             turn.append(None)
             raise
         try:
+            if key is not None:
+                self._keys.check(key, self._memory.is_open)
+            now, span = _NEVER, _NEVER
+            if at is not None or deadline is not None or self._settings.deadline is not None:
+                now, span = self._time(at, "predict"), self._span(deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
                 row = self._row(features)
             try:
-                forecast = self._predict(*self._arrays, *row)
+                forecast = self._predict(*self._arrays, *row, now, span)
             except TypeError:  # arrays with gaps, read-only, or of another type or rank
                 row = self._converted(features)
-                forecast = self._predict(*self._arrays, *row)
+                forecast = self._predict(*self._arrays, *row, now, span)
             if forecast[0] < 0:
-                forecast = self._retried(self._predict, forecast[0], row, features, "predict")
+                entry = self._predict
+                forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
+            if at is not None:
+                self._memory.has_times = True
+            if key is not None:
+                self._keys.give(key, forecast[0])
+                self._keys.tidy(self._memory.answerable)
         finally:
             turn.append(None)
         return _as_tuple(Forecast, forecast)
@@ -187,26 +236,58 @@ class LinearModel:
     @alone
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
-        entry = entries.peek(self._settings.kind)
+        return self._peeked(features, "peek")
+
+    def _peeked(self, features: Row, who: str) -> float:
+        entry = entries.peek(self._settings.code)
         row = self._converted(features)
         status, value = entry(*self._arrays, *row)
         if status < 0:
-            status, value = self._retried(entry, status, row, features, "peek")
+            status, value = self._retried(entry, status, row, features, who)
         return value
 
-    def observe(self, ticket: int, label: float, weight: float = 1.0) -> bool:
-        """Learn the label of a ticket, which counts ``weight`` times.
+    @alone
+    def explain(self, features: Features) -> Explanation:
+        """Return what each named feature adds to the prediction now, largest first; no change.
 
-        Any order, any delay. Returns False when the model had given up on the ticket, so that the
-        label is dropped. Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then
-        nothing has changed.
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> for hour in range(50):
+        ...     ticket, _ = model.predict({"hour": hour % 7})
+        ...     used = model.observe(ticket, 2.0 * (hour % 7) + 1.0)
+        >>> print(model.explain({"hour": 6}))
+        constant        +6.846
+        hour           +5.8837
+        total           +12.73
         """
-        if ticket.__class__ is not int or ticket >> 63:
-            ticket = checked_ticket(ticket)
-        if label.__class__ is not float:
-            label = _number(label, "label")
-        if weight.__class__ is not float:
-            weight = _number(weight, "weight")
+        if not isinstance(features, Mapping):
+            raise BadFeatures("explain: features are a dict, so that they have names")
+        value = self._peeked(features, "explain")
+        names = names_of(features, self._hasher.interactions)
+        return explained(self._memory, names, value)
+
+    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+        """Return the weights of features: of a number by its name, of a string as (name, string).
+
+        A weight is what a standard deviation of the feature adds to the prediction, before the
+        link. Features that were never seen have 0.
+        """
+        wanted = list(names)
+        for name in wanted:
+            if not isinstance(name, str) and not _is_name_and_string(name):
+                raise BadFeatures(f"weights: a name or a pair (name, string), got {name!r}")
+        indices = np.array([self._hasher.coordinate(name) for name in wanted], dtype=np.int64)
+        return dict(zip(wanted, self._memory.weights(indices).tolist(), strict=True))
+
+    def observe(
+        self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
+    ) -> bool:
+        """Learn the label of a ticket, the last word on it, which counts ``weight`` times.
+
+        Any order, any delay. Returns False when the ticket was closed before, by its deadline or
+        because the model had given up on it, so that the label is dropped. Raises
+        ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
+        """
         turn = self._turn
         try:
             turn.pop()
@@ -216,48 +297,148 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            status = self._observe(*self._arrays, ticket, label, weight)
+            name = ticket
+            if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
+                ticket = checked_ticket(self._keys.ticket(ticket))
+            if label.__class__ is not float:
+                label = _number(label, "observe", "label")
+            if weight.__class__ is not float:
+                weight = _number(weight, "observe", "weight")
+            now = _NEVER if at is None else self._time(at, "observe")
+            status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
                 raise self._refusal(status, ticket, label, weight, "observe: ")
+            self._keys.drop(name)
         finally:
             turn.append(None)
         return status == S.USED
 
     @alone
-    def cancel(self, ticket: int) -> None:
-        """Close a ticket whose label will never come."""
-        ticket = checked_ticket(ticket)
-        status = self._cancel(*self._arrays, ticket)
+    def revise(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
+        """Learn the label so far; the ticket stays open, and the label may change again.
+
+        Returns and raises what ``observe`` does. Only losses in which the label enters linearly can
+        take a label back: squared, logistic and Poisson.
+        """
+        self._check_linear("revise")
+        ticket = checked_ticket(self._keys.ticket(ticket))
+        return self._revised(ticket, _number(label, "revise", "label"), at, "revise")
+
+    @alone
+    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
+        """Add an amount to the label so far: an instalment, or a refund if it is negative.
+
+        Where nothing was said before, the label so far is that of silence. Returns and raises what
+        ``revise`` does.
+        """
+        self._check_linear("add")
+        ticket = checked_ticket(self._keys.ticket(ticket))
+        amount = _number(amount, "add", "amount")
+        entry = self._memory.entry(ticket)
+        before = self._memory.label(entry) if entry is not None else 0.0
+        if math.isnan(before):
+            raise BadFeedback(
+                f"add: ticket {ticket} has no label yet to add to; nothing has changed: revise it "
+                "first, or make the model with silence=0"
+            )
+        return self._revised(ticket, before + amount, at, "add")
+
+    def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
+        now = _NEVER if at is None else self._time(at, who)
+        status = entries.revise(self._settings.code)(*self._arrays, ticket, label, 1.0, now)
         if status < 0:
-            raise self._refusal(status, ticket, 0.0, 1.0, "cancel: ")
+            raise self._refusal(status, ticket, label, 1.0, f"{who}: ")
+        return status == S.USED
+
+    def _check_linear(self, who: str) -> None:
+        if not LOSSES[self._settings.loss].is_linear_in_label:
+            raise BadFeedback(
+                f"{who}: the {self._settings.loss} loss cannot take back a label that it learned; "
+                "nothing has changed: use observe with the last word, or another loss"
+            )
+
+    @alone
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket whose label will never come; a label so far, also silence, stays."""
+        number = checked_ticket(self._keys.ticket(ticket))
+        status = self._cancel(*self._arrays, number)
+        if status < 0:
+            raise self._refusal(status, number, 0.0, 1.0, "cancel: ")
+        self._keys.drop(ticket)
+
+    @alone
+    def tick(self, at: Time) -> None:
+        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
+
+        The clock never goes back; an earlier time changes nothing.
+        """
+        entries.tick()(*self._arrays, self._time(at, "tick"))
+        self._memory.has_times = True
+
+    def _time(self, at: Time | None, who: str) -> float:
+        """Return the time as the kernels take it; NaN where predictions are counted instead."""
+        memory = self._memory
+        if at is None:
+            if memory.has_times:
+                return memory.clock
+            if self._settings.needs_times:
+                raise ClockError(
+                    f"{who}: the deadline is a length of time, so at= is needed; nothing has "
+                    "changed"
+                )
+            return _NEVER
+        if memory.rounds and not memory.has_times and self._settings.deadline is not None:
+            raise ClockError(
+                f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
+                "at= from the first prediction on"
+            )
+        return time_of(at, who)
+
+    def _span(self, deadline: Duration | None) -> float:
+        """Return the deadline of one ticket; NaN for that of all."""
+        if deadline is None:
+            return _NEVER
+        if self._settings.deadline is None:
+            raise SpecError(
+                "predict: this model has no deadlines; nothing has changed: make it with "
+                "deadline=math.inf, if only some tickets have one"
+            )
+        return span_of(deadline, "predict: deadline must be a duration of at least 0")
 
     # --- Many events ----------------------------------------------------------------------------
 
     @alone
-    def predict_many(self, rows: Many) -> tuple[Ints, Floats]:
-        """Predict for many rows; return their tickets and predictions.
+    def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
+        """Predict for many rows at one time; return their tickets and predictions.
 
         ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
         result is the same, bit for bit, as row by row.
         """
         sparse = self._rows(rows, "predict_many")
+        now = self._time(at, "predict_many")
+        self._memory.has_times = self._memory.has_times or at is not None
         begin = self.rounds
         values = np.empty(sparse.height)
-        entry = entries.predict_many(self._settings.kind)
-        done = entry(*self._arrays, *sparse, 0, values)
+        entry = entries.predict_many(self._settings.code)
+        done = entry(*self._arrays, *sparse, 0, now, _NEVER, values)
         while done < sparse.height:
             self._make_room(sparse.widest)
-            done = entry(*self._arrays, *sparse, done, values)
+            done = entry(*self._arrays, *sparse, done, now, _NEVER, values)
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
     @alone
     def observe_many(
-        self, tickets: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None
+        self,
+        tickets: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        at: Time | None = None,
     ) -> NDArray[np.bool_]:
-        """Learn many labels, in this order; return which were used (False: given up on before).
+        """Learn many labels at one time, in this order; return which were used.
 
-        All are checked before the first is used. The result is the same, bit for bit, as one by
-        one.
+        Those of tickets that were given up on before were not. All are checked before the first is
+        used. The result is the same, bit for bit, as one by one.
         """
         wanted = whole_of(tickets, "observe_many: tickets must be whole numbers", UnknownTicket)
         if wanted.ndim != 1:
@@ -271,8 +452,11 @@ class LinearModel:
             raise AlreadyObserved(f"observe_many: ticket {wanted[again]} is there twice")
         self._check_known(wanted, "observe_many")
         self._check_labels(wanted, labels, weights, "observe_many")
+        self._check_weights(wanted, weights, "observe_many")
+        now = _NEVER if at is None else self._time(at, "observe_many")
         status = np.empty(wanted.size, dtype=np.int64)
-        entries.observe_many(self._settings.kind)(*self._arrays, wanted, labels, weights, status)
+        entry = entries.observe_many(self._settings.code)
+        entry(*self._arrays, wanted, labels, weights, now, status)
         used: NDArray[np.bool_] = status == S.USED
         return used
 
@@ -285,6 +469,8 @@ class LinearModel:
         *,
         weights: ArrayLike | None = None,
         first: int = 0,
+        at: ArrayLike | None = None,
+        deadlines: ArrayLike | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Floats:
         """Feed a whole log through the compiled loop and return the predictions in ticket order.
@@ -293,7 +479,8 @@ class LinearModel:
         ``predict_many``. Entry i of ``labels`` and ``weights`` belongs to ticket first + i; where a
         ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
         never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
-        label. ``progress`` is called with the number of events done, every now and then.
+        label. ``at`` has the time of every event, and ``deadlines`` that of every row, where they
+        matter. ``progress`` is called with the number of events done, every now and then.
 
         The result is the same, bit for bit, as event by event. Everything is checked before the
         first event. When the run is interrupted, the model stands between two events; its
@@ -312,18 +499,51 @@ class LinearModel:
         self._check_known(older, "replay")
         places = observed - first
         self._check_labels(observed, labels[places], weights[places], "replay")
+        self._check_weights(observed, weights[places], "replay")
+        times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
+        self._memory.has_times = self._memory.has_times or at is not None
         values = np.empty(count)
-        entry = entries.replay(self._settings.kind)
+        entry = entries.replay(self._settings.code)
         done = 0
         while done < events.size:
             part = events[done : done + _CHUNK]
-            now = entry(*self._arrays, part, *sparse, begin, labels, weights, first, values)
+            when = times[done : done + _CHUNK] if times.size > 1 else times
+            now = entry(
+                *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
+            )
             done += now
             if now < part.size:
                 self._make_room(sparse.widest)
             elif progress is not None:
                 progress(done)
         return values
+
+    def _times(self, at: ArrayLike | None, events: int) -> Floats:
+        """Return the times of events, or one that stands for none."""
+        if at is None:
+            return np.array([self._time(None, "replay")])
+        times = times_of(at, "replay")
+        if times.shape != (events,):
+            raise ClockError(f"replay: {events} events need as many times, got {times.shape}")
+        if events:
+            self._time(times[0], "replay")
+        return times
+
+    def _spans(self, deadlines: ArrayLike | None, rows: int) -> Floats:
+        """Return the deadlines of rows, or one that stands for that of all."""
+        if deadlines is None:
+            return np.array([_NEVER])
+        self._span(0.0)
+        spans = of_log.vector(deadlines, "replay: deadlines", rows)
+        if not (spans >= 0.0).all():
+            raise SpecError("replay: deadlines must be durations of at least 0")
+        return spans
+
+    def _check_weights(self, tickets: Ints, weights: Floats, who: str) -> None:
+        """Refuse weights of labels that may replace one that counted once."""
+        if self._settings.silence is not None and (weights != 1.0).any():
+            place = int(np.argmax(weights != 1.0))
+            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weights[place], f"{who}: ")
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -348,7 +568,7 @@ class LinearModel:
         Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
         not have it.
         """
-        return snapshot.pack(self._settings, self._memory, key)
+        return snapshot.pack(self._settings, self._memory, self._keys, key)
 
     @classmethod
     def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
@@ -358,9 +578,23 @@ class LinearModel:
         that could have come to be so, or a ``SnapshotError``.
         """
         model = cls.__new__(cls)
-        model._settings, memory = snapshot.unpack(blob, key)
-        model._connect(memory)
+        model._settings, memory, keys = snapshot.unpack(blob, key)
+        model._connect(memory, keys)
         return model
+
+    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+        """Write a snapshot to a file as a whole, or leave the file as it was."""
+        write_whole(path, self.snapshot(key=key))
+
+    @classmethod
+    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+        """Return the model that a file holds; the checks are those of ``restore``.
+
+        Tickets that were handed out after it was saved are not known to it, and their numbers are
+        handed out again: a label for one of them would be taken for another's. Keys do not have
+        that problem, as a lost one is simply unknown.
+        """
+        return cls.restore(Path(path).read_bytes(), key=key)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
@@ -461,21 +695,21 @@ class LinearModel:
 
     def _retried(
         self,
-        entry: entries.Predict,
+        entry: Callable[..., tuple[int, float]],
         status: int,
-        row: tuple[Ints, Floats, int],
+        arguments: tuple[Any, ...],
         features: Row,
         who: str,
     ) -> tuple[int, float]:
         """Make room and call again, or raise."""
-        indices, values, count = row
+        indices, values, count = arguments[:3]
         if status == S.BAD:
             place = self._bad_entry(1 << self._settings.bits, indices[:count], values[:count])
             why = self._bad(int(indices[place]), float(values[place]))
             name = _named(features, float(values[place])) or f"entry {place}"
             raise BadFeatures(f"{who}: {name}: {why}; nothing has changed")
         self._make_room(count)
-        return entry(*self._arrays, *row)
+        return entry(*self._arrays, *arguments)
 
     def _labels(
         self, labels: ArrayLike, weights: ArrayLike | None, length: int | None, who: str
@@ -509,9 +743,19 @@ class LinearModel:
         self, status: int, ticket: int, label: float, weight: float, where: str
     ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
+        if status == S.CLOSED:
+            return AlreadyObserved(
+                f"{where}ticket {ticket} was answered or cancelled before, or given up on "
+                "long ago; nothing has changed"
+            )
         of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
         if of_ticket is not None:
             return of_ticket
+        if status == S.TOO_LARGE:
+            return BadFeedback(
+                f"{where}the label of ticket {ticket} replaces one that counted once, so its "
+                f"weight must be 1, got {weight!r}; nothing has changed"
+            )
         if not 0.0 < weight <= lm.HUGE_WEIGHT:
             return BadFeedback(
                 f"{where}the weight of ticket {ticket} must be positive and at most "
@@ -523,6 +767,10 @@ class LinearModel:
             f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
             "ticket"
         )
+
+
+def _is_name_and_string(name: Any) -> bool:
+    return isinstance(name, tuple) and len(name) == 2 and all(isinstance(p, str) for p in name)
 
 
 def _named(features: Row, value: float) -> str | None:
@@ -550,10 +798,10 @@ def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:
     return indices, values, indices.size
 
 
-def _number(given: Any, name: str) -> float:
+def _number(given: Any, who: str, name: str) -> float:
     if isinstance(given, str | bytes):
-        raise BadFeedback(f"observe: a {name} must be a number, got {given!r}")
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}")
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError):
-        raise BadFeedback(f"observe: a {name} must be a number, got {given!r}") from None
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}") from None

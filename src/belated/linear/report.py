@@ -17,15 +17,19 @@ NAMES = ("1/64", "1/16", "1/4", "1", "coin")
 class LinearReport:
     """Counts and delays so far, the mean loss of the predictions as they were issued, and experts.
 
-    A ticket that was given up on closes when that happens. ``total_delay`` and ``max_delay`` count
-    open tickets up to now. ``mean_loss`` weighs labels as they were given; it is None before the
-    first one.
+    ``skipped`` counts tickets that were given up on without a label, ``settled`` those whose label
+    so far, also that of silence, became the last word by itself; ``corrected`` counts labels that
+    replaced another one. A ticket that was given up on closes when that happens. ``total_delay``
+    and ``max_delay`` count open tickets up to now. ``mean_loss`` weighs labels as they were given;
+    it is None before the first one.
     """
 
     rounds: int
     observed: int
     open: int
     skipped: int
+    settled: int
+    corrected: int
     cancelled: int
     late: int
     total_delay: int
@@ -36,6 +40,11 @@ class LinearReport:
     mean_loss: float | None
     experts: dict[str, float]
     """How much each expert counts now; sums to 1."""
+
+    def _of_silence(self) -> list[str]:
+        if not self.settled and not self.corrected:
+            return []
+        return [f"settled       {self.settled:>10,}   corrected {self.corrected:,}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -54,6 +63,7 @@ class LinearReport:
                 f"rounds        {self.rounds:>10,}",
                 f"observed      {self.observed:>10,}   open {self.open:,}, "
                 f"given up {self.skipped:,} (late {self.late:,}), cancelled {self.cancelled:,}",
+                *self._of_silence(),
                 f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
                 f"largest backlog {self.max_backlog:,}",
                 f"mean loss     {mean:>10}   {self.loss}",
@@ -65,7 +75,7 @@ class LinearReport:
 def report_of(loss: str, memory: ModelMemory) -> LinearReport:
     """Read the report off the memory of a model."""
     return LinearReport(
-        **memory.counts(),
+        **memory.label_counts(),
         loss=loss,
         mean_loss=memory.mean_loss,
         experts=dict(zip(NAMES, memory.shares, strict=True)),

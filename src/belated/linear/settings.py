@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Floats
+from belated.arrays import Code, Floats
 from belated.errors import SpecError
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
 from belated.kernels.slots import ints as N
 from belated.learner.state import Memory
+from belated.linear.clock import has_unit, span_of
 from belated.linear.features import Interactions, checked_interactions
 from belated.linear.losses import LOSSES, Loss, named
 
-Wait = Literal["skip"] | int | None
+Wait = Literal["skip"] | int | timedelta | None
+Late = Literal["drop", "learn"]
 
 MOST_BITS = 30
 LONGEST_WAIT = 1 << 31
@@ -38,13 +41,25 @@ class Settings:
     l2: float
     intercept: bool
     interactions: Interactions
-    wait: Wait
+    wait: Literal["skip"] | int | None
     patience: int
+    silence: float | None
+    deadline: float | None
+    """In the unit of the clock; None: tickets have none."""
+    needs_times: bool
+    """Whether the deadline is a length of time, so that predictions have to come with times."""
+    late: Late
+    most_open: int | None
 
     @property
     def kind(self) -> int:
         """The loss as the kernels know it."""
         return leaves.LOSSES.code(self.loss)
+
+    @property
+    def code(self) -> Code:
+        """All that kernels are compiled for."""
+        return (self.kind, int(self.silence is not None), int(self.deadline is not None))
 
     @property
     def labels(self) -> str:
@@ -56,6 +71,9 @@ class Settings:
         f = np.zeros(lm.HEADER)
         f[lm.TAU], f[lm.DELTA], f[lm.L1], f[lm.L2] = self.quantile, self.delta, self.l1, self.l2
         f[lm.SHARE : lm.SHARE + lm.EXPERTS] = 1.0 / lm.EXPERTS
+        f[lm.SILENCE] = 0.0 if self.silence is None else self.silence
+        f[lm.DEADLINE] = math.inf if self.deadline is None else self.deadline
+        f[lm.CLOCK] = -math.inf
         return f
 
     def fresh(self) -> Memory:
@@ -64,9 +82,11 @@ class Settings:
             N.COORDINATES: 1 << self.bits,
             N.INTERCEPT: int(self.intercept),
             N.KEEP: lm.KEEP,
+            N.LEARNS_LATE: int(self.late == "learn"),
+            N.MOST_OPEN: self.most_open or 0,
         }
         if self.wait == "skip":
-            numbers |= {N.GIVES_UP: lm.BY_SKIP, N.PATIENCE: self.patience**2}
+            numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: self.patience}
         elif self.wait is not None:
             numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
         return Memory.fresh(np.append(self.header(), np.zeros(lm.SCALES * WORK)), numbers)
@@ -84,6 +104,11 @@ def checked(
     interactions: Any,
     wait: Any,
     patience: Any,
+    silence: Any,
+    deadline: Any,
+    late: Any,
+    most_open: Any,
+    needs_times: Any = False,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     named(loss, "LinearModel")
@@ -99,6 +124,15 @@ def checked(
             raise _wrong(f"{name} must be at least 0", penalty)
     if not isinstance(intercept, bool | np.bool_):
         raise _wrong("intercept must be True or False", intercept)
+    if not isinstance(late, str) or late not in ("drop", "learn"):
+        raise _wrong("late must be 'drop' or 'learn'", late)
+    if has_unit(wait):
+        if deadline is not None:
+            raise _wrong("wait as a duration is a deadline, so give only one of the two", wait)
+        wait, deadline = None, wait
+    if deadline is not None:
+        needs_times = bool(needs_times) or has_unit(deadline)
+        deadline = span_of(deadline, "LinearModel: deadline must be a duration of at least 0")
     return Settings(
         loss=loss,
         bits=_whole("bits", bits, 1, MOST_BITS),
@@ -108,8 +142,29 @@ def checked(
         interactions=checked_interactions(interactions),
         wait=wait if wait is None or _is_skip(wait) else _whole("wait", wait, 0, LONGEST_WAIT),
         patience=_whole("patience", patience, 0, LONGEST_WAIT),
+        silence=_silence(loss, silence),
+        deadline=deadline,
+        needs_times=bool(needs_times),
+        late="learn" if late == "learn" else "drop",
+        most_open=None if most_open is None else _whole("most_open", most_open, 1, LONGEST_WAIT),
         **penalties,
     )
+
+
+def _silence(loss: Any, silence: Any) -> float | None:
+    """Return the label that silence means, if it can mean one."""
+    if silence is None:
+        return None
+    if not LOSSES[loss].is_linear_in_label:
+        able = ", ".join(name for name, each in LOSSES.items() if each.is_linear_in_label)
+        raise SpecError(
+            f"LinearModel: silence needs a loss that can be corrected later without knowing the "
+            f"weights of then, in which the label enters linearly: {able}; not {loss}"
+        )
+    label = _number("silence", silence)
+    if not LOSSES[loss].labels.takes(label):
+        raise _wrong(f"silence must be a label: {LOSSES[loss].labels.words}", silence)
+    return label
 
 
 def _is_skip(wait: Any) -> bool:

@@ -6,18 +6,24 @@ import dataclasses
 
 from belated import sealed
 from belated.errors import SnapshotError, SpecError
+from belated.learner.keys import Keys
 from belated.linear.memory import PARTS, ModelMemory
 from belated.linear.settings import Settings, checked
 
 _KIND = "LinearModel"
 
 
-def pack(settings: Settings, memory: ModelMemory, key: bytes | None) -> bytes:
+def pack(settings: Settings, memory: ModelMemory, keys: Keys, key: bytes | None) -> bytes:
     """Return the blob."""
-    return sealed.seal(_KIND, {"settings": dataclasses.asdict(settings)}, memory.parts(), key)
+    about = {
+        "settings": dataclasses.asdict(settings),
+        "keys": keys.pairs(memory.answerable()) if keys else [],
+        "number_keys": keys.has_numbers,
+    }
+    return sealed.seal(_KIND, about, memory.parts(), key)
 
 
-def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory]:
+def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory, Keys]:
     """Read a blob, or say what is wrong with it."""
     about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
     try:
@@ -25,6 +31,7 @@ def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory]:
     except (KeyError, SpecError, TypeError) as error:
         raise SnapshotError(f"restore: the settings cannot be read ({error})") from error
     try:
-        return settings, ModelMemory.restored(settings, arrays)
+        memory = ModelMemory.restored(settings, arrays)
     except MemoryError as error:
         raise SnapshotError("restore: the model is too large for this machine") from error
+    return settings, memory, Keys.restored(about, memory.answerable())

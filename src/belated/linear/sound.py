@@ -18,7 +18,6 @@ from belated.learner.sound import (
     check_parameters,
     check_shapes,
     check_table,
-    check_waiting,
     demand,
 )
 from belated.learner.state import Memory
@@ -29,10 +28,11 @@ _LARGE_SUM = 1e250  # sums of squares stay below
 _LARGE = 1e120  # whose square is no overflow
 _SLACK = 1e-6
 _MOST_LOG = 120.0  # of a label, and 1
-_UNUSED = lm.SQUARES + lm.EXPERTS  # slots of ``f`` from here on
+_UNUSED = slice(lm.CLOCK + 1, lm.AGES)  # slots of ``f``
 
-_PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2]
-_MOVING = (*COUNTS, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
+_PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2, lm.SILENCE, lm.DEADLINE]
+_COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES, N.HEARD)
+_MOVING = (*COUNTS, *_COUNTED, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
 # What is never negative: in ``f``, and in the row of a coordinate.
 _SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, *range(lm.SQUARES, lm.SQUARES + lm.EXPERTS)]
 _OF_ROWS = [lm.SCATTER, lm.OPEN, *range(lm.ENERGY, lm.ENERGY + lm.SCALES)]
@@ -41,8 +41,9 @@ _OF_COINS = [lm.TURNOVER, lm.STAKE, lm.WEALTH]
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
+    parts = dict(parts) | {"f": _lengthened(parts["f"])}
     check_shapes(parts)
-    for name in ("records", "pairs", "rows"):
+    for name in ("pairs", "rows"):
         demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
     fresh, n = settings.fresh(), parts["n"].copy()
     demand((n[N.KEPT_AT], n[N.KEEP]) == (lm.HEADER, lm.KEEP), "not of these settings")
@@ -50,7 +51,7 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     check_parameters(n, fresh.n, _MOVING)
     check_normal(parts["n"], parts["tickets"])
     memory = Memory.joined(parts)
-    check_table(memory)
+    check_table(memory, learns_late=bool(n[N.LEARNS_LATE]))
     _check_patience(settings, memory, fresh)
     demand(memory.n[N.HOLDING] == 0 and memory.n[N.EXCESS] == 0, "tickets that are held")
     _check_sums(settings, parts["f"], memory)
@@ -59,11 +60,29 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     return memory
 
 
+def shortened(f: Floats) -> Floats:
+    """Leave out the ages beyond the last one that a label had."""
+    return f[: lm.AGES + len(np.trim_zeros(f[lm.AGES :], "b"))]
+
+
+def _lengthened(f: Floats) -> Floats:
+    """Undo ``shortened``."""
+    demand(f.ndim == 1 and lm.AGES <= f.size <= lm.HEADER, "sums")
+    demand(shortened(f).size == f.size, "ages that no label had")
+    return np.append(f, np.zeros(lm.HEADER - f.size))
+
+
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
+    n = memory.n
+    demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= 1, "counts of labels")
+    demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
+    demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
+    demand(settings.most_open is None or memory.open <= settings.most_open, "too many open")
     if settings.wait == "skip":
-        check_waiting(memory, int(fresh.n[N.PATIENCE]))
+        demand(n[N.LIMIT] <= 1 << 40 and n[N.PATIENCE] == n[N.LIMIT] ** 2, "patience")
         return
+    demand(n[N.LIMIT] == 0, "patience")
     demand(memory.n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
     demand(settings.wait is None or memory.oldest_age <= settings.wait, "overdue tickets")
 
@@ -72,13 +91,18 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     """Demand that parameters are those of the settings, and sums what they can be."""
     fresh, labels = settings.header(), memory.rounds - memory.unanswered
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
-    demand((f[_UNUSED:] == fresh[_UNUSED:]).all(), "not of these settings")
-    if labels == 0:
-        demand((f == fresh).all(), "sums of no labels")
-        return
-    sums = np.delete(f, [lm.FLOOR, lm.CEILING])
+    demand((f[_UNUSED] == fresh[_UNUSED]).all(), "not of these settings")
+    clock, ages = f[lm.CLOCK], f[lm.AGES :]
+    demand(clock < math.inf and (clock > -math.inf or not memory.n[N.HAS_TIMES]), "the clock")
+    demand(((ages >= 0.0) & (ages < _LARGE)).all(), "ages of labels")
+    sums = np.delete(f[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
+    if labels == 0 and settings.silence is None:
+        same = sums == np.delete(fresh[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
+        demand(f[lm.COUNT] > 0.0 or same.all(), "sums of no labels")
+        if f[lm.COUNT] == 0.0:
+            return
     demand((np.abs(sums) <= _LARGE_SUM).all() and (f[_SUMS] >= 0.0).all(), "sums of labels")
-    demand(0.0 < f[lm.COUNT] <= labels * lm.HUGE_WEIGHT, "the number of labels")
+    demand(0.0 < f[lm.COUNT] <= memory.rounds * lm.HUGE_WEIGHT, "the number of labels")
     _check_range(settings.loss, f)
     shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS]
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
@@ -128,10 +152,14 @@ def _check_pairs(memory: Memory, pairs: Floats, seen: NDArray[Any]) -> None:
     demand(pairs.shape == (int(memory.n[N.POOL_TAIL]), 2) == (total, 2), "shapes of rows")
     demand(memory.n[N.POOL_LIVE] == total, "entries of open tickets")
     demand((starts == np.where(is_open, np.cumsum(counts) - counts, 0.0)).all(), "places of rows")
-    issued = records[:, lm.ISSUED :]
+    issued = records[:, lm.ISSUED : lm.LABEL]
     floor, ceiling = min(memory.f[lm.FLOOR], 0.0), max(memory.f[lm.CEILING], 0.0)
     low, high = max(floor, -_LARGE) * (1.0 + _SLACK), min(ceiling, _LARGE) * (1.0 + _SLACK)
     demand(((issued >= low) & (issued <= high)).all(), "predictions out of range")
+    label, due = records[is_open, lm.LABEL], records[is_open, lm.DUE]
+    demand((np.isnan(label) | (np.abs(label) <= lm.HUGE_LABEL)).all(), "labels so far")
+    demand(not np.isnan(due).any(), "deadlines")
+    demand(np.isfinite(records[:, : lm.LABEL]).all(), "records are not finite")
     index, value = pairs[:, 0], pairs[:, 1]
     demand(np.isin(index, seen).all(), "entries of coordinates that were never seen")
     demand((np.abs(value) <= _LARGE).all(), "entries too large to compute with")

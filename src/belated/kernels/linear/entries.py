@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels import tickets
 from belated.kernels.jit import entry
 from belated.kernels.linear import model as linear
+from belated.kernels.linear import rows
 from belated.kernels.linear.losses import is_label, of_loss
 from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
@@ -22,11 +23,17 @@ _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 _STATE = f"{_FLOATS}, {_INTS}, {_FLOATS}, {_FLOATS}"
 _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 
-Predict = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, int], tuple[int, float]]
-Observe = Callable[[Floats, Ints, Floats, Floats, int, float, float], int]
+Predict = Callable[
+    [Floats, Ints, Floats, Floats, Ints, Floats, int, float, float], tuple[int, float]
+]
+Peek = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, int], tuple[int, float]]
+Observe = Callable[[Floats, Ints, Floats, Floats, int, float, float, float], int]
+Tick = Callable[[Floats, Ints, Floats, Floats, float], None]
 Cancel = Callable[[Floats, Ints, Floats, Floats, int], int]
-PredictMany = Callable[[Floats, Ints, Floats, Floats, Ints, Ints, Floats, int, Floats], int]
-ObserveMany = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, Floats, Ints], None]
+PredictMany = Callable[
+    [Floats, Ints, Floats, Floats, Ints, Ints, Floats, int, float, float, Floats], int
+]
+ObserveMany = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, Floats, float, Ints], None]
 Replay = Callable[
     [
         Floats,
@@ -42,6 +49,8 @@ Replay = Callable[
         Floats,
         int,
         Floats,
+        Floats,
+        Floats,
     ],
     int,
 ]
@@ -51,38 +60,49 @@ BadLabel = Callable[[Floats], int]
 
 
 @functools.cache
-def predict(kind: int) -> Predict:
-    """Return the entry (..., indices, values, count) -> (ticket or a refusal, prediction)."""
-    code = (kind, stamp(__name__))
+def predict(code: Code) -> Predict:
+    """Return the entry (..., indices, values, count, at, span) -> (ticket or less, prediction)."""
+    stamped = (*code, stamp(__name__))
 
     def linear_predict(
-        f: Floats, n: Ints, c: Floats, pool: Floats, indices: Ints, values: Floats, count: int
+        f: Floats,
+        n: Ints,
+        c: Floats,
+        pool: Floats,
+        indices: Ints,
+        values: Floats,
+        count: int,
+        at: float,
+        span: float,
     ) -> tuple[int, float]:
         return linear.predict(
-            of_loss(code),
-            linear.state_of(f, n),
+            linear.of_all(stamped),
+            rows.state_of(f, n),
             vector(c),
             vector(pool),
             vector(indices),
             vector(values),
             0,
             count,
+            at,
+            span,
         )
 
-    return entry(linear_predict, f"Tuple((int64, float64))({_STATE}, {_INTS}, {_FLOATS}, int64)")
+    row = f"{_INTS}, {_FLOATS}, int64"
+    return entry(linear_predict, f"Tuple((int64, float64))({_STATE}, {row}, float64, float64)")
 
 
 @functools.cache
-def peek(kind: int) -> Predict:
+def peek(code: Code) -> Peek:
     """Return the entry (..., indices, values, count) -> (USED or a refusal, prediction)."""
-    code = (kind, stamp(__name__))
+    stamped = (*code, stamp(__name__))
 
     def linear_peek(
         f: Floats, n: Ints, c: Floats, pool: Floats, indices: Ints, values: Floats, count: int
     ) -> tuple[int, float]:
         return linear.peek(
-            of_loss(code),
-            linear.state_of(f, n),
+            linear.of_all(stamped),
+            rows.state_of(f, n),
             vector(c),
             vector(pool),
             vector(indices),
@@ -94,18 +114,63 @@ def peek(kind: int) -> Predict:
 
 
 @functools.cache
-def observe(kind: int) -> Observe:
-    """Return the entry (..., ticket, label, weight) -> USED, DROPPED or a refusal."""
-    code = (kind, stamp(__name__))
+def observe(code: Code) -> Observe:
+    """Return the entry (..., ticket, label, weight, at) -> USED, DROPPED or a refusal."""
+    stamped = (*code, stamp(__name__))
 
     def linear_observe(
-        f: Floats, n: Ints, c: Floats, pool: Floats, ticket: int, label: float, weight: float
+        f: Floats,
+        n: Ints,
+        c: Floats,
+        pool: Floats,
+        ticket: int,
+        label: float,
+        weight: float,
+        at: float,
     ) -> int:
+        s = rows.state_of(f, n)
+        table, pairs = vector(c), vector(pool)
         return linear.observe(
-            of_loss(code), linear.state_of(f, n), vector(c), vector(pool), ticket, label, weight
+            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, True
         )
 
-    return entry(linear_observe, f"int64({_STATE}, int64, float64, float64)")
+    return entry(linear_observe, f"int64({_STATE}, int64, float64, float64, float64)")
+
+
+@functools.cache
+def revise(code: Code) -> Observe:
+    """Return the entry like ``observe`` that leaves the ticket open."""
+    stamped = (*code, stamp(__name__))
+
+    def linear_revise(
+        f: Floats,
+        n: Ints,
+        c: Floats,
+        pool: Floats,
+        ticket: int,
+        label: float,
+        weight: float,
+        at: float,
+    ) -> int:
+        s = rows.state_of(f, n)
+        table, pairs = vector(c), vector(pool)
+        return linear.observe(
+            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, False
+        )
+
+    return entry(linear_revise, f"int64({_STATE}, int64, float64, float64, float64)")
+
+
+@functools.cache
+def tick() -> Tick:
+    """Return the entry (..., at), which lets the clock go on."""
+    sources = stamp(__name__)
+
+    def linear_tick(f: Floats, n: Ints, c: Floats, pool: Floats, at: float) -> None:
+        if sources:
+            linear.tick(rows.state_of(f, n), vector(c), vector(pool), at)
+
+    return entry(linear_tick, f"void({_STATE}, float64)")
 
 
 @functools.cache
@@ -114,19 +179,19 @@ def cancel() -> Cancel:
     sources = stamp(__name__)
 
     def linear_cancel(f: Floats, n: Ints, c: Floats, pool: Floats, ticket: int) -> int:
-        s = linear.state_of(f, n)
+        s = rows.state_of(f, n)
         return linear.cancel(s, vector(c), vector(pool), ticket) if sources else S.UNKNOWN
 
     return entry(linear_cancel, f"int64({_STATE}, int64)")
 
 
 @functools.cache
-def predict_many(kind: int) -> PredictMany:
-    """Return the entry (..., indptr, indices, values, first, out) -> rows done, from ``first`` on.
+def predict_many(code: Code) -> PredictMany:
+    """Return the entry (..., indptr, indices, values, first, at, span, out) -> rows done.
 
-    It stops early when something must grow.
+    It begins with row ``first``, and stops early when something must grow.
     """
-    code = (kind, stamp(__name__))
+    stamped = (*code, stamp(__name__))
 
     def linear_predict_many(
         f: Floats,
@@ -137,28 +202,32 @@ def predict_many(kind: int) -> PredictMany:
         indices: Ints,
         values: Floats,
         first: int,
+        at: float,
+        span: float,
         out: Floats,
     ) -> int:
-        s = linear.state_of(f, n)
+        s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         places, numbers = vector(indices), vector(values)
         for row in range(first, indptr.size - 1):
             begin, count = indptr[row], indptr[row + 1] - indptr[row]
             ticket, value = linear.predict(
-                of_loss(code), s, table, pairs, places, numbers, begin, count
+                linear.of_all(stamped), s, table, pairs, places, numbers, begin, count, at, span
             )
             if ticket < 0:
                 return row
             out[row] = value
         return indptr.size - 1
 
-    return entry(linear_predict_many, f"int64({_STATE}, {_ROWS}, int64, {_FLOATS})")
+    return entry(
+        linear_predict_many, f"int64({_STATE}, {_ROWS}, int64, float64, float64, {_FLOATS})"
+    )
 
 
 @functools.cache
-def observe_many(kind: int) -> ObserveMany:
-    """Return the entry (..., tickets, labels, weights, status), which writes what came of each."""
-    code = (kind, stamp(__name__))
+def observe_many(code: Code) -> ObserveMany:
+    """Return the entry (..., tickets, labels, weights, at, status): what came of each."""
+    stamped = (*code, stamp(__name__))
 
     def linear_observe_many(
         f: Floats,
@@ -168,28 +237,31 @@ def observe_many(kind: int) -> ObserveMany:
         tickets: Ints,
         labels: Floats,
         weights: Floats,
+        at: float,
         status: Ints,
     ) -> None:
-        s = linear.state_of(f, n)
+        s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         for i in range(tickets.size):
             status[i] = linear.observe(
-                of_loss(code), s, table, pairs, tickets[i], labels[i], weights[i]
+                linear.of_all(stamped), s, table, pairs, tickets[i], labels[i], weights[i], at, True
             )
 
-    return entry(linear_observe_many, f"void({_STATE}, {_INTS}, {_FLOATS}, {_FLOATS}, {_INTS})")
+    tail = f"{_INTS}, {_FLOATS}, {_FLOATS}, float64, {_INTS}"
+    return entry(linear_observe_many, f"void({_STATE}, {tail})")
 
 
 @functools.cache
-def replay(kind: int) -> Replay:
+def replay(code: Code) -> Replay:
     """Return the entry for a whole log.
 
-    (..., events, indptr, indices, values, first_row, labels, weights, first_label, out) -> events
-    done. Events are t for a prediction and ~t for a label; ticket t has row t - first_row, which
-    is also where its prediction goes, and label t - first_label. It stops early when something
-    must grow; everything else has been checked before.
+    (..., events, indptr, indices, values, first_row, labels, weights, first_label, times, spans,
+    out) -> events done. Events are t for a prediction and ~t for a label; ticket t has row
+    t - first_row, which is also where its prediction goes, and label t - first_label. ``times`` has
+    one per event, ``spans`` one per row, or each one for all. It stops early when something must
+    grow; everything else has been checked before.
     """
-    code = (kind, stamp(__name__))
+    stamped = (*code, stamp(__name__))
 
     def linear_replay(
         f: Floats,
@@ -204,29 +276,34 @@ def replay(kind: int) -> Replay:
         labels: Floats,
         weights: Floats,
         first_label: int,
+        times: Floats,
+        spans: Floats,
         out: Floats,
     ) -> int:
-        s = linear.state_of(f, n)
+        s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         places, numbers = vector(indices), vector(values)
         for i in range(events.size):
-            event = events[i]
+            event, at = events[i], times[min(i, times.size - 1)]
             if event >= 0:
                 row = event - first_row
                 begin, count = indptr[row], indptr[row + 1] - indptr[row]
+                span = spans[min(row, spans.size - 1)]
                 status, value = linear.predict(
-                    of_loss(code), s, table, pairs, places, numbers, begin, count
+                    linear.of_all(stamped), s, table, pairs, places, numbers, begin, count, at, span
                 )
                 out[row] = value
             else:
                 label = ~event - first_label
                 y, weight = labels[label], weights[label]
-                status = linear.observe(of_loss(code), s, table, pairs, ~event, y, weight)
+                status = linear.observe(
+                    linear.of_all(stamped), s, table, pairs, ~event, y, weight, at, True
+                )
             if status < 0:
                 return i
         return events.size
 
-    tail = f"int64, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}"
+    tail = f"int64, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}"
     return entry(linear_replay, f"int64({_STATE}, {_INTS}, {_ROWS}, {tail})")
 
 
@@ -240,7 +317,7 @@ def bad_entry() -> BadEntry:
 
     def linear_bad_entry(coordinates: int, indices: Ints, values: Floats) -> int:
         count = indices.size if sources else 0
-        return linear.bad_entry(coordinates, vector(indices), vector(values), 0, count)
+        return rows.bad_entry(coordinates, vector(indices), vector(values), 0, count)
 
     return entry(linear_bad_entry, f"int64(int64, {_INTS}, {_FLOATS})")
 
@@ -251,7 +328,7 @@ def find() -> Find:
     sources = stamp(__name__)
 
     def linear_find(f: Floats, n: Ints, wanted: Ints, status: Ints) -> None:
-        s = linear.state_of(f, n)
+        s = rows.state_of(f, n)
         for i in range(wanted.size if sources else 0):
             status[i] = tickets.locate(s, wanted[i])
 

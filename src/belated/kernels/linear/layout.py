@@ -7,7 +7,11 @@ one row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
 
 from __future__ import annotations
 
-LOSS = 0  # slot of ``code``: which loss; ``losses`` gives the numbers
+# Slots of ``code``.
+LOSS = 0  # which loss; ``losses`` gives the numbers
+SILENT = 1  # 1: silence is a label, which is learned at once
+TIMED = 2  # 1: tickets have deadlines
+SLOTS = 3
 
 SCALES = 4  # experts that step at a scale a_k; the coin is one more
 EXPERTS = SCALES + 1
@@ -32,10 +36,15 @@ LOST = 15  # sum of weight times loss of the mixture as issued
 SHARE = 16  # v: weights of the experts
 REGRET = 21  # R
 SQUARES = 26  # Q
-HEADER = 32
+SILENCE = 31  # label of a ticket that nothing was heard of
+DEADLINE = 32  # how long after its prediction a ticket is due
+CLOCK = 33  # latest time that was told, or predictions so far
+AGES = 40  # labels by the predictions that came between; see ``waiting``
+BUCKETS = 160
+HEADER = AGES + BUCKETS
 
-# n[GIVES_UP]: no; by Skip's rule; after a fixed wait w, PATIENCE being w^2.
-NEVER, BY_SKIP, AFTER = range(3)
+# n[GIVES_UP]: no; by the ages of labels so far; after a fixed wait w, PATIENCE being w^2.
+NEVER, BY_AGES, AFTER = range(3)
 
 # A row of ``c``; predictions need the first nine numbers.
 SEEN = 0  # standardiser: values seen ...
@@ -56,7 +65,9 @@ START = 0  # first pair in the pool
 PAIRS = 1
 ISSUED = 2  # predictions of the experts
 MIXTURE = 7  # the prediction itself
-KEEP = 8
+LABEL = 8  # the label so far, which was learned; NaN when there is none
+DUE = 9  # when the label so far becomes the last word
+KEEP = 10
 
 # Numbers beyond these could overflow.
 HUGE_VALUE = 1e100

@@ -387,3 +387,20 @@ def count_label(code: Code, f: Floats, y: float, weight: float) -> None:
     f[lm.HIGH] = y if first else max(f[lm.HIGH], y)
     f[lm.SUM] += weight * y
     _rebase(code, f)
+
+
+@leaf
+def recount_label(code: Code, f: Floats, old: float, new: float) -> None:
+    """Count ``new`` in the place of ``old``, which counted once.
+
+    With d = new - old: mean' = mean + d / N, and the sum of squared distances grows by
+    d (new - mean' + old - mean). What was once a label stays in the range.
+    """
+    away = new - old
+    before = f[lm.MEAN]
+    f[lm.MEAN] += away / f[lm.COUNT]
+    f[lm.SPREAD] = max(f[lm.SPREAD] + away * (new - f[lm.MEAN] + old - before), 0.0)
+    f[lm.LOW] = min(f[lm.LOW], new)
+    f[lm.HIGH] = max(f[lm.HIGH], new)
+    f[lm.SUM] += away
+    _rebase(code, f)

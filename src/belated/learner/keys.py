@@ -1,0 +1,105 @@
+"""Names that users give to their tickets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from belated.errors import BadKey, SnapshotError, UnknownTicket
+
+Key = str | int
+"""A key: text or a whole number."""
+
+
+class Keys:
+    """Which ticket has which key. Keys of closed tickets are dropped now and then.
+
+    Text is always a key. A number is one as soon as a number has been given as a key; until then it
+    is a ticket.
+
+    >>> keys = Keys()
+    >>> keys.give("order-120", 7)
+    >>> keys.ticket("order-120"), keys.ticket(7), "order-7" in keys
+    (7, 7, False)
+    """
+
+    __slots__ = ("_most", "_tickets", "has_numbers")
+
+    def __init__(self, given: Iterable[tuple[Key, int]] = (), has_numbers: bool = False) -> None:
+        self._tickets: dict[Key, int] = dict(given)
+        self._most = 64
+        self.has_numbers = has_numbers
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], alive: set[int]) -> Self:
+        """Return the keys that a snapshot tells of, or refuse them."""
+        given, has_numbers = about.get("keys"), about.get("number_keys")
+        if not isinstance(given, list) or not isinstance(has_numbers, bool):
+            raise _unreadable()
+        pairs: dict[Key, int] = {}
+        for pair in given:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise _unreadable()
+            key, ticket = pair
+            is_key = type(key) is str or (type(key) is int and has_numbers)
+            if not is_key or type(ticket) is not int or ticket not in alive or key in pairs:
+                raise _unreadable()
+            pairs[key] = ticket
+        if len(set(pairs.values())) < len(pairs):
+            raise _unreadable()
+        return cls(pairs.items(), has_numbers)
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._tickets)
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether a key is known."""
+        return key in self._tickets
+
+    def ticket(self, name: Any) -> Any:
+        """Return the ticket of a key; what is none is returned as it is."""
+        if isinstance(name, str) or (self.has_numbers and type(name) is int):
+            found = self._tickets.get(name)
+        else:
+            return name
+        if found is None:
+            raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
+        return found
+
+    def check(self, key: Any, is_open: Callable[[int], bool]) -> None:
+        """Refuse what cannot be a key, or is the key of an open ticket."""
+        if type(key) is not str and type(key) is not int:
+            raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
+        found = self._tickets.get(key)
+        if found is not None and is_open(found):
+            raise BadKey(
+                f"the key {key!r} belongs to ticket {found}, which is still open; nothing has "
+                "changed: answer or cancel that one first, or choose another key"
+            )
+
+    def give(self, key: Key, ticket: int) -> None:
+        """Give a key to a ticket."""
+        self._tickets[key] = ticket
+        self.has_numbers = self.has_numbers or type(key) is int
+
+    def drop(self, name: Any) -> None:
+        """Forget a key, if it is one: its ticket is closed."""
+        if self._tickets:
+            self._tickets.pop(name, None)
+
+    def tidy(self, alive: Callable[[], set[int]]) -> None:
+        """Forget the keys of tickets that are closed, when there may be many of them."""
+        if len(self._tickets) > self._most:
+            living = alive()
+            self._tickets = {k: t for k, t in self._tickets.items() if t in living}
+            self._most = max(64, 2 * len(self._tickets))
+
+    def pairs(self, alive: set[int]) -> list[tuple[Key, int]]:
+        """Return the keys of tickets that can still be answered, in the order of tickets."""
+        kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]
+        return sorted(kept, key=lambda pair: pair[1])
+
+
+def _unreadable() -> SnapshotError:
+    return SnapshotError("restore: the keys cannot be read")

@@ -1,0 +1,57 @@
+"""Why a prediction is what it is: what each feature adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.kernels.linear import layout as lm
+from belated.linear.features import Features, Interactions
+from belated.linear.memory import ModelMemory
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a prediction is made of, before the link: constant + sum of parts.
+
+    ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
+    interaction ``a * b``. ``total`` is their sum with the constant. Predictions of the experts are
+    kept within the labels seen so far, which ``total`` is not; ``value`` is what ``predict`` says.
+    """
+
+    value: float
+    constant: float
+    parts: dict[str, float]
+    total: float
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        width = max((len(name) for name in self.parts), default=0)
+        width = max(width, len("constant"))
+        rows = [("constant", self.constant), *self.parts.items(), ("total", self.total)]
+        return "\n".join(f"{name:<{width}}  {amount:>+12.5g}" for name, amount in rows)
+
+
+def names_of(features: Features, interactions: Interactions) -> list[str]:
+    """Return the names of the entries of a row, in their order.
+
+    >>> names_of({"origin": "JFK", "hour": 17, "tail": None}, (("origin", "hour"),))
+    ['origin=JFK', 'hour', 'origin=JFK * hour']
+    """
+    given = {name: value for name, value in features.items() if value is not None}
+    shown = {n: f"{n}={v}" if isinstance(v, str) else n for n, v in given.items()}
+    together = [group for group in interactions if all(name in given for name in group)]
+    return [*shown.values(), *(" * ".join(shown[name] for name in group) for group in together)]
+
+
+def explained(memory: ModelMemory, names: list[str], value: float) -> Explanation:
+    """Read the parts of a prediction off the row that ``peek`` has just left behind the pool."""
+    pairs = memory.next_row(len(names))
+    amounts = (memory.weights(pairs[:, 0].astype(np.int64)) * pairs[:, 1]).tolist()
+    constant = float(memory.f[lm.BASE]) + sum(amounts[len(names) :])
+    parts: dict[str, float] = {}
+    for name, amount in zip(names, amounts, strict=False):
+        parts[name] = parts.get(name, 0.0) + amount
+    ordered = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
+    return Explanation(value, constant, ordered, constant + sum(parts.values()))

@@ -1,0 +1,454 @@
+"""Labels as they really come: silence, revisions, deadlines, clocks and keys."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import (
+    AlreadyObserved,
+    BadFeedback,
+    BadKey,
+    ClockError,
+    SnapshotError,
+    SpecError,
+    UnknownTicket,
+)
+from belated.kernels.linear import layout as lm
+from belated.linear.settings import Settings
+from naive_linear import NaiveLinear
+
+LINEAR = ["squared", "logistic", "poisson"]
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DIM = 3
+
+Model = bl.LinearModel
+
+
+def label_of(kind: str, rng: np.random.Generator, x: np.ndarray[Any, Any]) -> float:
+    """Return a label that depends on the features."""
+    if kind == "logistic":
+        return float(rng.random() < 1.0 / (1.0 + math.exp(-x[0])))
+    if kind == "poisson":
+        return float(rng.poisson(math.exp(min(x[0], 2.0))))
+    return float(x[0] + rng.normal())
+
+
+class Both:
+    """A model and the slow version of it, which go through the same events."""
+
+    def __init__(self, kind: Any, **settings: Any) -> None:
+        self.model = Model(kind, bits=4, **settings)
+        defaults: dict[str, Any] = {"wait": "skip", "patience": 1000}
+        self.naive = NaiveLinear(kind, **(defaults | settings))
+
+    def predict(self, x: np.ndarray[Any, Any], at: float | None, span: float | None) -> int:
+        """Predict with both."""
+        # Where all experts still agree, which of them leads is a matter of rounding.
+        assume(not 0.0 < self.naive.mixture.B < 1e-9)
+        row = [(i, float(v)) for i, v in enumerate(x)]
+        ticket, value = self.model.predict((np.arange(DIM), x), at=at, deadline=span)
+        number, other = self.naive.predict(row, at, span)
+        assert ticket == number
+        assert value == pytest.approx(other, rel=1e-9, abs=1e-9)
+        return ticket
+
+    def hear(self, verb: str, ticket: int, label: float, at: float | None) -> bool:
+        """Tell both a label."""
+        used = bool(getattr(self.model, verb)(ticket, label, at=at))
+        assert used == getattr(self.naive, verb)(ticket, label, at=at)
+        assert self.model.open == len(self.naive.open)
+        return used
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(LINEAR),
+    silence=st.sampled_from([None, 0.0, 1.0]),
+    deadline=st.sampled_from([None, 3.0, 25.0, math.inf]),
+    most_open=st.sampled_from([None, 1, 7]),
+    patience=st.sampled_from([3, 1000]),
+    timed=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_agrees_with_the_slow_version(
+    kind: str,
+    silence: float | None,
+    deadline: float | None,
+    most_open: int | None,
+    patience: int,
+    timed: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    given_deadline = {} if deadline is None else {"deadline": deadline}
+    both = Both(kind, silence=silence, most_open=most_open, patience=patience, **given_deadline)
+    timed = timed and deadline is not None
+    waiting, now = [], 0.0
+    for _ in range(60):
+        now += float(rng.exponential())
+        at = now if timed else None
+        x = rng.normal(size=DIM)
+        span = float(rng.exponential(5.0)) if deadline is not None and rng.random() < 0.3 else None
+        waiting.append((both.predict(x, at, span), x))
+        while waiting and rng.random() < 0.5:
+            ticket, x = waiting.pop(int(rng.integers(len(waiting))))
+            verb = "revise" if rng.random() < 0.4 else "observe"
+            if both.hear(verb, ticket, label_of(kind, rng, x), at) and verb == "revise":
+                waiting.append((ticket, x))
+        if rng.random() < 0.05:
+            both.model = Model.restore(both.model.snapshot())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", LINEAR)
+@pytest.mark.parametrize("timed", [False, True])
+def test_replay_equals_live(kind: Any, timed: bool) -> None:
+    rng = np.random.default_rng(1)
+    count = 200
+    x = rng.normal(size=(count, DIM))
+    labels = np.array([label_of(kind, rng, row) for row in x])
+    timeline = bl.Timeline.from_delays(rng.geometric(0.05, size=count))
+    events = [e for e in timeline.events.tolist() if e >= 0 or ~e % 5]  # some never come
+    times = np.cumsum(rng.exponential(size=len(events)))
+    spans = rng.exponential(20.0, size=count)
+    made: dict[str, Any] = {"silence": 0.0, "deadline": 15.0, "bits": 4}
+    live, whole = Model(kind, **made), Model(kind, **made)
+    values = []
+    for event, at in zip(events, times.tolist(), strict=True):
+        when = {"at": at} if timed else {}
+        if event >= 0:
+            values.append(live.predict(x[event], deadline=spans[event], **when).value)
+        else:
+            live.observe(~event, float(labels[~event]), **when)
+    at = times if timed else None
+    again = whole.replay(x, labels, np.array(events), at=at, deadlines=spans)
+    assert again.tolist() == values
+    assert whole.snapshot() == live.snapshot()
+
+
+def test_silence_is_learned_at_once_and_what_it_foretold_changes_nothing() -> None:
+    silent, told = Model("logistic", bits=4, silence=0), Model("logistic", bits=4)
+    for i in range(20):
+        x = [float(i % 3), 1.0]
+        a, b = silent.predict(x), told.predict(x)
+        assert a.value == b.value
+        told.observe(b.ticket, 0.0)
+        if i % 2:
+            silent.observe(a.ticket, 0.0)  # says what silence said
+    assert silent.peek([1.0, 1.0]) == told.peek([1.0, 1.0])
+    assert silent.open == 10
+    assert silent.report().corrected == 0
+
+
+def test_the_coin_is_corrected_by_the_linear_term() -> None:
+    """Its gradient is (old - new) x, however late the correction comes."""
+    model = Model("squared", bits=4, silence=0.0, intercept=False)
+    first = model.predict([1.0, 2.0]).ticket
+    for i in range(30):
+        model.observe(model.predict([float(i), 1.0]).ticket, float(i % 4))
+    x = model._memory.pool[1:4:2].copy()
+    before = model._memory.rows[:2, lm.BETS].copy()
+    model.revise(first, 5.0)
+    model.revise(first, 2.0)
+    assert model._memory.rows[:2, lm.BETS] - before == pytest.approx(2.0 * x)
+    assert model.open == 1
+
+
+def test_conversions_that_never_come_do_not_ruin() -> None:
+    """Positives come late, negatives never: the mean prediction finds the share of positives."""
+    rng = np.random.default_rng(0)
+    model, blind = Model("logistic", bits=4, silence=0), Model("logistic", bits=4)
+    due: dict[int, list[int]] = {}
+    values, others = [], []
+    for t in range(4000):
+        x = rng.normal(size=2)
+        p = 1.0 / (1.0 + math.exp(2.5 - x[0]))
+        ticket, value = model.predict(x)
+        others.append(blind.predict(x).value)
+        values.append(value - p)
+        if rng.random() < p:
+            due.setdefault(t + int(rng.exponential(200.0)), []).append(ticket)
+        for done in due.pop(t, []):
+            model.observe(done, 1.0)
+            blind.observe(done, 1.0)
+    assert abs(np.mean(values[1000:])) < 0.01
+    assert np.mean(others[1000:]) > 0.9  # without silence only positives are learned
+
+
+def test_instalments_and_refunds() -> None:
+    model = Model("squared", bits=4, silence=0.0)
+    model.predict([1.0], key="order-1")
+    model.predict([2.0], key="order-2")
+    assert model.add("order-1", 30.0)
+    assert model.add("order-1", -10.0)
+    model.observe("order-2", 7.0)
+    assert model.report().corrected == 3
+    with pytest.raises(UnknownTicket, match="order-2"):
+        model.add("order-2", 1.0)
+    plain = Model("squared", bits=4)
+    ticket = plain.predict([1.0]).ticket
+    with pytest.raises(BadFeedback, match="no label yet"):
+        plain.add(ticket, 1.0)
+    yes_no = Model("logistic", bits=4, silence=0)
+    ticket = yes_no.predict([1.0]).ticket
+    yes_no.add(ticket, 1.0)
+    with pytest.raises(BadFeedback, match="0 or 1"):
+        yes_no.add(ticket, 1.0)
+    assert yes_no.report().corrected == 1
+
+
+@pytest.mark.parametrize("kind", ["absolute", "quantile", "huber", "hinge"])
+def test_losses_that_cannot_be_corrected(kind: Any) -> None:
+    with pytest.raises(SpecError, match="enters linearly: squared, logistic, poisson"):
+        Model(kind, silence=0)
+    model = Model(kind, bits=4)
+    ticket = model.predict([1.0]).ticket
+    before = model.snapshot()
+    for act in (model.revise, model.add):
+        with pytest.raises(BadFeedback, match="cannot take back"):
+            act(ticket, 1.0)
+    assert model.snapshot() == before
+
+
+def test_a_deadline_by_the_clock() -> None:
+    model = Model("logistic", bits=4, silence=0, deadline=timedelta(hours=1))
+    a = model.predict([1.0], at=NOON).ticket
+    b = model.predict([1.0], at=NOON, deadline=timedelta(hours=5)).ticket
+    assert model.observe(model.predict([1.0], at=NOON).ticket, 1, at=NOON + timedelta(hours=1))
+    model.tick(NOON + timedelta(hours=2))
+    assert model.open == 1
+    assert not model.observe(a, 1.0, at=NOON + timedelta(hours=3))
+    assert model.observe(b, 1.0, at=NOON - timedelta(days=1))  # the clock does not go back
+    report = model.report()
+    assert (report.late, report.settled, report.skipped, report.observed) == (1, 1, 0, 2)
+
+
+def test_a_deadline_in_predictions() -> None:
+    model = Model("squared", bits=4, silence=0.0, deadline=2)
+    ticket = model.predict([1.0]).ticket
+    model.predict([1.0])
+    model.predict([1.0])
+    assert model.open == 3
+    model.predict([1.0])
+    assert not model.observe(ticket, 1.0)
+    assert model.report().settled == 1
+
+
+def test_a_deadline_without_silence_gives_up() -> None:
+    model = Model("squared", bits=4, wait=timedelta(minutes=5))
+    ticket = model.predict([1.0], at=0.0).ticket
+    heard = model.predict([1.0], at=0.0).ticket
+    model.revise(heard, 3.0, at=1.0)
+    model.tick(301.0)
+    assert model.open == 0
+    assert not model.observe(ticket, 1.0)
+    report = model.report()
+    assert (report.skipped, report.settled, report.late) == (1, 1, 1)
+
+
+def test_what_is_late_can_be_learned() -> None:
+    model = Model("logistic", bits=4, silence=0, deadline=10.0, late="learn")
+    ticket = model.predict([1.0], at=0.0).ticket
+    model.tick(100.0)
+    assert model.report().settled == 1
+    assert model.open == 1
+    before = model.peek([1.0])
+    assert model.observe(ticket, 1.0)
+    assert model.peek([1.0]) > before
+    assert model.report().late == 1
+
+
+def test_what_is_settled_is_counted_once() -> None:
+    """Settled by the deadline, learned late more than once, and given up on in the end."""
+    model = Model("logistic", bits=4, silence=0, deadline=1, late="learn", most_open=3)
+    for t in range(10):
+        ticket = model.predict([1.0]).ticket
+        if t >= 2:
+            model.revise(ticket - 2, t % 2)
+        model = Model.restore(model.snapshot())
+    report = model.report()
+    assert (report.open, report.skipped, report.observed) == (3, 0, 0)
+    assert (report.settled, report.late) == (8, 8)
+    assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+
+
+def test_clocks_that_do_not_fit() -> None:
+    model = Model("logistic", silence=0, deadline=timedelta(hours=1), bits=4)
+    before = model.snapshot()
+    with pytest.raises(ClockError, match="at= is needed"):
+        model.predict([1.0])
+    for wrong in (math.nan, math.inf, "noon", True, timedelta(1)):
+        with pytest.raises(ClockError, match="a time is a finite number or a datetime"):
+            model.predict([1.0], at=wrong)  # type: ignore[arg-type]
+    with pytest.raises(bl.errors.BadFeatures):
+        model.predict([math.nan], at=NOON)
+    assert model.snapshot() == before
+    counting = Model("logistic", silence=0, deadline=100, bits=4)
+    counting.predict([1.0])
+    with pytest.raises(ClockError, match="in predictions"):
+        counting.predict([1.0], at=3.0)
+    with pytest.raises(SpecError, match="has no deadlines"):
+        Model("logistic", bits=4).predict([1.0], deadline=3.0)
+    with pytest.raises(SpecError, match="deadline must be"):
+        counting.predict([1.0], deadline=-1.0)
+    with pytest.raises(SpecError, match="only one of the two"):
+        Model("squared", wait=timedelta(1), deadline=3)
+
+
+def test_weights_of_labels_that_replace_another() -> None:
+    model = Model("logistic", silence=0, bits=4)
+    ticket = model.predict([1.0]).ticket
+    before = model.snapshot()
+    with pytest.raises(BadFeedback, match="weight must be 1"):
+        model.observe(ticket, 1.0, 2.0)
+    with pytest.raises(BadFeedback, match="weight must be 1"):
+        model.observe_many([ticket], [1.0], [2.0])
+    assert model.snapshot() == before
+
+
+# --- Waiting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_most_answers_never_come_and_memory_stays_small() -> None:
+    """Nine of ten never answer and every label comes within 2,000 predictions.
+
+    What is lost is compared with that of a model which was told so. (To wait for ever loses less
+    still in a world that never changes, as 90,000 open tickets make steps ever shorter.)
+    """
+    rng = np.random.default_rng(0)
+    count = 100_000
+    x = rng.normal(size=(count, DIM))
+    labels = x @ [1.0, -2.0, 0.5] + rng.normal(size=count)
+    answered = rng.random(count) < 0.1
+    events = bl.Timeline.from_delays(rng.integers(0, 2000, size=count)).events
+    events = events[(events >= 0) | answered[~events]]
+    losses = {}
+    for wait in ("skip", 2000):
+        model = Model("squared", bits=4, wait=wait)
+        values = model.replay(x, labels, events)
+        losses[wait] = np.mean((values - labels) ** 2)
+        if wait == "skip":
+            assert model.open <= 5000
+            assert model.report().late == 0
+    assert losses["skip"] <= 1.002 * losses[2000]
+
+
+def test_a_cap_on_what_is_open() -> None:
+    model = Model("squared", bits=4, wait=None, most_open=5)
+    tickets = [model.predict([1.0]).ticket for _ in range(20)]
+    assert model.open == 5
+    assert [model.observe(t, 1.0) for t in tickets] == [False] * 15 + [True] * 5
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
+def test_keys_stand_for_tickets() -> None:
+    model = Model("squared", bits=4)
+    model.predict([1.0], key="order-120")
+    model.predict([2.0], key="order-121")
+    with pytest.raises(BadKey, match="still open"):
+        model.predict([1.0], key="order-120")
+    for wrong in (1.5, None, b"order", ("a",), True):
+        if wrong is not None:
+            with pytest.raises(BadKey, match="text or a whole number"):
+                model.predict([1.0], key=wrong)  # type: ignore[arg-type]
+    assert model.rounds == 2
+    assert model.observe("order-120", 3.0)
+    with pytest.raises(UnknownTicket, match="order-120"):
+        model.observe("order-120", 3.0)
+    model.cancel("order-121")
+    with pytest.raises(UnknownTicket, match="order-121"):
+        model.revise("order-121", 1.0)
+    model.predict([1.0], key="order-120")  # free again
+
+
+def test_a_restored_model_does_not_take_one_for_another() -> None:
+    model = Model("squared", bits=4)
+    model.predict([1.0], key="a")
+    blob = model.snapshot()
+    model.predict([1.0], key="lost")
+    model = Model.restore(blob)
+    model.predict([2.0], key="b")  # has the number of the lost one
+    with pytest.raises(UnknownTicket, match="'lost'"):
+        model.observe("lost", 5.0)
+    assert model.observe("a", 1.0)
+    assert model.observe("b", 1.0)
+
+
+def test_numbers_as_keys_are_not_tickets() -> None:
+    model = Model("squared", bits=4)
+    model.predict([1.0], key=7000)
+    with pytest.raises(UnknownTicket, match="key 0"):
+        model.observe(0, 1.0)
+    assert Model.restore(model.snapshot()).observe(7000, 1.0)
+
+
+def test_keys_of_closed_tickets_are_forgotten() -> None:
+    model = Model("logistic", bits=4, silence=0, deadline=10)
+    for i in range(2000):
+        model.predict([1.0], key=f"visit-{i}")
+    assert model.open == 11
+    assert model.nbytes < 400_000
+    assert len(model._keys.pairs(model._memory.answerable())) < 1200
+    assert not model.observe("visit-1980", 1.0)  # late, and counted
+    with pytest.raises(UnknownTicket):
+        model.observe("visit-3", 1.0)
+    with pytest.raises(AlreadyObserved, match="given up on long ago"):
+        model.observe(3, 1.0)
+
+
+# --- Files, explanations -------------------------------------------------------------------------
+
+
+def test_save_and_load(tmp_path: Any) -> None:
+    model = Model("logistic", bits=4, silence=0, deadline=timedelta(days=1))
+    model.predict([1.0], key="a", at=NOON)
+    path = tmp_path / "model.belated"
+    model.save(path)
+    model.save(path)
+    again = Model.load(path)
+    assert again.snapshot() == model.snapshot()
+    assert isinstance(again.settings, Settings)
+    assert again.observe("a", 1, at=NOON)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(SnapshotError, match="damaged or cut off"):
+        Model.load(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.belated"]
+    with pytest.raises(FileNotFoundError):
+        model.save(tmp_path / "no" / "model")
+
+
+def test_explanations_add_up() -> None:
+    rng = np.random.default_rng(0)
+    model = Model("squared", interactions=[("shop", "hour")])
+    for _ in range(300):
+        row = {"shop": str(rng.choice(["a", "b"])), "hour": float(rng.integers(24)), "x": None}
+        label = row["hour"] * (1.0 if row["shop"] == "a" else -1.0)  # type: ignore[operator]
+        model.observe(model.predict(row).ticket, label + rng.normal())
+    row = {"shop": "a", "hour": 9.0, "x": None}
+    before = model.snapshot()
+    why = model.explain(row)
+    assert model.snapshot() == before
+    assert set(why.parts) == {"shop=a", "hour", "shop=a * hour"}
+    assert why.total == pytest.approx(why.constant + sum(why.parts.values()))
+    assert why.value == model.peek(row) == pytest.approx(why.total, abs=1.0)
+    assert list(why.parts.values()) == sorted(why.parts.values(), key=abs, reverse=True)
+    assert "constant" in str(why)
+    weights = model.weights(["hour", ("shop", "a"), "never seen"])
+    assert weights["never seen"] == 0.0
+    assert weights[("shop", "a")] != 0.0
+    with pytest.raises(bl.errors.BadFeatures, match="have names"):
+        model.explain([1.0])  # type: ignore[arg-type]
+    with pytest.raises(bl.errors.BadFeatures, match="a name or a pair"):
+        model.weights([3])  # type: ignore[list-item]
