@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from belated import bounds, datasets, delays, logs, losses, rivals
     from belated.audits import audit
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
+    from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -53,6 +54,9 @@ _LAZY = {
     "Decision": "learner.learner",
     "Forecast": "linear",
     "Game": "game",
+    "Interval": "intervals",
+    "Intervals": "intervals",
+    "IntervalsReport": "intervals",
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
@@ -94,6 +98,9 @@ __all__ = [
     "Forecast",
     "FullInformation",
     "Game",
+    "Interval",
+    "Intervals",
+    "IntervalsReport",
     "L1Ball",
     "Leader",
     "Learner",

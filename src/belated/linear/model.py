@@ -182,6 +182,14 @@ class LinearModel:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
         return self._memory.open
 
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return checked_ticket(self._keys.ticket(name))
+
+    def answerable(self) -> set[int]:
+        """Return the tickets whose label would not be refused: open ones, and some given up on."""
+        return self._memory.answerable()
+
     # --- One event ------------------------------------------------------------------------------
 
     def predict(

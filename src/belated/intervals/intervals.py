@@ -1,0 +1,245 @@
+"""``Intervals``: predict a value and a range around it, learn both when the label comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from belated.errors import AlreadyObserved, SpecError, UnknownTicket
+from belated.files import StrPath, write_whole
+from belated.intervals import snapshot
+from belated.intervals.report import IntervalsReport, report_of
+from belated.intervals.state import Issued, State
+from belated.kernels.linear.layout import HUGE_LABEL
+from belated.learner.extras import extras_of
+from belated.learner.keys import Key
+from belated.learner.turns import alone
+from belated.linear.clock import Time
+from belated.linear.losses import LOSSES
+from belated.linear.model import LinearModel, Row
+from belated.linear.settings import Settings
+
+
+class Interval(NamedTuple):
+    """What ``predict`` returns."""
+
+    ticket: int
+    """Number to give back with the label."""
+    value: float
+    """The prediction of the model."""
+    low: float
+    high: float
+    """The label is to be from ``low`` to ``high`` in the share of cases that was asked for."""
+
+
+class Intervals:
+    """Predictions of a linear model with intervals that cover a share ``coverage`` of the labels.
+
+        value - q <= label <= value + q,   q = b + eta D,   D = missed - (1 - coverage) n
+
+    A second model forecasts from the same features which b the distance of label and prediction
+    stays below, and D, what is owed, corrects it: n labels have come, and ``missed`` of them were
+    outside of the interval that was issued with them. So the coverage tends to what was asked for,
+    with labels that come late, in any order and after any delays, even if somebody who sees the
+    intervals chooses them (see ``belated.intervals.threshold`` and docs/intervals.md); how fast is
+    in ``report``. Nothing needs tuning, and nothing depends on the unit of the labels.
+
+    ``model`` is a ``LinearModel`` for numbers (squared, absolute, Huber, quantile or Poisson loss)
+    and is from then on used through the intervals alone. Before the first label an interval is a
+    point.
+
+    >>> import belated as bl
+    >>> intervals = bl.Intervals(bl.LinearModel("squared", bits=8), coverage=0.9)
+    >>> for t in range(500):
+    ...     ticket, value, low, high = intervals.predict([1.0])
+    ...     used = intervals.observe(ticket, float(t * 7 % 10))
+    >>> round(value, 1), round(low, 1), round(high, 1)
+    (4.6, 0.0, 9.1)
+    >>> intervals.report().coverage
+    0.898
+
+    For one thread at a time, as a ``LinearModel`` is.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_least", "_state", "_turn")
+
+    def __init__(self, model: LinearModel, coverage: float = 0.9) -> None:
+        if not isinstance(model, LinearModel):
+            raise SpecError(f"Intervals: model must be a LinearModel, got {type(model).__name__}")
+        share = _share(coverage)
+        check_settings(model.settings)
+        self._connect(State(model, model_of_scores(model.settings, share), share))
+
+    def _connect(self, state: State) -> None:
+        self._state = state
+        self._least = LOSSES[state.model.settings.loss].labels.least
+        self._turn: list[None] = [None]
+
+    @property
+    def model(self) -> LinearModel:
+        """The model that the predictions come from."""
+        return self._state.model
+
+    @property
+    def coverage(self) -> float:
+        """The share of labels that is to be covered."""
+        return self._state.coverage
+
+    @alone
+    def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
+        """Return the next ticket, a prediction, and the interval around it.
+
+        Arguments and errors are those of ``LinearModel.predict``.
+        """
+        state = self._state
+        ticket, value = state.model.predict(features, key=key, at=at)
+        try:
+            twin, forecast = state.scores.predict(features)
+        except BaseException:  # an interrupt: features that the model takes are not refused here
+            state.model.cancel(ticket)
+            raise
+        threshold = state.threshold.issue(forecast)
+        state.rounds += 1
+        state.kept[ticket] = Issued(twin, value, threshold)
+        state.tidy()
+        return Interval(ticket, value, *self._ends(value, threshold))
+
+    def _ends(self, value: float, threshold: float) -> tuple[float, float]:
+        """Return the ends of an interval; below the least of all labels there are none."""
+        half = max(threshold, 0.0)
+        return max(value - half, self._least), value + half
+
+    @alone
+    def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
+        """Learn the label of a ticket; return and raise what ``LinearModel.observe`` does.
+
+        A label that the model drops, so that this returns False, still counts for the coverage.
+        """
+        state = self._state
+        number = state.model.ticket(ticket)
+        is_used = state.model.observe(ticket, label, at=at)
+        issued = state.kept.pop(number, None)
+        if issued is None:  # of a prediction that the model made before
+            return is_used
+        score = abs(float(label) - issued.value)
+        with suppress(UnknownTicket, AlreadyObserved):  # if it had given up earlier than the model
+            state.scores.observe(issued.twin, min(score, HUGE_LABEL))
+        low, high = self._ends(issued.value, issued.threshold)
+        state.widths += 0.5 * (high - low)
+        is_missed = state.threshold.learn(issued.threshold, score, len(state.kept) + 1)
+        state.window.add(state.threshold.arrived - 1, is_missed)
+        return is_used
+
+    @alone
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket whose label will never come; it does not count for the coverage."""
+        state = self._state
+        number = state.model.ticket(ticket)
+        state.model.cancel(ticket)
+        issued = state.kept.pop(number, None)
+        if issued is not None:
+            state.forget(issued)
+
+    # --- State ----------------------------------------------------------------------------------
+
+    @alone
+    def report(self) -> IntervalsReport:
+        """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
+        state = self._state
+        still_open = len(state.model.answerable() & state.kept.keys())
+        return report_of(
+            state.coverage, state.rounds, still_open, state.threshold, state.window, state.widths
+        )
+
+    @alone
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Return all of it, both models included, as one blob.
+
+        With a ``key`` nobody can write or change one unseen who does not have it.
+        """
+        return snapshot.pack(self._state, key)
+
+    @classmethod
+    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+        """Return what a snapshot holds; it goes on as if nothing had happened.
+
+        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``.
+        """
+        intervals = cls.__new__(cls)
+        intervals._connect(snapshot.unpack(blob, key, _restored))
+        return intervals
+
+    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+        """Write a snapshot to a file as a whole, or leave the file as it was."""
+        write_whole(path, self.snapshot(key=key))
+
+    @classmethod
+    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+        """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
+        return cls.restore(Path(path).read_bytes(), key=key)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+        """Pickle and copy by snapshot, and what subclasses add."""
+        return type(self).restore, (self.snapshot(),), extras_of(self, Intervals)
+
+    def __repr__(self) -> str:
+        """Return what this is and where it stands."""
+        state = self._state
+        return (
+            f"<Intervals, {state.coverage:g} of the labels, {state.model.settings.loss} loss: "
+            f"{state.rounds} rounds, {state.threshold.arrived} observed>"
+        )
+
+
+def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
+    """Return the model of scores, which is as patient as the one of labels.
+
+    It has no deadlines: tickets that the other has forgotten are taken from it too.
+    """
+    return LinearModel(
+        "quantile",
+        quantile=coverage,
+        bits=settings.bits,
+        intercept=settings.intercept,
+        interactions=settings.interactions,
+        wait=settings.wait,
+        patience=settings.patience,
+        most_open=settings.most_open,
+    )
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse models whose labels are no numbers, or need not come."""
+    if LOSSES[settings.loss].labels.classes is not None:
+        able = ", ".join(name for name, loss in LOSSES.items() if loss.labels.classes is None)
+        raise SpecError(
+            f"Intervals: an interval needs labels that are numbers, and those of the "
+            f"{settings.loss} loss are classes; use {able}"
+        )
+    if settings.silence is not None:
+        raise SpecError(
+            "Intervals: a label that silence stands for never comes, so that nobody could tell "
+            "whether it was covered; make the model without silence="
+        )
+
+
+def _restored(model: LinearModel, scores: LinearModel, coverage: float) -> State:
+    """Return a state of two models that belong together."""
+    share = _share(coverage)
+    check_settings(model.settings)
+    if scores.settings != model_of_scores(model.settings, share).settings:
+        raise SpecError("Intervals: the model of scores belongs to other settings")
+    return State(model, scores, share)
+
+
+def _share(coverage: Any) -> float:
+    try:
+        share = float(coverage) if not isinstance(coverage, str | bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        share = math.nan
+    if not 0.0 < share < 1.0:
+        raise SpecError(f"Intervals: coverage must be between 0 and 1, got {coverage!r}")
+    return share

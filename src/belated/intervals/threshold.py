@@ -1,0 +1,118 @@
+"""The threshold: a forecast of the scores, and what is owed."""
+
+from __future__ import annotations
+
+import math
+
+PACE = 64
+"""Open tickets up to which the step is that of no delay."""
+
+
+class Threshold:
+    """Issues thresholds q of which a share alpha is exceeded by the scores, whatever comes.
+
+        q = b + eta D,   D = missed - alpha n,   eta = 2 S / (64 + s)
+
+    with b a forecast of the score, clipped to [0, the largest score so far], n the scores that have
+    come, ``missed`` how many of them exceeded the threshold *that was issued with them*, S their
+    mean, and s the largest number of tickets that were open when one came. D is what is owed: each
+    miss more than allowed makes all later thresholds larger, each one less smaller. A common rule
+    judges scores by the threshold of the day they come on; with delays that one can miss half of
+    all, and never learn of it.
+
+    For scores that come in any order and after any delays, also if they are chosen by somebody who
+    sees every threshold, D stays within the limits of ``belated.intervals.guarantee``, and so the
+    share missed, alpha + D / n, tends to alpha.
+
+    >>> threshold = Threshold(alpha=0.5)
+    >>> threshold.issue(7.0)  # nothing has come yet, so that nothing is known
+    0.0
+    >>> threshold.learn(0.0, 3.2, waiting=1)
+    True
+    >>> round(threshold.issue(7.0), 3), threshold.owed
+    (3.249, 0.5)
+    """
+
+    __slots__ = (
+        *("alpha", "arrived", "missed", "total", "largest", "top"),
+        *("most_open", "floors", "sizes", "_shift"),
+    )
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = alpha
+        self.arrived = 0
+        self.missed = 0
+        self.total = 0.0
+        """Sum of the scores."""
+        self.largest = 0.0
+        self.top = 0.0
+        """The largest forecast that was issued."""
+        self.most_open = 0
+        """Open tickets when a score came, that one included; the most so far."""
+        self.floors: list[float] = []
+        """The least step after arrival n, for n from 2^j to 2^(j+1) - 1."""
+        self.sizes: dict[int, int] = {}
+        """How many positive scores were of a size; see ``size_of``."""
+        self._shift = 0.0
+
+    @property
+    def owed(self) -> float:
+        """D: the misses that were too many, or, if negative, too few."""
+        return self.missed - self.alpha * self.arrived
+
+    @property
+    def step(self) -> float:
+        """eta: what a miss adds to the thresholds, and 0 before the first score."""
+        if not self.arrived:
+            return 0.0
+        return 2.0 * self.total / (self.arrived * (PACE + self.most_open))
+
+    def issue(self, forecast: float) -> float:
+        """Return the threshold for one more ticket; below 0 it is a miss in any case."""
+        base = min(max(forecast, 0.0), self.largest)
+        self.top = max(self.top, base)
+        return base + self._shift
+
+    def learn(self, issued: float, score: float, waiting: int) -> bool:
+        """Take in a score, and tell whether it exceeded the threshold issued with its ticket.
+
+        ``waiting`` counts the open tickets, this one included.
+        """
+        is_missed = score > issued
+        self.arrived += 1
+        self.missed += is_missed
+        self.total += score
+        self.largest = max(self.largest, score)
+        self.most_open = max(self.most_open, waiting)
+        if score > 0.0:
+            size = size_of(score)
+            self.sizes[size] = self.sizes.get(size, 0) + 1
+        self._note(self.step)
+        self.refresh()
+        return is_missed
+
+    def _note(self, step: float) -> None:
+        block = self.arrived.bit_length() - 1
+        if block == len(self.floors):
+            self.floors.append(step)
+        elif step < self.floors[block]:
+            self.floors[block] = step
+
+    def refresh(self) -> None:
+        """Compute what is added to forecasts; it follows from the rest."""
+        self._shift = self.step * self.owed
+
+
+def size_of(score: float) -> int:
+    """Return the size of a positive score: four to every power of two."""
+    fraction, exponent = math.frexp(score)
+    return 4 * exponent + int(8.0 * fraction) - 4
+
+
+def limit_of(size: int) -> float:
+    """Return what scores of a size are below.
+
+    >>> limit_of(size_of(5.0)), limit_of(size_of(5.99)), limit_of(size_of(6.0))
+    (6.0, 6.0, 7.0)
+    """
+    return math.ldexp(((size & 3) + 5) / 8.0, size >> 2)

@@ -1,0 +1,91 @@
+"""Intervals the slow way: every number is computed anew from all that ever happened."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import belated as bl
+
+
+@dataclass
+class NaiveThreshold:
+    """Keeps every arrival: the threshold issued, the score, and how many were open."""
+
+    alpha: float
+    arrivals: list[tuple[float, float, int]] = field(default_factory=list)
+    forecasts: list[float] = field(default_factory=list)
+
+    def total(self, count: int) -> float:
+        """Return the sum of the first scores, in the order in which they came."""
+        total = 0.0
+        for _, score, _ in self.arrivals[:count]:
+            total += score
+        return total
+
+    def owed(self, count: int) -> float:
+        """Return D after so many arrivals."""
+        return sum(score > q for q, score, _ in self.arrivals[:count]) - self.alpha * count
+
+    def step(self, count: int) -> float:
+        """Return eta after so many arrivals."""
+        if count == 0:
+            return 0.0
+        waiting = max(w for _, _, w in self.arrivals[:count])
+        return 2.0 * self.total(count) / (count * (64 + waiting))
+
+    def issue(self, forecast: float) -> float:
+        """Return the threshold of one more ticket."""
+        count = len(self.arrivals)
+        largest = max((score for _, score, _ in self.arrivals), default=0.0)
+        base = 0.0 if forecast < 0.0 else largest if forecast > largest else forecast
+        self.forecasts.append(base)
+        return base + self.step(count) * self.owed(count)
+
+    def learn(self, issued: float, score: float, waiting: int) -> None:
+        """Keep an arrival."""
+        self.arrivals.append((issued, score, waiting))
+
+    def limits(self, least: int, level: float) -> tuple[float, float]:
+        """Return what the theorem says of D with k = ``least`` and L = ``level``."""
+        count, alpha = len(self.arrivals), self.alpha
+        waiting = max(w for _, _, w in self.arrivals)
+        floor = min(self.step(n) for n in range(least + 1, count + 1))
+        above = sum(score > level for _, score, _ in self.arrivals)
+        high = max((1.0 - alpha) * least, level / floor) + (1.0 - alpha) * (waiting + above)
+        low = -max(alpha * least, max(self.forecasts) / floor) - alpha * waiting
+        return low, high
+
+    def worst(self, length: int) -> int | None:
+        """Return the most misses of so many arrivals in a row."""
+        sums = [0, *itertools.accumulate(int(score > q) for q, score, _ in self.arrivals)]
+        return max((b - a for a, b in zip(sums, sums[length:], strict=False)), default=None)
+
+
+class NaiveIntervals:
+    """Two models and a slow threshold."""
+
+    def __init__(self, loss: Any, coverage: float, **settings: Any) -> None:
+        self.model = bl.LinearModel(loss, **settings)
+        self.scores = bl.LinearModel("quantile", quantile=coverage, **settings)
+        self.threshold = NaiveThreshold(1.0 - coverage)
+        self.issued: dict[int, tuple[float, float]] = {}
+        self.widths: list[float] = []
+
+    def predict(self, row: list[float]) -> tuple[int, float, float, float]:
+        """Return ticket, value, low and high."""
+        ticket, value = self.model.predict(row)
+        q = self.threshold.issue(self.scores.predict(row).value)
+        self.issued[ticket] = value, q
+        half = q if q > 0.0 else 0.0
+        return ticket, value, value - half, value + half
+
+    def observe(self, ticket: int, label: float) -> None:
+        """Learn a label."""
+        waiting = len(self.issued)
+        value, q = self.issued.pop(ticket)
+        self.model.observe(ticket, label)
+        self.scores.observe(ticket, abs(label - value))
+        self.threshold.learn(q, abs(label - value), waiting)
+        self.widths.append(max(q, 0.0))
