@@ -194,8 +194,8 @@ def test_what_is_no_key(key: Any) -> None:
 def test_weights_of_a_portfolio_are_weights() -> None:
     """Those that the leash holds back are played when it is slack, so they are looked at too."""
     ball = bl.Ball(2)
-    members = [bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))]
-    learner = bl.Learner(bl.FirstOrder(bl.Portfolio(members)))
+    wild, tight = bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))
+    learner = bl.Learner(bl.FirstOrder(bl.Portfolio([wild, tight])))
     start = OWN.HEADER + F.HEADER + F.padded(2)
     learner._memory.own[start : start + 2] = 50.0
     with pytest.raises(SnapshotError, match="weights of members"):
