@@ -243,3 +243,14 @@ def test_the_bound_holds_for_whatever_it_was_told(
         lost = regret(spec, case, timeline, adversary)
         assert lost <= total(spec, timeline) * (1.0 + 1e-9)
     assert np.isfinite(total(spec, timeline))
+
+
+def test_copies_of_what_no_theorem_is_about_have_no_bound() -> None:
+    curved = bl.rates.StronglyConvex(1.0, 2.0)
+    simplex = bl.Simplex(3, 0.001)
+    entropy = bl.OMD(simplex, bl.rates.StronglyConvex(1.0, 1.0), mirror="entropy")
+    late = bl.Timeline.from_delays([0] * 50)
+    for base in (bl.DualAveraging(bl.Ball(1), curved), entropy):
+        assert rivals.BOLD(bl.FirstOrder(base)).bound(late) is None
+        assert rivals.WeinbergerOrdentlich(bl.FirstOrder(base), delay=0).bound(late) is None
+    assert rivals.BOLD(bl.FirstOrder(bl.OMD(bl.Ball(1), curved))).bound(late) is not None

@@ -170,7 +170,7 @@ def test_a_projection_that_is_found_step_by_step_is_taken() -> None:
 def test_built_in_sets_start_where_rivals_do() -> None:
     """Seen from the chart the first point is 0, but on the simplex."""
     for domain in (
-        bl.Ball(3, 0.7, [5.0, -3.0, 1e9]),
+        bl.Ball(3, 0.7, [5.0, -3.0, 1e5]),
         bl.Box([10.0, -3.3, 0.1], [200.0, 1e7, 0.3]),
         bl.L1Ball(3, 2.0),
     ):
@@ -357,3 +357,19 @@ def test_an_answer_without_a_dimension(answer: Any) -> None:
     wide.predict()
     with pytest.raises(BadFeedback, match=r"an answer has shape \(2,\)"):
         wide.observe(0, answer)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: bl.Ball(1, 1.0, [1e17]),
+        lambda: bl.Ball(2, 1e-6, [0.0, 1e9]),
+        lambda: bl.Box(1e16, 1e16 + 4.0),
+        lambda: bl.Box(1.0, 1.0 + 2.0**-40),
+        lambda: bl.ConvexSet(1, lambda v: np.clip(v, 1e17, 1e17 + 64.0), 64.0, center=[1e17]),
+    ],
+)
+def test_sets_too_far_away_for_their_size(made: Callable[[], object]) -> None:
+    """Plays there are rounded by more than what certificates are about."""
+    with pytest.raises(bl.SpecError, match="count from a point nearer to the set"):
+        made()

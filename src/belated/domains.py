@@ -115,6 +115,7 @@ class Ball(_BuiltIn):
         object.__setattr__(self, "dim", dim)
         object.__setattr__(self, "radius", positive("Ball", "radius", self.radius))
         object.__setattr__(self, "center", _center("Ball", self.center, dim))
+        _check_grid("Ball", max(map(abs, self.center)), self.radius)
 
     @property
     def diameter(self) -> float:
@@ -176,7 +177,8 @@ class Box(_BuiltIn):
         for i, (a, b) in enumerate(zip(*self.bounds, strict=True)):
             if not a < b:
                 raise SpecError(f"Box: low must be below high, got [{a!r}, {b!r}] at index {i}")
-            positive("Box", f"half of high - low at index {i}", b / 2.0 - a / 2.0)
+            half = positive("Box", f"half of high - low at index {i}", b / 2.0 - a / 2.0)
+            _check_grid("Box", max(abs(a), abs(b)), half)
 
     @property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -353,7 +355,8 @@ class ConvexSet(Domain):
 
     The function is tried once, when the set is made: it must return finite vectors, leave its own
     points where they are, and go to the nearest point. That cannot show that it is a projection,
-    but often that it is none.
+    but often that it is none. ``diameter`` and ``outer_radius`` are believed: guarantees count on
+    them.
 
     >>> import numpy as np
     >>> halfball = ConvexSet(2, lambda v: np.maximum(v, 0) / max(1, np.hypot(*np.maximum(v, 0))), 2)
@@ -390,6 +393,7 @@ class ConvexSet(Domain):
                 f"diameter, got {self.inner_radius}, {self.outer_radius}, {diameter}"
             )
         self._try_projection()
+        _check_grid("ConvexSet", max(map(abs, self.center)), self.diameter)
 
     def _arguments(self) -> dict[str, Any]:
         return {**super()._arguments(), "center": self.center if any(self.center) else None}
@@ -457,6 +461,19 @@ def _distance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 def _shown(x: NDArray[np.float64]) -> str:
     return f"[{', '.join(f'{value:.6g}' for value in x[:4])}{', ...' if x.size > 4 else ''}]"
+
+
+_FINEST = 2.0**-30
+"""How far apart floats may be in a set, as a part of its size: plays are rounded to them."""
+
+
+def _check_grid(owner: str, far: float, size: float) -> None:
+    """Refuse a set so far from 0 that guarantees would be about points which are no floats."""
+    if (spacing := math.ulp(far)) > _FINEST * size:
+        raise SpecError(
+            f"{owner}: a set of size {size!r} is too small at a distance of {far!r} from 0, where "
+            f"floats are {spacing:.3g} apart; count from a point nearer to the set"
+        )
 
 
 def _center(owner: str, value: Sequence[float] | None, dim: int) -> tuple[float, ...]:

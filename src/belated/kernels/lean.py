@@ -134,7 +134,7 @@ class LeafCompiler(compiler.Compiler):  # type: ignore[misc]  # numba is not typ
     """Compiles a leaf."""
 
     def __init__(self, typing_context: Any, *arguments: Any, **options: Any) -> None:
-        super().__init__(Remembering(typing_context), *arguments, **options)
+        super().__init__(Remembering(typing_context, emits=True), *arguments, **options)
         if self.state.library is None:
             self.state.library = _Leaf(self.state.targetctx.codegen(), "leaf")
 
@@ -163,7 +163,7 @@ class EntryCompiler(AnnouncedCompiler):
     """Compiles an entry, which can be kept on disk."""
 
     def __init__(self, typing_context: Any, *arguments: Any, **options: Any) -> None:
-        super().__init__(Remembering(typing_context), *arguments, **options)
+        super().__init__(Remembering(typing_context, emits=False), *arguments, **options)
         if self.state.library is None:
             self.state.library = _Entry(self.state.targetctx.codegen(), "entry")
             self.state.library.enable_object_caching()

@@ -112,8 +112,10 @@ class Remembering:
     numba tries a dozen templates for every ``+``, and inspects the signature of most of them.
     """
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, *, emits: bool) -> None:
+        """``emits`` says that ``Lowering`` will emit the calls which it can."""
         self._context = context
+        self._emits = emits
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -125,9 +127,10 @@ class Remembering:
         """
         if isinstance(function, types.Dispatcher):
             arguments = tuple(getattr(kind, "literal_type", kind) for kind in arguments)
-        key = (function, arguments, tuple(keywords.items()))
+        key = (function, arguments, tuple(keywords.items()), self._emits)
         if key not in _SIGNATURES:
-            signature = None if keywords else _builtin(function, arguments)
+            emitted = self._emits and not keywords
+            signature = _builtin(function, arguments) if emitted else None
             if signature is None:
                 signature = self._context.resolve_function_type(function, arguments, keywords)
             if signature is None:

@@ -339,7 +339,7 @@ class Learner:
 
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
         ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a learner
-        that could have come to be so, or a ``SnapshotError``.
+        that plays in its set, or a ``SnapshotError``.
         """
         learner = cls.__new__(cls)
         learner._program, learner._memory = unpack(blob, spec, key)

@@ -583,7 +583,7 @@ class LinearModel:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
         ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
-        that could have come to be so, or a ``SnapshotError``.
+        that goes on predicting numbers, or a ``SnapshotError``.
         """
         model = cls.__new__(cls)
         model._settings, memory, keys = snapshot.unpack(blob, key)

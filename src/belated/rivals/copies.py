@@ -17,7 +17,7 @@ import numpy as np
 
 from belated import rates
 from belated.arrays import Code, Floats, Ints
-from belated.bases import Base
+from belated.bases import OMD, Base
 from belated.bounds import Bound
 from belated.domains import Domain
 from belated.errors import SpecError
@@ -197,12 +197,16 @@ class CopyingRival(Rival):
     def shared_bound(self, timeline: Timeline, copies: int) -> Bound | None:
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
 
-        For gradients Reg(T) is 1.5 G D sqrt(T) under ``rates.DelayAdaptive``,
-        (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
+        That is P-FTRL and OMD; no theorem is about dual averaging, nor about the entropy mirror
+        under a strongly convex rate. For gradients Reg(T) is 1.5 G D sqrt(T) under
+        ``rates.DelayAdaptive``, (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
         (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
+            return None
+        is_entropy = isinstance(self._inside, OMD) and self._inside.mirror == "entropy"
+        if self._inside.uncertified or (rate.is_curved and is_entropy):
             return None
         numbers = compile_spec(self.base).numbers
         scale = rate.lipschitz * numbers[F.DIAMETER]
