@@ -494,7 +494,7 @@ def test_labels_that_all_take_longer_than_the_patience_are_learned(delay: int) -
 
 
 def test_replay_passes_over_labels_of_what_is_forgotten() -> None:
-    """A fixed wait gives up on all of them, and remembers 1,000 and a few."""
+    """A fixed wait gives up on all of them, and remembers 900 and a few."""
     count = 4000
     model = LinearModel(bits=2, wait=2)
     model.replay(np.ones((count, 1)), np.ones(count), bl.Timeline.from_delays(np.full(count, 2000)))

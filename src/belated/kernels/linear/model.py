@@ -39,7 +39,7 @@ from belated.kernels.tickets import (
 of_all = only(*range(lm.SLOTS))
 # Tickets without a row that are remembered: so many, and so many for each that is open. What comes
 # up to nine times as late as the model waits then still tells it to wait longer.
-_GHOSTS = 1000
+_GHOSTS = 900
 _PER_OPEN = 8
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
