@@ -12,7 +12,17 @@ import numpy as np
 
 from benchmarks.timing import Result
 
-NAMES = ("audit", "games", "late_labels", "live", "loop", "memory", "startup", "timeline")
+NAMES = (
+    "audit",
+    "games",
+    "intervals",
+    "late_labels",
+    "live",
+    "loop",
+    "memory",
+    "startup",
+    "timeline",
+)
 SAVED = Path(__file__).with_name("results.json")
 
 
