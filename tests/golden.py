@@ -35,6 +35,7 @@ RIVALS = ("BOLD, two values, box", "GOLD, ball", "DelayedExp3")
 MODELS: dict[str, dict[str, Any]] = {
     "squared": {"wait": 15},
     "logistic": {"l1": 1e-3, "intercept": False},
+    "poisson": {"silence": 0, "deadline": 9, "late": "learn"},
 }
 
 Life: TypeAlias = list[compositions.Event]

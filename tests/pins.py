@@ -23,6 +23,7 @@ import random
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -467,6 +468,62 @@ def of_linear_models() -> Iterator[Pin]:
             yield f"linear {loss}: {what}", value
 
 
+REVISED: dict[str, dict[str, Any]] = {
+    "revised": {},
+    "silence": {"silence": 0},
+    "silence until a deadline": {"silence": 0, "deadline": 6},
+    "deadline in times": {"deadline": 2.5},
+    "late ones learned": {"silence": 1, "deadline": 3.0, "late": "learn"},
+    "four open": {"silence": 0, "most_open": 4, "l2": 0.05},
+}
+
+
+def of_labels() -> Iterator[Pin]:
+    """Linear models whose labels change, settle by themselves, or are given up on."""
+    for loss, (name, settings) in itertools.product(
+        ("squared", "logistic", "poisson"), REVISED.items()
+    ):
+        for what, value in _of_revised(loss, settings):
+            yield f"labels {loss}, {name}: {what}", value
+    for loss, silence in (("squared", None), ("absolute", None), ("logistic", 0)):
+        yield f"labels {loss}, silence {silence}: by ages", _by_ages(loss, silence)
+
+
+def _of_revised(loss: str, settings: dict[str, Any]) -> Iterator[Pin]:
+    model = bl.LinearModel(cast(Any, loss), bits=8, **settings)
+    times = isinstance(settings.get("deadline"), float)
+    labels, draw = _labels(loss), random.Random(3)
+    seen: list[Any] = []
+    for t in range(LINEAR_ROUNDS):
+        at = {"at": 0.75 * t} if times else {}
+        span = {"deadline": draw.uniform(0.0, 9.0)} if "deadline" in settings and t % 3 == 0 else {}
+        seen.append(tuple(model.predict(_features(t), key=f"key {t}", **at, **span)))
+        for ticket in sorted({draw.randrange(t + 1) for _ in range(2)}):
+            verb = model.revise if draw.random() < 0.5 else model.observe
+            label = float(labels[draw.randrange(LINEAR_ROUNDS)])
+            with suppress(bl.errors.UnknownTicket, bl.errors.AlreadyObserved):
+                seen.append(verb(f"key {ticket}", label, **at))
+        if t == LINEAR_ROUNDS // 2:
+            model = bl.LinearModel.restore(model.snapshot())
+    yield "forecasts", digest(seen)
+    yield "report", digest(_report(model.report()), model.rounds, model.open)
+    why = model.explain(_features(1))
+    yield "explanation", digest(why.value, why.constant, why.parts, model.weights(["size"]))
+
+
+def _by_ages(loss: str, silence: float | None) -> str:
+    """Most labels come within 20 predictions and a third never; the ages say when to stop."""
+    model = bl.LinearModel(cast(Any, loss), bits=4, patience=10, silence=silence)
+    draw, due = random.Random(4), dict[int, list[int]]()
+    seen: list[Any] = []
+    for t in range(800):
+        seen.append(model.predict([draw.gauss(0.0, 1.0)]).value)
+        if draw.random() < 0.66:
+            due.setdefault(t + int(draw.expovariate(0.2)), []).append(t)
+        seen += [model.observe(ticket, float(ticket % 2)) for ticket in due.pop(t, [])]
+    return digest(seen, _report(model.report()))
+
+
 def _of_model(loss: str, settings: dict[str, Any]) -> Iterator[Pin]:
     model = bl.LinearModel(cast(Any, loss), **settings)
     life = compositions.events(LINEAR_ROUNDS, seed=4)
@@ -892,6 +949,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_custom_losses,
     of_many_games,
     of_linear_models,
+    of_labels,
     of_intervals,
     of_hashers,
     of_timelines,

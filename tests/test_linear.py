@@ -24,6 +24,7 @@ from belated.kernels.slots import ints as N
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.losses import LOSSES
 from conftest import Python
+from naive_linear import NaiveLinear
 from sealing import header_of, rewritten
 
 Array = NDArray[np.float64]
@@ -429,33 +430,62 @@ def test_the_best_expert_gets_the_weight() -> None:
 # --- Waiting -------------------------------------------------------------------------------------
 
 
-def test_skips_the_same_tickets_as_skip() -> None:
-    rng = np.random.default_rng(2)
-    learner = bl.Learner(bl.Skip(bl.FirstOrder(bl.PFTRL(bl.Ball(1), bl.rates.Tight(1.0)))))
-    model = LinearModel(bits=2, patience=0)
-    waiting: list[int] = []
-    for _ in range(600):
-        if waiting and rng.random() < 0.45:
-            ticket = waiting.pop(int(rng.integers(len(waiting))))
-            assert model.observe(ticket, 1.0) == learner.observe(ticket, [1.0])
-        else:
-            waiting.append(model.predict([1.0]).ticket)
-            learner.predict()
-    ours, theirs = model.report().to_dict(), learner.report().to_dict()
-    assert ours["skipped"] > 0
-    assert ours["late"] > 0
-    for name in set(ours) & set(theirs):
-        assert ours[name] == theirs[name], name
+@pytest.mark.parametrize("patience", [0, 30, 200])
+@pytest.mark.parametrize("silence", [None, 0.0])
+def test_gives_up_on_the_same_tickets_as_the_slow_version(
+    patience: int, silence: float | None
+) -> None:
+    """Some labels come soon, a few late, and a third never; later on they take twice as long."""
+    rng = np.random.default_rng(patience)
+    model = LinearModel("logistic", bits=2, patience=patience, silence=silence)
+    slow = NaiveLinear("logistic", patience=patience, silence=silence)
+    due: dict[int, list[int]] = {}
+    gone = 0
+    for t in range(1500):
+        assert model.predict([]).ticket == slow.predict([])[0] == t
+        if rng.random() < 0.65:
+            mean = (20.0 if t < 900 else 40.0) if rng.random() < 0.99 else 100.0
+            due.setdefault(t + int(rng.exponential(mean)), []).append(t)
+        for ticket in due.pop(t, []):
+            used = model.observe(ticket, 1.0)
+            assert used == slow.observe(ticket, 1.0)
+            gone += not used
+        if t % 50 == 0:
+            open_ones = model._memory.entries[model._memory.entries[:, 1] >= 0, 0]
+            assert open_ones.tolist() == sorted(slow.open)
+        if t % 400 == 0:
+            model = LinearModel.restore(model.snapshot())
+    report = model.report()
+    assert report.late == gone > 0 or patience == 200
+    assert (report.settled if silence == 0.0 else report.skipped) > 200
 
 
 def test_nothing_is_given_up_before_the_patience_ends() -> None:
+    """The ages are looked at before predictions 256, 512, ...; without labels they forbid none."""
     model = LinearModel(bits=2, patience=30)
-    for _ in range(31):
+    for _ in range(256):
         model.predict([1.0])
     assert model.report().skipped == 0
-    for _ in range(60):
+    model.predict([1.0])
+    assert model.report().skipped == 256 - 32  # 32: the first edge of a bucket above 30
+    patient = LinearModel(bits=2)
+    for _ in range(1025):
+        patient.predict([1.0])
+    assert patient.report().skipped == 0
+
+
+def test_labels_that_came_too_late_lengthen_the_wait() -> None:
+    """What is given up on is remembered, so that its age still counts."""
+    model = LinearModel(bits=2, patience=30)
+    for t in range(1100):
         model.predict([1.0])
-    assert model.report().skipped > 0
+        if t >= 300:
+            model.observe(t - 300, 1.0)
+    report = model.report()
+    # No label had come by prediction 256; from 512 on the model knows better. Ticket 478 is the
+    # last that was older than 32 in between.
+    assert report.skipped == report.late == 479
+    assert report.observed == 1100 - 479 - 300
 
 
 def test_a_fixed_wait() -> None:
@@ -535,7 +565,8 @@ REFUSED: list[tuple[Act, type[Exception], str]] = [
     (lambda m: m.observe(9, 1.0), UnknownTicket, "ticket 9 was never handed out; .* 0 to 4"),
     (lambda m: m.observe(-1, 1.0), UnknownTicket, "ticket -1"),
     (lambda m: m.observe(1 << 70, 1.0), UnknownTicket, "never handed out"),
-    (lambda m: m.observe("a", 1.0), UnknownTicket, "a ticket is an int"),
+    (lambda m: m.observe("a", 1.0), UnknownTicket, "no open ticket has the key 'a'"),
+    (lambda m: m.observe(1.5, 1.0), UnknownTicket, "a ticket is an int"),
     (lambda m: m.observe(0, 1.0), AlreadyObserved, "ticket 0 was answered or cancelled"),
     (lambda m: m.observe(4, 1.0), AlreadyObserved, "ticket 4"),
     (lambda m: m.cancel(4), AlreadyObserved, "cancel: ticket 4"),
@@ -665,7 +696,8 @@ def test_extreme_numbers_stay_finite(kind: Any) -> None:
         assert math.isfinite(value)
         label = 10.0 ** float(rng.integers(-300, 51))
         model.observe(ticket, label, 10.0 ** float(rng.integers(-15, 16)))
-    for array in (model._memory.c, model._memory.f[lm.SHARE : lm.HEADER]):
+    f = model._memory.f
+    for array in (model._memory.c, f[lm.SHARE : lm.DEADLINE], f[lm.AGES : lm.HEADER]):
         assert np.isfinite(array).all()
 
 

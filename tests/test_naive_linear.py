@@ -329,9 +329,34 @@ def closed_before(model: NaiveLinear, predictions: int) -> dict[int, int]:
     return when
 
 
-def test_skip_by_hand() -> None:
-    """D = 0, 1, 3, 5, 8, 11, 15; sqrt D = 0, 1, 1.73, 2.24, 2.83, 3.32, 3.87."""
-    assert closed_before(NaiveLinear(wait="skip"), 7) == {0: 2, 1: 4, 2: 6}
+def test_ages_by_hand() -> None:
+    """Of 256 tickets, the even ones get their label when two more predictions were made.
+
+    So 127 labels came at age 2 and none at age 3; 250 tickets are twice as old, of which 129 in 256
+    had none by then, and 0 + 1 is below 1/50 of those.
+    """
+    model = NaiveLinear(wait="skip")
+    for t in range(260):
+        if t <= 257:
+            assert model.given_up == (set(range(1, 253, 2)) if t == 257 else set())
+        model.predict([(0, 1.0)])
+        if t >= 2 and t % 2 == 0:
+            assert model.observe(t - 2, 1.0)
+    assert model.limit == 3
+    assert model.given_up == set(range(1, 256, 2))
+
+
+def test_ages_that_forbid_giving_up() -> None:
+    """With one label in 100 at the age of 200, no younger ticket may be given up on."""
+    model = NaiveLinear(wait="skip")
+    for t in range(1025):
+        model.predict([(0, 1.0)])
+        if t >= 2 and t % 2 == 0 and (t - 2) % 100:
+            model.observe(t - 2, 1.0)
+        if t >= 200 and t % 100 == 0:
+            model.observe(t - 200, 1.0)
+    assert model.limit == 224  # the first edge of a bucket above 200
+    assert not any(t % 100 == 0 for t in model.given_up)
 
 
 @pytest.mark.parametrize("wait", [0, 1, 3])
@@ -510,7 +535,7 @@ def test_zero_point_of_labels_does_not_matter(kind: Loss) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_help(kind: Loss) -> None:
-    """With little delay, the loss is well below that of the same labels without rows."""
+    """After a start of 100 rounds the loss is well below that of the same labels without rows."""
     log = random_log(kind, 6, rounds=400, lost=0.0)
     bare = replace(log, rows=[[] for _ in log.rows])
 
@@ -521,8 +546,9 @@ def test_rows_help(kind: Loss) -> None:
             if event >= 0:
                 model.predict(log.rows[event])
             elif ~event not in model.given_up:
-                kept = model.open[~event]
-                total += model.loss.value(kept.issued, log.labels[~event])
+                if ~event >= 100:
+                    issued = model.open[~event].issued
+                    total += model.loss.value(issued, log.labels[~event])
                 model.observe(~event, log.labels[~event])
         return total
 

@@ -108,8 +108,11 @@ def check_normal(n: Ints, tickets: Ints) -> None:
     demand((tickets[:, 1] != T.DEAD).all(), "dead tickets")
 
 
-def check_table(memory: Memory) -> None:
-    """Demand that the counters agree with one another and with the table of tickets."""
+def check_table(memory: Memory, *, learns_late: bool = False) -> None:
+    """Demand that the counters agree with one another and with the table of tickets.
+
+    Where late answers are learned, one ticket can have several.
+    """
     count = {slot: int(memory.n[slot]) for slot in COUNTS}
     rounds, arrived = count[N.ROUNDS], count[N.ARRIVED]
     demand(0 <= arrived <= rounds <= _MOST_ROUNDS, "rounds and arrivals")
@@ -117,7 +120,8 @@ def check_table(memory: Memory) -> None:
     lost, skipped = count[N.SKIPPED] + count[N.CANCELLED], count[N.SKIPPED]
     demand(min(count[N.SKIPPED], count[N.CANCELLED]) >= 0 and lost <= arrived, "lost tickets")
     demand(0 <= count[N.GHOSTS] <= skipped, "skipped tickets")
-    demand(0 <= count[N.LATE] <= skipped - count[N.GHOSTS], "late answers")
+    demand(count[N.LATE] >= 0, "late answers")
+    demand(learns_late or count[N.LATE] <= skipped - count[N.GHOSTS], "late answers")
     answers = arrived - lost + count[N.LATE]
     demand(0 <= count[N.EXCESS] <= answers, "large answers")
     demand(0 <= count[N.MAX_DUAL] <= rounds, "dual backlogs")

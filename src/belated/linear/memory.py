@@ -57,10 +57,8 @@ class ModelMemory(Memory):
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""
         n, counts = self.n, self.counts()
-        settled = int(n[N.SETTLED])
-        closed = 0 if n[N.LEARNS_LATE] else settled  # with a label, so that it was not skipped
-        counts["skipped"] -= closed
-        return counts | {"settled": settled, "corrected": int(n[N.CORRECTED])}
+        counts["skipped"] -= int(n[N.HEARD])
+        return counts | {"settled": int(n[N.SETTLED]), "corrected": int(n[N.CORRECTED])}
 
     def weights(self, indices: Ints) -> Floats:
         """Return the weights of coordinates, as the experts are mixed now."""
@@ -136,7 +134,8 @@ class ModelMemory(Memory):
     def parts(self) -> dict[str, NDArray[Any]]:
         """Return all there is by name: tickets, their pairs, and the coordinates that were seen.
 
-        Free of accidents: the pool is written without gaps, and without the passing work.
+        Free of accidents: the pool is written without gaps, without the passing work, and ages
+        up to the last one that a label had.
         """
         parts = super().parts()
         n, records = parts["n"], parts["records"]
@@ -147,7 +146,7 @@ class ModelMemory(Memory):
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
         pairs = np.repeat(starts, counts) + _ranges(counts)
         n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
-        parts["f"] = parts["f"][: lm.HEADER]
+        parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.rows[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
         return parts | more

@@ -69,9 +69,14 @@ class LinearModel:
     ``delta``), "logistic" (labels 0 and 1, predicts a probability), "hinge" (labels -1 and 1) or
     "poisson" (labels from 0 on, predicts a rate). Features are hashed into 2^``bits`` coordinates;
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
-    ``wait`` says when to stop waiting for a label: "skip" decides by Skip's rule, but not before
-    ``patience`` later predictions; an int waits for so many later predictions, None for ever.
     ``l1`` and ``l2`` shrink weights.
+
+    ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
+    above ``patience`` later predictions; an int waits for so many, None for ever, and a duration is
+    a ``deadline``. At most ``most_open`` tickets are open. ``silence`` is the label of what nothing
+    is heard of: it is learned at once, and corrected when something is. A ticket is due
+    ``deadline`` after its prediction, in the unit of ``at`` or in predictions; then it closes, with
+    the label so far as the last word. ``late="learn"`` keeps what has one open for later labels.
 
     Five experts share the work: four scales a_k of per-coordinate steps
 
@@ -259,7 +264,9 @@ class LinearModel:
         ...     ticket, _ = model.predict({"hour": hour % 7})
         ...     used = model.observe(ticket, 2.0 * (hour % 7) + 1.0)
         >>> print(model.explain({"hour": 6}))
-        constant        +7.0
+        constant        +6.846
+        hour           +5.8837
+        total           +12.73
         """
         if not isinstance(features, Mapping):
             raise BadFeatures("explain: features are a dict, so that they have names")

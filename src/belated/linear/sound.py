@@ -31,7 +31,7 @@ _MOST_LOG = 120.0  # of a label, and 1
 _UNUSED = slice(lm.CLOCK + 1, lm.AGES)  # slots of ``f``
 
 _PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2, lm.SILENCE, lm.DEADLINE]
-_COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES)
+_COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES, N.HEARD)
 _MOVING = (*COUNTS, *_COUNTED, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
 # What is never negative: in ``f``, and in the row of a coordinate.
 _SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, *range(lm.SQUARES, lm.SQUARES + lm.EXPERTS)]
@@ -41,6 +41,7 @@ _OF_COINS = [lm.TURNOVER, lm.STAKE, lm.WEALTH]
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
+    parts = dict(parts) | {"f": _lengthened(parts["f"])}
     check_shapes(parts)
     for name in ("pairs", "rows"):
         demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
@@ -50,7 +51,7 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     check_parameters(n, fresh.n, _MOVING)
     check_normal(parts["n"], parts["tickets"])
     memory = Memory.joined(parts)
-    check_table(memory)
+    check_table(memory, learns_late=bool(n[N.LEARNS_LATE]))
     _check_patience(settings, memory, fresh)
     demand(memory.n[N.HOLDING] == 0 and memory.n[N.EXCESS] == 0, "tickets that are held")
     _check_sums(settings, parts["f"], memory)
@@ -59,10 +60,23 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     return memory
 
 
+def shortened(f: Floats) -> Floats:
+    """Leave out the ages beyond the last one that a label had."""
+    return f[: lm.AGES + len(np.trim_zeros(f[lm.AGES :], "b"))]
+
+
+def _lengthened(f: Floats) -> Floats:
+    """Undo ``shortened``."""
+    demand(f.ndim == 1 and lm.AGES <= f.size <= lm.HEADER, "sums")
+    demand(shortened(f).size == f.size, "ages that no label had")
+    return np.append(f, np.zeros(lm.HEADER - f.size))
+
+
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
     n = memory.n
     demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= 1, "counts of labels")
+    demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
     demand(settings.most_open is None or memory.open <= settings.most_open, "too many open")
     if settings.wait == "skip":

@@ -100,13 +100,15 @@ def _oldest(s: State) -> int:
 def _close_late(s: State, c: Floats, pool: Floats, entry: int) -> None:
     """Close a ticket that nothing more is expected of; what comes after all is counted as late.
 
-    With a label so far it is settled.
+    With a label so far it is settled, unless it was before.
     """
+    record = entry * lm.KEEP
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
     close_without_answer(s, entry, True)
-    if _is_heard(s, entry * lm.KEEP):
-        s.n[N.SETTLED] += 1
+    if _is_heard(s, record):
+        s.n[N.HEARD] += 1
+        s.n[N.SETTLED] += int(s.kept[record + lm.DUE] > -math.inf)
 
 
 @leaf

@@ -45,10 +45,12 @@ def count_age(f: Floats, age: int) -> None:
 def review(s: State) -> None:
     """Set LIMIT to the age beyond which tickets are given up on, or to 0 where there is none.
 
-    It is the smallest age, from the patience on, after which less than 1/200 of all labels came,
-    and less than 1/50 of the tickets that got so old had one coming.
+    It is the smallest age above the patience such that at most 1/200 of all labels came so late,
+    and these and one more are at most 1/50 of the tickets that would be twice as old by now times
+    the share that had no label by that age. Younger ones had too little time to tell.
     """
     f, n = s.f, s.n
+    rounds = max(n[N.ROUNDS], 1)
     total = 0.0
     for bucket in range(lm.BUCKETS):
         total += f[lm.AGES + bucket]
@@ -58,9 +60,9 @@ def review(s: State) -> None:
         bucket = lm.BUCKETS - 1 - i
         edge = edge_of(bucket)
         later += f[lm.AGES + bucket]
-        reached = n[N.ROUNDS] - edge - (total - later)
         if edge <= n[N.LEAST] or later > _LOST * total:
             break
-        if later + 1.0 <= _CHANCE * reached:
+        silent = 1.0 - (total - later) / rounds
+        if later + 1.0 <= _CHANCE * silent * (rounds - 2 * edge):
             limit = edge
     n[N.LIMIT] = limit
