@@ -78,7 +78,7 @@ def _cases() -> Iterable[Case]:
     for loss, settings in MODELS.items():
         yield _model(loss, settings)
     yield Case(
-        "intervals", compositions.events(24, seed=4), _intervals, bl.Intervals.restore, _labels
+        "intervals", compositions.events(12, seed=4), _intervals, bl.Intervals.restore, _labels
     )
 
 
