@@ -189,7 +189,8 @@ def play_peer(stream: Stream, ours: Played, peer: Peer) -> Played:
 
 
 def _empty(stream: Stream) -> Played:
-    return Played(*(np.full(len(stream.rows), math.nan) for _ in range(3)))
+    values, scores, thresholds = np.full((3, len(stream.rows)), math.nan)
+    return Played(values, scores, thresholds)
 
 
 class Common:
