@@ -272,9 +272,9 @@ class NaiveLinear:
     labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such that at
     most 1/200 of all labels came at age L or later, and those and one more are at most 1/50 of the
     tickets that are 2 L old by now, times the share of all that had no label before L; from then on
-    what is older than L is closed. A number: a ticket is closed before the next prediction once so
-    many predictions followed its own. None: never. If ``most_open`` are open, the oldest is closed
-    before the next prediction.
+    what is older than L is closed, and nothing before the first label. A number: a ticket is
+    closed before the next prediction once so many predictions followed its own. None: never. If
+    ``most_open`` are open, the oldest is closed before the next prediction.
 
     ``silence`` is a label that is learned at once, and corrected by what comes later. A ticket is
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
@@ -367,6 +367,7 @@ class NaiveLinear:
             old = (1.0 - soon / max(t, 1)) * (t - 2 * limit)
             if (
                 limit > self.patience
+                and self.ages
                 and later <= 0.005 * len(self.ages)
                 and later + 1 <= 0.02 * old
             ):

@@ -396,12 +396,12 @@ def test_numbers_as_keys_are_not_tickets() -> None:
 
 def test_keys_of_closed_tickets_are_forgotten() -> None:
     model = Model("logistic", bits=4, silence=0, deadline=10)
-    for i in range(2000):
+    for i in range(2500):
         model.predict([1.0], key=f"visit-{i}")
     assert model.open == 11
     assert model.nbytes < 400_000
     assert len(model._keys.pairs(model._memory.answerable())) < 1200
-    assert not model.observe("visit-1980", 1.0)  # late, and counted
+    assert not model.observe("visit-2480", 1.0)  # late, and counted
     with pytest.raises(UnknownTicket):
         model.observe("visit-3", 1.0)
     with pytest.raises(AlreadyObserved, match="given up on long ago"):

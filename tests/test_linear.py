@@ -461,17 +461,46 @@ def test_gives_up_on_the_same_tickets_as_the_slow_version(
 
 
 def test_nothing_is_given_up_before_the_patience_ends() -> None:
-    """The ages are looked at before predictions 256, 512, ...; without labels they forbid none."""
-    model = LinearModel(bits=2, patience=30)
-    for _ in range(256):
-        model.predict([1.0])
-    assert model.report().skipped == 0
-    model.predict([1.0])
-    assert model.report().skipped == 256 - 32  # 32: the first edge of a bucket above 30
-    patient = LinearModel(bits=2)
-    for _ in range(1025):
-        patient.predict([1.0])
+    """The ages are looked at before predictions 256, 512, ...; one label at the age 0 is enough."""
+    model, patient, deaf = (
+        LinearModel(bits=2, patience=30),
+        LinearModel(bits=2),
+        LinearModel(bits=2, patience=30),
+    )
+    for each in (model, patient):
+        each.observe(each.predict([1.0]).ticket, 1.0)
+        for _ in range(255):
+            each.predict([1.0])
+        assert each.report().skipped == 0
+        each.predict([1.0])
+    assert model.report().skipped == 255 - 32  # 32: the first edge of a bucket above 30
     assert patient.report().skipped == 0
+    for _ in range(600):
+        deaf.predict([1.0])
+    assert deaf.open == 600  # as there was no label, nothing is known
+
+
+@pytest.mark.parametrize("delay", [5000, 7000])
+def test_labels_that_all_take_longer_than_the_patience_are_learned(delay: int) -> None:
+    """Some come at once, so that the model gives up after 1,024; it finds out, and then waits."""
+    count = 16_000
+    delays = np.where(np.arange(count) % 4, delay, 0)
+    timeline = bl.Timeline.from_delays(delays)
+    model = LinearModel(bits=2)
+    model.replay(np.ones((count, 1)), np.ones(count), timeline)
+    report = model.report()
+    assert report.late > 0
+    assert report.observed > 0.5 * (count - delay)
+
+
+def test_replay_passes_over_labels_of_what_is_forgotten() -> None:
+    """A fixed wait gives up on all of them, and remembers 1,000 and a few."""
+    count = 4000
+    model = LinearModel(bits=2, wait=2)
+    model.replay(np.ones((count, 1)), np.ones(count), bl.Timeline.from_delays(np.full(count, 2000)))
+    assert (model.rounds, model.report().observed, model.report().late) == (count, 0, 0)
+    with pytest.raises(AlreadyObserved, match="given up on long ago"):
+        model.observe(5, 1.0)
 
 
 def test_labels_that_came_too_late_lengthen_the_wait() -> None:
@@ -479,13 +508,15 @@ def test_labels_that_came_too_late_lengthen_the_wait() -> None:
     model = LinearModel(bits=2, patience=30)
     for t in range(1100):
         model.predict([1.0])
-        if t >= 300:
+        if t == 0:
+            model.observe(0, 1.0)
+        if t > 300:
             model.observe(t - 300, 1.0)
     report = model.report()
-    # No label had come by prediction 256; from 512 on the model knows better. Ticket 478 is the
+    # One label had come by prediction 256; from 512 on the model knows better. Ticket 478 is the
     # last that was older than 32 in between.
-    assert report.skipped == report.late == 479
-    assert report.observed == 1100 - 479 - 300
+    assert report.skipped == report.late == 478
+    assert report.observed == 1100 - 478 - 300
 
 
 def test_a_fixed_wait() -> None:

@@ -292,15 +292,13 @@ def replay(code: Code) -> Replay:
                 status, value = linear.predict(
                     linear.of_all(stamped), s, table, pairs, places, numbers, begin, count, at, span
                 )
+                if status < 0:
+                    return i
                 out[row] = value
-            else:
+            else:  # refused where the ticket was given up on so long ago that it was forgotten
                 label = ~event - first_label
                 y, weight = labels[label], weights[label]
-                status = linear.observe(
-                    linear.of_all(stamped), s, table, pairs, ~event, y, weight, at, True
-                )
-            if status < 0:
-                return i
+                linear.observe(linear.of_all(stamped), s, table, pairs, ~event, y, weight, at, True)
         return events.size
 
     tail = f"int64, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}"

@@ -37,7 +37,10 @@ from belated.kernels.tickets import (
 )
 
 of_all = only(*range(lm.SLOTS))
-_GHOSTS = 1000  # tickets without a row that are remembered, besides as many as are open
+# Tickets without a row that are remembered: so many, and so many for each that is open. What comes
+# up to nine times as late as the model waits then still tells it to wait longer.
+_GHOSTS = 1000
+_PER_OPEN = 8
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -77,7 +80,7 @@ def _forget(s: State) -> None:
     What is heard of one after that is refused, as if it had been answered.
     """
     n = s.n
-    most = _GHOSTS + n[N.ROUNDS] - n[N.ARRIVED]
+    most = _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED])
     entry, end = n[N.FADING], tail(s)
     while n[N.GHOSTS] > most and entry < end:
         if is_ghost(s, entry):

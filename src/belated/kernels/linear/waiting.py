@@ -47,7 +47,8 @@ def review(s: State) -> None:
 
     It is the smallest age above the patience such that at most 1/200 of all labels came so late,
     and these and one more are at most 1/50 of the tickets that would be twice as old by now times
-    the share that had no label by that age. Younger ones had too little time to tell.
+    the share that had no label by that age. Younger ones had too little time to tell. Before the
+    first label nothing is known.
     """
     f, n = s.f, s.n
     rounds = max(n[N.ROUNDS], 1)
@@ -60,7 +61,7 @@ def review(s: State) -> None:
         bucket = lm.BUCKETS - 1 - i
         edge = edge_of(bucket)
         later += f[lm.AGES + bucket]
-        if edge <= n[N.LEAST] or later > _LOST * total:
+        if edge <= n[N.LEAST] or later > _LOST * total or total == 0.0:
             break
         silent = 1.0 - (total - later) / rounds
         if later + 1.0 <= _CHANCE * silent * (rounds - 2 * edge):
