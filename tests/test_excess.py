@@ -243,3 +243,17 @@ def test_certificates_hold_in_lives_with_surprises(
             keeps = lipschitz is not None and np.abs(gradients[so_far]).max() > lipschitz
             if report.certificate is not None and not (keeps and not report.excess):
                 assert regret <= report.certificate.total * (1.0 + 1e-9)
+
+
+def test_a_late_function_was_not_seen_at_the_point_played() -> None:
+    base = bl.OMD(bl.Ball(1), bl.rates.Tight(1.0))
+    learner = bl.Learner(bl.Deadline(bl.FullInformation(base), rounds=0))
+    learner.predict()  # f(x) = 1e6 max(0, 0.01 - x), played at 0
+    for t in range(1, 300):
+        ticket, _ = learner.predict()
+        cost = -1.1 if t == 1 else -1.0
+        learner.observe(ticket, lambda z, cost=cost: np.array([cost]))
+    learner.observe(0, lambda z: np.array([-1e6 if z[0] < 0.01 else 0.0]))
+    report = learner.report()
+    assert report.certificate is None
+    assert "nothing bounds the gradients" in report.certificate_note

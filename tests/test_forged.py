@@ -14,6 +14,7 @@ import forging
 from belated.errors import SnapshotError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import own as OWN
 from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
@@ -188,3 +189,14 @@ def test_what_is_no_key(key: Any) -> None:
             thing.snapshot(key=key)
         with pytest.raises(SnapshotError, match="restore: a key is bytes"):
             type(thing).restore(thing.snapshot(), key=key)
+
+
+def test_weights_of_a_portfolio_are_weights() -> None:
+    """Those that the leash holds back are played when it is slack, so they are looked at too."""
+    ball = bl.Ball(2)
+    wild, tight = bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))
+    learner = bl.Learner(bl.FirstOrder(bl.Portfolio([wild, tight])))
+    start = OWN.HEADER + F.HEADER + F.padded(2)
+    learner._memory.own[start : start + 2] = 50.0
+    with pytest.raises(SnapshotError, match="weights of members"):
+        bl.Learner.restore(learner.snapshot())

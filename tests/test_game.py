@@ -350,7 +350,7 @@ RIVALS = {
 def test_a_rivals_game_is_a_loop_by_hand(
     name: str, tables: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one, "roomy", lambda most_open: 2 * most_open + 2)
+    monkeypatch.setattr("belated.learner.program.roomy", lambda most_open: 2 * most_open + 2)
     rival = RIVALS[name]
     run = bl.play(rival.spec, rival.game(), SEED, record="plays")
     assert_played_by_hand(run, rival.spec, rival.told, tables)
@@ -1012,7 +1012,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: wrong.play(PLAIN, SMALL, record="all"),
         "play: record is one of 'totals', 'detail', 'plays', got 'all'",
     ),
-    (lambda: wrong.play(PLAIN, SMALL, 1.5), "play: seed must be a whole number, got 1.5"),
+    (lambda: wrong.play(PLAIN, SMALL, 1.5), "play: seed must be a whole number or None, got 1.5"),
     (lambda: wrong.play(PLAIN, SMALL, -1), "play: seed must be from 0 to"),
     (lambda: wrong.play(PLAIN, SMALL, 2**64), "play: seed must be from 0 to"),
     (lambda: bl.play(PLAIN, SMALL, checkpoints=1.5), "play: checkpoints are a whole number"),

@@ -24,3 +24,13 @@ def test_both_ways_are_interpreted_bit_for_bit(plain: str, python: Python, tmp_p
     )
     interpreted = python("compositions.py", *NAMES, NUMBA_DISABLE_JIT="1")
     assert json.loads(compiled) == json.loads(interpreted)
+
+
+def test_arithmetic_of_leaves_is_pythons_and_numbas(python: Python, tmp_path: Path) -> None:
+    def values(name: str, **environment: str) -> str:
+        cache = str(tmp_path / name)
+        return python("shortcut_values.py", NUMBA_CACHE_DIR=cache, **environment)
+
+    lean = values("lean", BELATED_PLAIN_LEAVES="0")
+    assert lean == values("plain", BELATED_PLAIN_LEAVES="1")
+    assert lean == values("interpreted", NUMBA_DISABLE_JIT="1")

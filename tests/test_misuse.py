@@ -324,6 +324,10 @@ def test_a_game_shows_the_seed_that_it_drew() -> None:
     assert run.seed >> 64 == 0
 
 
-def test_a_learner_larger_than_the_machine() -> None:
+def test_a_learner_larger_than_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fresh(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("belated.learner.program.Program.fresh", fresh)
     with pytest.raises(SpecError, match="too large for this machine"):
-        bl.Learner(bl.rivals.WeinbergerOrdentlich(SPEC, delay=1 << 45))
+        bl.Learner(SPEC)

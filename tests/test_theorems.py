@@ -369,13 +369,15 @@ def test_theorem_5_2_convex() -> None:
 @pytest.mark.parametrize("base", ["pftrl", "omd"])
 @pytest.mark.parametrize("rate", ["paper", "tight", "gradient"])
 def test_convex_exhaustive(base: BaseName, rate: RateName) -> None:
-    """All delay sequences with T <= 5 and all signs, on [-1, 1]."""
+    """All delay sequences with T <= 5 and all signs, up to the side of the first if T = 5."""
     problem = bl.Problem(bl.Ball(1), 1.0)
     spec = problem.learner("gradient", base, rate=rate)
     for delays in all_delays(5):
         timeline = bl.Timeline.from_delays(delays)
         bound = problem.bound(timeline, "gradient", base, rate=rate).total
         for signs in itertools.product((-1.0, 1.0), repeat=len(delays)):
+            if len(delays) == 5 and signs[0] < 0.0:
+                continue
             g = np.array(signs)
             x = bl.Learner(spec).run(timeline, g[:, None])[:, 0]
             assert float(g @ x) + abs(float(g.sum())) <= bound * SLACK, (delays, signs)
@@ -662,7 +664,7 @@ def test_certificate(name: str) -> None:
     """It is the sums of Theorem 4.1, and no regret exceeds it, now or in the middle of a run."""
     base = CERTIFIED[name]
     seen = 0
-    for pattern, timeline in patterns(70, 17).items():
+    for pattern, timeline in patterns(45, 17).items():
         for game, adversary in adversaries(3, 1.0, 18).items():
             record = play(bl.FirstOrder(base), timeline, adversary)
             found = record.learner.report().certificate

@@ -68,6 +68,8 @@ _LONGEST: Final = int(np.iinfo(np.int64).max)
 
 # ---- the same delay, or a drawn one ------------------------------------------------------------
 
+_ANY = 1 << 16  # bits of a number that may be beyond every horizon
+
 
 def constant(rounds: int, delay: int) -> Timeline:
     """d_t = d for all t, the pattern of Weinberger and Ordentlich (2002).
@@ -94,8 +96,8 @@ def uniform(rounds: int, low: int, high: int, seed: int = 0) -> Timeline:
     3
     """
     rounds = _horizon("uniform", rounds)
-    low = whole("delays.uniform", "low", low, least=0)
-    high = whole("delays.uniform", "high", high, least=0)
+    low = whole("delays.uniform", "low", low, least=0, bits=_ANY)
+    high = whole("delays.uniform", "high", high, least=0, bits=_ANY)
     if not low <= high <= _LONGEST:
         raise TimelineError(
             f"delays.uniform: high must lie between low and {_LONGEST}, got low={low} and "
@@ -191,8 +193,8 @@ def outages(rounds: int, length: int, every: int, delay: int = 0) -> Timeline:
     array([0, 0, 0, 2, 1, 0, 0, 0, 1, 0])
     """
     rounds = _horizon("outages", rounds)
-    outage = whole("delays.outages", "length", length)
-    period = whole("delays.outages", "every", every)
+    outage = whole("delays.outages", "length", length, bits=_ANY)
+    period = whole("delays.outages", "every", every, bits=_ANY)
     if period <= outage:
         raise TimelineError(
             "delays.outages: every must be above length, or nothing is ever answered, got "
@@ -330,7 +332,7 @@ def queue(
     np.True_
     """
     rounds = _horizon("queue", rounds)
-    servers = whole("delays.queue", "servers", servers)
+    servers = whole("delays.queue", "servers", servers, bits=_ANY)
     load = positive("delays.queue", "load", load)
     generator = _generator("queue", seed)
     predicted_at = np.cumsum(generator.standard_exponential(rounds))
@@ -432,7 +434,7 @@ def _horizon(pattern: str, rounds: int) -> int:
 
 def _span(pattern: str, name: str, value: int, rounds: int, least: int = 0) -> int:
     """A number of rounds, checked. All beyond T are alike, and T + 1 fits in int64."""
-    return min(whole(f"delays.{pattern}", name, value, least=least), rounds + 1)
+    return min(whole(f"delays.{pattern}", name, value, least=least, bits=_ANY), rounds + 1)
 
 
 def _generator(pattern: str, seed: int) -> np.random.Generator:

@@ -175,9 +175,9 @@ class Wrapper(Spec):
     Differs from the paper, which leaves the strongly convex case as a remark. The proof: the
     learner inside plays the answered losses and h in the place of those given up on, all strongly
     convex, so their regrets sum to at most what its guarantee allows on the shorter delays, if
-    max(G, lambda R) bounds the gradients (P-FTRL, OMD; ``Leader`` needs G alone, as its steps are
-    bounded by (G + lambda D) / (lambda n) and R <= D). Of that sum those given up on are at least
-    -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And a loss given up on itself has
+    max(G, lambda R) bounds the gradients (P-FTRL, OMD; for ``Leader`` max(G, lambda R / sqrt(3)) is
+    enough, which is G on every built-in set; see docs/paper.md). Of that sum those given up on are
+    at least -lambda R^2 / 2 each, as h lies between 0 and lambda R^2 / 2. And such a loss has
     regret f(x) - f(u) <= G d - lambda d^2 / 2, d = |x - u|. (On a ``Simplex``, y is seen from 0;
     on the set that adds a constant to h, and to its gradient a vector that moves nothing.)
     """

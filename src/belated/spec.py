@@ -97,6 +97,8 @@ def from_json(text: str, *, limit: int | None = LIMIT) -> Spec:
     """
     try:
         document = json.loads(text, parse_int=_int)
+    except SpecError:
+        raise
     except (RecursionError, TypeError, ValueError) as error:
         raise SpecError(f"from_json: not JSON ({error})") from error
     if not isinstance(document, dict) or "belated" not in document or "spec" not in document:

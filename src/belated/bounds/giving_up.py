@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -189,8 +190,8 @@ def _over_curved(
         who = name.lower().replace(" ", "_").replace(".", "_")
         radius = min(radius, positive(who, "outer_radius", outer_radius))
     price = worst_round(lipschitz, diameter, curvature) + stand_in(curvature, radius)
-    steepest = curvature * radius
-    if result is leader or steepest <= lipschitz * F.SLACK:
+    steepest = curvature * radius / (math.sqrt(3.0) if result is leader else 1.0)
+    if steepest <= lipschitz * F.SLACK:
         return plain, price
     steep = result(late, **{**constants, "lipschitz": steepest})
     return dataclasses.replace(steep, trivial=plain.trivial), price

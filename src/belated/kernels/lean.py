@@ -3,7 +3,8 @@
 numba optimises every function and emits machine code for it, at every level of nesting, though a
 leaf is only ever inlined into an entry. Here the library of a leaf just keeps what was generated,
 and that of an entry takes the leaves below it in, once each, optimises the whole and emits it. The
-code of an entry comes out the same; the time to get there is a third to two thirds.
+bits of an entry come out the same; the time to get there is a third to two thirds. ``shortcuts``
+takes another quarter off that.
 
 This rests on parts of numba that are not public, so it is used with the versions it was tried with
 and plain leaves are compiled with all others (``SUPPORTED``). ``BELATED_PLAIN_LEAVES=1`` asks for
@@ -16,10 +17,13 @@ import logging
 import os
 from typing import Any
 
+import llvmlite.binding as llvm
 import numba
 from numba.core import compiler, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import PassManager
+
+from belated.kernels.shortcuts import Lowering, Passes, Remembering
 
 _TRIED = ((0, 68),)
 SUPPORTED = (
@@ -40,20 +44,20 @@ class _Quiet:
         """Leave out what only a function with an address needs."""
 
 
-class _Leaf(JITCodeLibrary):  # type: ignore[misc]  # numba is not typed
+class _Library(JITCodeLibrary):  # type: ignore[misc]  # numba is not typed
+    """What was generated for one function."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave that to the entry, which begins by doing the same to all that it takes in."""
+        module.data_layout = self._codegen._data_layout
+
+
+class _Leaf(_Library):
     """What was generated for a leaf."""
 
     @property
     def codegen(self) -> Any:
         return _Quiet(self._codegen)
-
-    def _optimize_functions(self, module: Any) -> None:
-        """Tidy up what is defined here; numba also visits every name that is only mentioned."""
-        module.data_layout = self._codegen._data_layout
-        for function in module.functions:
-            if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager()
-                passes.run(function, builder)
 
     def finalize(self) -> None:
         """Neither link, nor optimise, nor emit."""
@@ -64,7 +68,7 @@ class _Leaf(JITCodeLibrary):  # type: ignore[misc]  # numba is not typed
         return 0
 
 
-class _Entry(JITCodeLibrary):  # type: ignore[misc]  # numba is not typed
+class _Entry(_Library):
     """Machine code of an entry, with all leaves below it inside."""
 
     def finalize(self) -> None:
@@ -85,9 +89,15 @@ class _Entry(JITCodeLibrary):  # type: ignore[misc]  # numba is not typed
         """Optimise once: the first of numba's two passes only serves reference counts.
 
         Sums that are written in four parts become vectors (SLP): 15 % off a game in dimension 100.
+        Loops over coordinates become vectors too, but several of those at a time (interleaving)
+        suit long arrays only: in dimension 10 the loop for them never runs, and writing it takes a
+        sixth of all compiling.
         """
-        passes, builder = self._codegen._module_pass_manager(slp_vectorize=True)
-        passes.run(self._final_module, builder)
+        options = llvm.create_pipeline_tuning_options(int(numba.config.OPT))
+        options.loop_vectorization = options.slp_vectorization = True
+        options.loop_interleaving = False
+        builder = llvm.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
 
 
 def _gather(library: Any, libraries: dict[Any, None]) -> None:
@@ -112,25 +122,25 @@ _PASSES = (
     untyped_passes.ReconstructSSA,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization,
     typed_passes.AnnotateTypes,
-    typed_passes.NativeLowering,
+    Lowering,
     typed_passes.NoPythonBackend,
 )
-"""What a scalar loop needs: no closures, contexts, generators or inlining at this level."""
+"""What a scalar loop needs: no closures, contexts, generators or inlining at this level, and no
+marks where variables end, as nothing is counted by reference."""
 
 
 class LeafCompiler(compiler.Compiler):  # type: ignore[misc]  # numba is not typed
     """Compiles a leaf."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, typing_context: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(Remembering(typing_context), *arguments, **options)
         if self.state.library is None:
             self.state.library = _Leaf(self.state.targetctx.codegen(), "leaf")
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the few passes that a leaf needs."""
-        manager = PassManager("leaf")
+        manager = Passes("leaf")
         for step in _PASSES:
             manager.add_pass(step, step.__name__)
         manager.finalize()
@@ -152,8 +162,8 @@ class AnnouncedCompiler(compiler.Compiler):  # type: ignore[misc]  # numba is no
 class EntryCompiler(AnnouncedCompiler):
     """Compiles an entry, which can be kept on disk."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, typing_context: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(Remembering(typing_context), *arguments, **options)
         if self.state.library is None:
             self.state.library = _Entry(self.state.targetctx.codegen(), "entry")
             self.state.library.enable_object_caching()

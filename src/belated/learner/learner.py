@@ -57,9 +57,9 @@ class Learner:
     (1, array([-0.6, -0.8]))
 
     A learner is for one thread at a time: a call while another one is at work raises ``BusyError``,
-    and nothing has changed. Share one between threads behind a lock, or give it to one thread and
-    talk to that through a queue; different learners in different threads run in parallel, since the
-    kernels release the interpreter lock.
+    and nothing has changed; counts and reports can be read at any time. Share one between threads
+    behind a lock, or give it to one thread and talk to that through a queue; different learners in
+    different threads run in parallel, since the kernels release the interpreter lock.
     """
 
     __slots__ = (
@@ -68,8 +68,8 @@ class Learner:
     )
 
     def __init__(self, spec: Playable, seed: int | None = 0, *, strict: bool = False) -> None:
-        self._program = compile_spec(spec)
         try:
+            self._program = compile_spec(spec)
             self._memory = self._program.fresh(checked_seed(seed, "Learner"), bool(strict))
         except MemoryError as error:
             raise SpecError("Learner: the spec is too large for this machine") from error

@@ -214,7 +214,9 @@ def _unseen(program: Program, memory: Memory) -> str:
     if memory.sums.lipschitz == 0.0:
         why, unseen = "lipschitz was not given", memory.unanswered
     elif memory.excess:
-        why, unseen = "gradients exceeded lipschitz", memory.unanswered - counts["late"]
+        # A late gradient was seen; a late function was asked where the learner stood by then.
+        seen = 0 if program.wants_function else counts["late"]
+        why, unseen = "gradients exceeded lipschitz", memory.unanswered - seen
     else:
         return ""
     if unseen:

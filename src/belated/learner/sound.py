@@ -242,14 +242,14 @@ def _check_past(program: Program, memory: Memory) -> None:
         _check_inside(program, kept[:, 1:])
         ways = np.append(kept[:, 0], own[OWN.GONE])
         demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
-        demand(own[OWN.LED] in range(int(memory.n[N.ARRIVED]) + 1), "answers that a leader used")
+        demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
     elif isinstance(program.base, Portfolio):
         count = len(program.base.members)
         headers = [OWN.HEADER, *(OWN.member_at(count, k, number) for number in range(count))]
         for header in (own[at : at + OWN.MEMBER_HEADER] for at in headers):
             demand((header[[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
         weights = own[OWN.HEADER + F.HEADER :]
-        _check_weights(weights[:count], weights[F.padded(count) :][:count])
+        _check_weights(np.stack([weights[:count], weights[F.padded(count) :][:count]]))
         for at in headers[1:]:
             _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
             demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
@@ -257,16 +257,14 @@ def _check_past(program: Program, memory: Memory) -> None:
         records = every[:, : count * (1 + k)].reshape(-1, count, 1 + k)
         _check_inside(program, records[..., 1:])
         demand((np.abs(records[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
-        played = every[:, -count:]
-        demand(((played >= 0.0) & (played <= 1.0 + _SLACK)).all(), "weights of members")
-        demand((np.abs(played.sum(axis=1) - 1.0) <= _SLACK).all(), "weights of members")
+        _check_weights(every[:, -count:])
         demand((every[:, -count - 1] >= 0.0).all(), "the way of the weights")
 
 
-def _check_weights(weights: Floats, normal: Floats) -> None:
-    """Demand that the weights of a portfolio are some."""
-    demand(abs(weights.sum() - 1.0) <= _SLACK and (weights >= 0.0).all(), "weights of members")
-    demand((np.abs(normal) <= _LARGE_VECTOR).all(), "weights of members")
+def _check_weights(weights: Floats) -> None:
+    """Demand that the weights of a portfolio, one set per row, are some."""
+    demand(((weights >= 0.0) & (weights <= 1.0 + _SLACK)).all(), "weights of members")
+    demand((np.abs(weights.sum(axis=1) - 1.0) <= _SLACK).all(), "weights of members")
 
 
 def _check_copies(inner: Program, memory: Memory, fresh: Memory) -> None:

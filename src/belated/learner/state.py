@@ -324,19 +324,25 @@ class Memory:
         self.resize(2 * self.capacity)
 
     def resize(self, capacity: int) -> None:
-        """Give the table room for ``capacity`` tickets and copies; what is in use is kept."""
-        old, n = Memory(self.f, self.n), self.n
+        """Give the table room for ``capacity`` tickets and copies; what is in use is kept.
+
+        Whoever reads counts from another thread sees the old arrays or the new ones, both whole.
+        """
+        n = self.n
         rows = capacity + 1 if n[N.COPY_F] else 0
         kept_at = int(n[N.KEPT_AT])
-        self.f = _aligned_zeros(kept_at + capacity * int(n[N.KEEP]) + rows * int(n[N.COPY_F]))
-        self.n = np.zeros(N.HEADER + 2 * capacity + rows * int(n[N.COPY_N]), dtype=np.int64)
-        self.f[:kept_at] = old.f[:kept_at]
-        self.n[: N.HEADER] = n[: N.HEADER]
-        self.n[N.CAPACITY] = capacity
-        self.entries[:] = old.entries
-        self.records[:] = old.records
-        for mine, theirs in zip(self.copies, old.copies, strict=True):
+        new = Memory(
+            _aligned_zeros(kept_at + capacity * int(n[N.KEEP]) + rows * int(n[N.COPY_F])),
+            np.zeros(N.HEADER + 2 * capacity + rows * int(n[N.COPY_N]), dtype=np.int64),
+        )
+        new.f[:kept_at] = self.f[:kept_at]
+        new.n[: N.HEADER] = n[: N.HEADER]
+        new.n[N.CAPACITY] = capacity
+        new.entries[:] = self.entries
+        new.records[:] = self.records
+        for mine, theirs in zip(new.copies, self.copies, strict=True):
             mine[:] = theirs
+        self.f, self.n = new.f, new.n
 
     # --- Snapshots -------------------------------------------------------------------------------
 
