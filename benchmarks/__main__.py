@@ -16,6 +16,7 @@ NAMES = (
     "audit",
     "conversions",
     "games",
+    "intervals",
     "late_labels",
     "live",
     "loop",

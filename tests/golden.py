@@ -39,7 +39,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 Life: TypeAlias = list[compositions.Event]
-Thing: TypeAlias = bl.Learner | bl.LinearModel
+Thing: TypeAlias = bl.Learner | bl.LinearModel | bl.Intervals
 
 
 class Case(NamedTuple):
@@ -69,7 +69,7 @@ class Case(NamedTuple):
 
 
 def _cases() -> Iterable[Case]:
-    """Yield learners, rivals and models."""
+    """Yield learners, rivals, models and intervals."""
     for name in COMPOSITIONS:
         yield _composition(compositions.COMPOSITIONS[name])
     for case in rival_laws.CASES:
@@ -77,6 +77,9 @@ def _cases() -> Iterable[Case]:
             yield _rival(case)
     for loss, settings in MODELS.items():
         yield _model(loss, settings)
+    yield Case(
+        "intervals", compositions.events(12, seed=4), _intervals, bl.Intervals.restore, _labels
+    )
 
 
 def _composition(each: compositions.Composition) -> Case:
@@ -108,7 +111,11 @@ def _model(loss: Any, settings: dict[str, Any]) -> Case:
     return Case(f"{loss} model", life, start, bl.LinearModel.restore, _labels)
 
 
-def _labels(model: bl.LinearModel, life: Life) -> list[Any]:
+def _intervals() -> bl.Intervals:
+    return bl.Intervals(bl.LinearModel("absolute", bits=6), coverage=0.6)
+
+
+def _labels(model: bl.LinearModel | bl.Intervals, life: Life) -> list[Any]:
     seen: list[Any] = []
     for kind, ticket in life:
         draw = random.Random(ticket)

@@ -104,7 +104,7 @@ def rounded(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _report(report: bl.Report | bl.LinearReport) -> Any:
+def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport) -> Any:
     return numbers(json.loads(report.to_json()))
 
 
@@ -609,6 +609,24 @@ def _shift(timeline: bl.Timeline) -> npt.NDArray[np.int64]:
     return np.where(timeline.events >= 0, LINEAR_ROUNDS, -LINEAR_ROUNDS)
 
 
+def of_intervals() -> Iterator[Pin]:
+    """Ranges around predictions, for every loss of numbers."""
+    for loss in LINEAR_LOSSES:
+        if loss in ("logistic", "hinge"):
+            continue
+        intervals = bl.Intervals(bl.LinearModel(cast(Any, loss), bits=8), coverage=0.7)
+        labels, seen = _labels(loss), list[Any]()
+        for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
+            if kind == "predict":
+                seen.append(tuple(intervals.predict(_features(ticket))))
+            elif kind == "cancel":
+                intervals.cancel(ticket)
+            else:
+                seen.append(intervals.observe(ticket, float(labels[ticket])))
+        yield f"intervals {loss}: played", digest(seen)
+        yield f"intervals {loss}: report", digest(_report(intervals.report()))
+
+
 def of_hashers() -> Iterator[Pin]:
     """Names as coordinates."""
     groups = [("place", "size"), ("place", "kind", "count")]
@@ -932,6 +950,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_many_games,
     of_linear_models,
     of_labels,
+    of_intervals,
     of_hashers,
     of_timelines,
     of_bounds,

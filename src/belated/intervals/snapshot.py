@@ -29,6 +29,7 @@ _PARTS = {
     "issued": "<f8",
 }
 _WORD = 8
+_WORDS = -(-LENGTH // (8 * _WORD))  # that hold the flags of a window
 _LARGE = 1e120
 
 Join = Callable[[LinearModel, LinearModel, float], State]
@@ -47,7 +48,7 @@ def pack(state: State, key: bytes | None) -> bytes:
         "sums": np.array([rule.total, rule.largest, rule.top, state.widths]),
         "floors": np.array(rule.floors, dtype=np.float64),
         "sizes": np.array(sorted(rule.sizes.items()), dtype=np.int64).reshape(-1, 2),
-        "flags": np.frombuffer(state.window.flags, dtype=np.uint8).astype(np.int64),
+        "flags": _words(np.packbits(np.frombuffer(state.window.flags, np.uint8)).tobytes()),
         "tickets": np.array([(t, i.twin) for t, i in kept], dtype=np.int64).reshape(-1, 2),
         "issued": np.array([i[1:] for _, i in kept], dtype=np.float64).reshape(-1, 2),
     }
@@ -79,7 +80,7 @@ def _fill(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
     rule.total, rule.largest, rule.top, state.widths = arrays["sums"].tolist()
     rule.floors = arrays["floors"].tolist()
     rule.sizes = dict(arrays["sizes"].tolist())
-    state.window.refill(bytes(arrays["flags"].tolist()), worst)
+    state.window.refill(_flags(arrays["flags"])[:LENGTH].tobytes(), worst)
     pairs = zip(arrays["tickets"].tolist(), arrays["issued"].tolist(), strict=True)
     state.kept = {ticket: Issued(twin, *numbers) for (ticket, twin), numbers in pairs}
     rule.refresh()
@@ -87,9 +88,9 @@ def _fill(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def _check(arrays: Mapping[str, NDArray[Any]]) -> None:
     """Demand that arrays have their shapes, and numbers their ranges."""
-    sizes, flags, tickets = arrays["sizes"], arrays["flags"], arrays["tickets"]
+    sizes, tickets, words = arrays["sizes"], arrays["tickets"], arrays["flags"]
     demand(arrays["counts"].shape == (6,) and arrays["sums"].shape == (4,), "shapes")
-    demand(arrays["floors"].ndim == 1 and flags.shape == (LENGTH,), "shapes")
+    demand(arrays["floors"].ndim == 1 and words.shape == (_WORDS,), "shapes")
     demand(sizes.ndim == 2 and sizes.shape[1] == 2, "shapes")
     demand(tickets.ndim == 2 and arrays["issued"].shape == tickets.shape, "shapes")
     demand(tickets.shape[1] == 2, "shapes")
@@ -97,7 +98,7 @@ def _check(arrays: Mapping[str, NDArray[Any]]) -> None:
         demand((np.abs(arrays[name]) <= _LARGE).all(), f"{name} too large to compute with")
     for name in ("sums", "floors", "counts"):
         demand((arrays[name] >= 0).all(), f"{name} below 0")
-    demand(((flags == 0) | (flags == 1)).all(), "misses")
+    demand(not _flags(words)[LENGTH:].any(), "misses")
     demand(_ascends(sizes[:, 0]) and (np.abs(sizes[:, 0]) < 1 << 13).all(), "sizes of scores")
     demand((sizes[:, 1] > 0).all(), "sizes of scores")
     demand(_ascends(tickets[:, 0]) and np.unique(tickets[:, 1]).size == len(tickets), "tickets")
@@ -126,6 +127,11 @@ def _check_state(state: State) -> None:
 
 def _ascends(column: NDArray[Any]) -> bool:
     return bool((np.diff(column) > 0).all())
+
+
+def _flags(words: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bits of words, one by one."""
+    return np.unpackbits(np.frombuffer(words.astype("<i8").tobytes(), dtype=np.uint8))
 
 
 def _words(blob: bytes) -> Ints:
