@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+import compositions
 from belated import domains, rates, reductions, smoothing
 from belated.bases import Base
 from belated.errors import SpecError
@@ -181,6 +182,15 @@ def test_every_loss_has_all_its_leaves() -> None:
         assert ("coefficients" in part.leaves) == (spec.form in ("linear", "quadratic"))
     for part in SOURCES:
         assert "draw" in part.leaves, part.kind
+
+
+def test_every_rate_and_smoothing_is_compared_with_its_slow_version() -> None:
+    """One that is missing in ``compositions`` would be compared with nothing."""
+    covered = [part.spec(2) for part in compositions.RATES.values()]
+    radii = [part.spec(2) for part in compositions.SMOOTHINGS.values()]
+    kinds = {spec.kind for spec in (*covered, *radii) if spec is not None}
+    parts = {part.kind for table in (RATES, SMOOTHINGS) for part in table}
+    assert parts & set(EXAMPLES) <= kinds
 
 
 def test_an_unknown_part_is_an_error() -> None:
