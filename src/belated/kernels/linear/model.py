@@ -37,6 +37,7 @@ from belated.kernels.tickets import (
 )
 
 of_all = only(*range(lm.SLOTS))
+_of_clock = only(lm.TIMED)
 # Tickets without a row that are remembered: so many, and so many for each that is open. What comes
 # up to nine times as late as the model waits then still tells it to wait longer.
 _GHOSTS = 900
@@ -165,7 +166,7 @@ def predict(
     if bad_entry(s.n[N.COORDINATES], indices, values, first, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not (pool_has_room(s, pool, count) and has_room(s)):
+    if not (pool_has_room(_of_clock(code), s, pool, count) and has_room(s)):
         return S.FULL, 0.0
     if code[lm.TIMED]:
         tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
@@ -203,7 +204,7 @@ def peek(
     if bad_entry(s.n[N.COORDINATES], indices, values, 0, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
-    if not (pool_has_room(s, pool, count) and has_room(s)):
+    if not (pool_has_room(_of_clock(code), s, pool, count) and has_room(s)):
         return S.FULL, 0.0
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
@@ -118,13 +118,14 @@ def leave(row: Floats, x: float) -> None:
 
 
 @leaf
-def pool_has_room(s: State, pool: Floats, count: int) -> bool:
+def pool_has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
     """Make room for one more row and for when it is due; False when work or pool must grow."""
     if lm.SCALES * count > s.work.size:
         return False
     if 2 * (s.n[N.POOL_TAIL] + s.n[N.DUE] + count) + 2 <= pool.size:
         return True
-    drop_closed(s, pool)
+    if code[lm.TIMED]:
+        drop_closed(s, pool)
     if 4 * (s.n[N.POOL_LIVE] + s.n[N.DUE] + count) + 2 > pool.size:
         return False
     _squeeze(s, pool)
