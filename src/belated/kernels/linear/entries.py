@@ -116,7 +116,17 @@ def peek(code: Code) -> Peek:
 @functools.cache
 def observe(code: Code) -> Observe:
     """Return the entry (..., ticket, label, weight, at) -> USED, DROPPED or a refusal."""
-    stamped = (*code, stamp(__name__))
+    return _hearing(code, True)
+
+
+@functools.cache
+def revise(code: Code) -> Observe:
+    """Return the entry like ``observe`` that leaves the ticket open."""
+    return _hearing(code, False)
+
+
+def _hearing(code: Code, is_last: bool) -> Observe:
+    stamped = (*code, stamp(__name__), int(is_last))
 
     def linear_observe(
         f: Floats,
@@ -131,34 +141,10 @@ def observe(code: Code) -> Observe:
         s = rows.state_of(f, n)
         table, pairs = vector(c), vector(pool)
         return linear.observe(
-            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, True
+            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, is_last
         )
 
     return entry(linear_observe, f"int64({_STATE}, int64, float64, float64, float64)")
-
-
-@functools.cache
-def revise(code: Code) -> Observe:
-    """Return the entry like ``observe`` that leaves the ticket open."""
-    stamped = (*code, stamp(__name__))
-
-    def linear_revise(
-        f: Floats,
-        n: Ints,
-        c: Floats,
-        pool: Floats,
-        ticket: int,
-        label: float,
-        weight: float,
-        at: float,
-    ) -> int:
-        s = rows.state_of(f, n)
-        table, pairs = vector(c), vector(pool)
-        return linear.observe(
-            linear.of_all(stamped), s, table, pairs, ticket, label, weight, at, False
-        )
-
-    return entry(linear_revise, f"int64({_STATE}, int64, float64, float64, float64)")
 
 
 @functools.cache
