@@ -201,27 +201,18 @@ def task_of(
             raise LogError("replay: which column is to be predicted? Give target (--target)")
         columns = None if predicted is None or observed is None else (predicted, observed)
         wanted = features if features == "all" else list(dict.fromkeys([*features, *slices]))
-        # A target of words is read as a feature, since only features may be text.
-        text = how.positive is not None
-        if text and wanted != "all":
-            wanted = [*wanted, target]
         log = read(
             data,
             predicted,
             observed,
-            target=None if text else target,
+            target=target,
             weight=weight,
             features=wanted,
             tz=tz,
             unit=unit,
             on_bad=on_bad,
         )
-        if text and target not in log.features:
-            raise LogError(
-                f"replay: {log.name} has no column {target!r} to predict; it has "
-                f"{', '.join(map(repr, log.features))}"
-            )
-        truth, name = log.features[target] if text else log.target, target
+        truth, name = log.target, target
     if truth is None:
         raise LogError(f"replay: {log.name} has no target")
     others = {column: cells for column, cells in log.features.items() if column != name}
