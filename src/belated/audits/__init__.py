@@ -7,15 +7,16 @@ Lateness multiplies the guarantee by 1.3; waiting longer than 1 h costs more tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from belated.audits.counting import Tally
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
+from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
-from belated.logs import Log, OnBad, Scan, Unit, scan
+from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
@@ -33,44 +34,59 @@ def audit(
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
+    dates: DateOrder | None = None,
+    progress: bool | None = False,
     ties: Ties = "observe-first",
 ) -> Audit:
     """Count a log and say what its lateness costs.
 
     ``data`` is a :class:`Log`, a :class:`Scan`, or whatever :func:`belated.logs.read` takes, with
     the same arguments. A log in order of prediction is read once, in blocks, so that it may be
-    larger than memory; another one is sorted in memory first.
+    larger than memory; another one is sorted in memory first. ``progress`` counts the rows on the
+    standard error stream; None: on a terminal.
 
     The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
     would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
     least, by the clock: beyond it, one more answer costs more than it brings.
     """
     if not isinstance(data, Log | Scan):
-        data = scan(data, predicted, observed, tz=tz, unit=unit, on_bad=on_bad)
-    elif predicted or observed or tz or unit:
+        data = scan(data, predicted, observed, dates=dates, tz=tz, unit=unit, on_bad=on_bad)
+    elif predicted or observed or dates or tz or unit:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns = None
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
-    tally = _tally(data, ties)
+    with row_counter(f"reading {data.name}", progress) as rows:
+        tally = _tally(data, ties, rows)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
     unit = "ns" if data.is_calendar else data.unit
-    return Audit(data.name, unit, data.is_calendar, tally, data.bad, columns)
+    return Audit(
+        data.name, unit, data.is_calendar, tally, data.bad, columns, data.is_epoch, data.notes
+    )
 
 
-def _tally(data: Log | Scan, ties: Ties) -> Tally:
+def _tally(data: Log | Scan, ties: Ties, progress: Callable[[int], None]) -> Tally:
     """Count a log, as it is read where that is possible."""
     tally = Tally(ties)
     if isinstance(data, Log):
         tally.count(_slices(data.times.checked("audit:")))
         return tally
     try:
-        tally.count(data.times())
+        tally.count(_told(data.times(), progress))
     except OutOfOrder:
         tally = Tally(ties)
-        tally.count(_slices(joined_times(list(data.times()))))
+        tally.count(_slices(joined_times(list(_told(data.times(), progress)))))
     return tally
+
+
+def _told(blocks: Iterator[Times], progress: Callable[[int], None]) -> Iterator[Times]:
+    """Yield blocks, and tell how many rows have been read."""
+    rows = 0
+    for block in blocks:
+        rows += len(block)
+        progress(rows)
+        yield block
 
 
 def _slices(times: Times) -> Iterator[Times]:

@@ -8,7 +8,7 @@ from belated.audits import audit
 from belated.audits.result import Audit
 from belated.audits.words import show
 from belated.datasets import flights
-from belated.report.command import is_flights, reading, report
+from belated.report.command import is_flights, reading, refuse_reading, report
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -19,5 +19,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
+        refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    return audit(arguments.log, ties=arguments.ties, **reading(arguments))
+    return audit(arguments.log, ties=arguments.ties, progress=None, **reading(arguments))

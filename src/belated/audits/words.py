@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
-from belated.report.plain import plain
-from belated.report.terminal import WIDTH, takes_tables
+from belated.report.plain import counted, plain
+from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
     from belated.audits.result import Audit, Quantiles
@@ -18,9 +18,11 @@ def summary(audit: Audit) -> str:
     """Return all lines."""
     lines = [title(audit), "", *_paragraph(audit.verdict), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
-    lines += ["", f"{'guarantee':<46}{'with lateness':>14}{'without':>12}{'factor':>9}"]
-    lines += [f"{a:<46}{b:>14}{c:>12}{d:>9}" for a, b, c, d in guarantees(audit)]
+    heads = ("guarantee", "with lateness", "without", "factor")
+    lines += ["", *aligned([heads, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
+    if audit.notes:
+        lines += ["", *(f"note: {note}" for note in audit.notes)]
     if audit.bad:
         lines += ["", f"left out: {audit.bad}"]
     return "\n".join(lines)
@@ -52,6 +54,8 @@ def show(audit: Audit, out: TextIO) -> None:
     for row in guarantees(audit):
         table.add_row(*map(Text, row))
     console.print(table)
+    for note in audit.notes:
+        console.print(Text(f"note: {note}", style="yellow"))
     if audit.bad:
         console.print(Text(f"left out: {audit.bad}", style="yellow"))
 
@@ -60,7 +64,7 @@ def title(audit: Audit) -> str:
     """Say what was audited."""
     span = f"{audit.at(0.0)} to {audit.at(audit.span)}"
     length = f", {audit.lasting(audit.span)}" if audit.unit is not None else ""
-    return f"{audit.name}: {audit.rounds:,} predictions, {span}{length}"
+    return f"{audit.name}: {counted(audit.rounds, 'prediction')}, {span}{length}"
 
 
 def facts(audit: Audit) -> list[tuple[str, str]]:

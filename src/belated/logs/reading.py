@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from belated.logs.log import Log, Unit, joined
 from belated.logs.moments import read_moments
 from belated.logs.numbers import read_numbers
 from belated.logs.rules import EMPTY, DateOrder, decide, kind_of_column
-from belated.logs.sources import Source, source_of
+from belated.logs.sources import Source, arrow, source_of
 from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
 
@@ -87,10 +87,7 @@ def read(
         unit=unit,
         on_bad=on_bad,
     )
-    blocks = list(found)
-    if not blocks:
-        raise LogError(f"logs: {found.name} has no rows that can be used\n{found.bad}")
-    return joined(blocks, found.bad)
+    return found.read()
 
 
 def scan(
@@ -126,7 +123,24 @@ def scan(
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     truth = None if target is None else _kind_of_target(sample, target, tz, dates)
-    return Scan(source, columns, clocks, found, truth, tz, on_bad)
+    notes = _repeated(sample)
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes)
+
+
+def _repeated(sample: Any) -> tuple[str, ...]:
+    """Say how many of the first rows come twice, to the last of at least three cells."""
+    table = arrow("reading a log").Table.from_batches([sample])
+    if table.num_columns < 3 or any(_is_nested(column.type) for column in table.columns):
+        return ()
+    different = table.group_by(table.column_names).aggregate([]).num_rows
+    if different == table.num_rows:
+        return ()
+    again = table.num_rows - different
+    return (f"{again:,} of the first {table.num_rows:,} rows come twice, with every cell the same",)
+
+
+def _is_nested(kind: Any) -> bool:
+    return bool(arrow("reading a log").types.is_nested(kind))
 
 
 def _kind_of_target(sample: Any, name: str, tz: str | None, order: DateOrder | None) -> Kind:
@@ -155,6 +169,8 @@ class Scan:
     """How the target is read."""
     tz: str | None = None
     on_bad: OnBad = "error"
+    noted: tuple[str, ...] = ()
+    """What the first rows show."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -181,7 +197,7 @@ class Scan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known of how it is read."""
-        return (*self.source.notes, *self.clocks.notes(self.columns))
+        return (*self.source.notes, *self.clocks.notes(self.columns), *self.noted)
 
     @property
     def _wanted(self) -> list[str]:
@@ -190,6 +206,18 @@ class Scan:
         names = [roles.predicted, roles.observed, roles.target, roles.weight]
         names += [kind.name for kind in self.kinds if kind.names]
         return list(dict.fromkeys(name for name in names if name is not None))
+
+    def read(self, progress: Callable[[int], None] | None = None) -> Log:
+        """Return all rows in memory; ``progress`` is told how many have been read."""
+        blocks, rows = [], 0
+        for block in self:
+            blocks.append(block)
+            rows += len(block)
+            if progress is not None:
+                progress(rows)
+        if not blocks:
+            raise LogError(f"logs: {self.name} has no rows that can be used\n{self.bad}")
+        return joined(blocks, self.bad)
 
     def times(self) -> Iterator[Times]:
         """Yield the times of each block, as :meth:`Timeline.chunks` takes them."""
