@@ -189,4 +189,4 @@ def test_warm_compiles_and_says_where(
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
     names = [name for name, _ in warm._common()]
-    assert len(names) == len(set(names)) == 16 + 7
+    assert len(names) == len(set(names)) == 16 + 7 + 1  # learners, losses of linear models, the chooser

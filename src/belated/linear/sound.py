@@ -96,7 +96,7 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand(clock < math.inf and (clock > -math.inf or not memory.n[N.HAS_TIMES]), "the clock")
     demand(((ages >= 0.0) & (ages < _LARGE)).all(), "ages of labels")
     sums = np.delete(f[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
-    if labels == 0 and settings.silence is None:
+    if labels == 0 and (settings.silence is None or memory.rounds == 0):
         same = sums == np.delete(fresh[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
         demand(f[lm.COUNT] > 0.0 or same.all(), "sums of no labels")
         if f[lm.COUNT] == 0.0:
