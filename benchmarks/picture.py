@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FILES = {"light": False, "dark": True}
 _HOME = Path(__file__).parents[1] / "docs"
 _SPAN = 500  # visits in a mean
-_SIZE = (9.0, 3.9)
+_SIZE = (7.6, 3.7)
 
 
 class Way(NamedTuple):
@@ -74,7 +74,7 @@ def _drawn(ways: list[Way], is_dark: bool) -> bytes:
         means = way.values.reshape(-1, _SPAN).mean(axis=1)
         dash = "--" if way.name == "the truth" else "-"
         ax.plot(middles, means, color=colour, lw=way.width, ls=dash)
-        ax.text(*way.place, way.name, color=colour, fontsize=10.5, fontweight="bold")
+        ax.text(*way.place, way.name, color=colour, fontsize=10, fontweight="bold")
     _style(ax, is_dark)
     return image_file(canvas, "svg")
 
@@ -86,10 +86,10 @@ def _style(ax: Axes, is_dark: bool) -> None:
     ax.set_yticks([0.0, 0.1, 0.2, 0.3], ["0 %", "10 %", "20 %", "30 %"])
     ax.set_xlabel("visits", color=_shade(FAINT, is_dark))
     ax.set_title(
-        "Predicted share of visits that buy, when a sale is heard of up to 2,000 visits late",
+        "Predicted share of visits that buy; sales are heard of up to 2,000 visits late",
         loc="left",
         color=_shade(INK, is_dark),
-        fontsize=11,
+        fontsize=10.5,
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(_shade(FAINT, is_dark))

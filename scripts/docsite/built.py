@@ -55,7 +55,11 @@ def _of_page(path: Path, page: Page, pages: dict[Path, Page]) -> list[str]:
         goal = goal / "index.html" if goal.is_dir() else goal
         if not goal.exists():
             found.append(f"{target} leads nowhere")
-        elif goal in pages and parts.fragment and unquote(parts.fragment) not in pages[goal].anchors:
-            if not parts.fragment.startswith(("only-", "__")):
-                found.append(f"{target} leads to no place on its page")
+        elif goal in pages and not _is_there(unquote(parts.fragment), pages[goal]):
+            found.append(f"{target} leads to no place on its page")
     return found
+
+
+def _is_there(fragment: str, page: Page) -> bool:
+    """Tell whether a page has a place; those that begin with underscores are made by scripts."""
+    return not fragment or fragment in page.anchors or fragment.startswith("__")

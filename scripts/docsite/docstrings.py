@@ -15,13 +15,8 @@ _CODE = re.compile(r"(``.+?``|`[^`\n]+`)", re.DOTALL)
 def markdown(text: str, link: Link) -> str:
     """Return a docstring as Markdown: examples and equations as blocks, names with links.
 
-    >>> print(markdown("Pay ``x * y``.\\n\\n>>> 1 + 1\\n2", "[`{}`]".format))
-    Pay [`x * y`].
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> markdown("Pay ``x * y``.\\n\\n>>> 1 + 1\\n2", "[`{}`]".format)
+    'Pay [`x * y`].\\n\\n```pycon\\n>>> 1 + 1\\n2\\n```'
     """
     return "\n\n".join(_paragraph(part, link) for part in re.split(r"\n\s*\n", text.strip()))
 

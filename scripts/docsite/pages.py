@@ -104,7 +104,7 @@ def broken(page: Path) -> list[str]:
         goal = page.parent / name if name else page
         if not goal.is_file():
             found.append(f"{page.name}: {target}: there is no such file")
-        elif heading and heading not in headings(goal.read_text()):
+        elif heading and goal.suffix == ".md" and heading not in headings(goal.read_text()):
             found.append(f"{page.name}: {target}: there is no such heading")
     return found
 
@@ -141,7 +141,6 @@ def rewritten(page: Path, root: Path) -> str:
         name, mark, heading = target.partition("#")
         if not name or target.startswith("https://"):
             return found[0]
-        name = re.sub(r"#only-\w+$", "", name)
         goal = moved((page.parent / name).resolve(), root)
         place = Path(os.path.relpath(goal, here)).as_posix()
         return found[0].replace(f"({target})", f"({place}{mark}{heading})")

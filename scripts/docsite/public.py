@@ -23,7 +23,7 @@ class Chapter:
 CHAPTERS = {
     "models": Chapter(
         "Linear models and intervals",
-        "Labels that come late. See [linear models](../linear.md) and [intervals](../intervals.md).",
+        "Late labels. See [linear models](../linear.md) and [intervals](../intervals.md).",
         ("LinearModel", "Forecast", "LinearReport", "Intervals", "Interval", "IntervalsReport"),
         ("linear", "intervals"),
     ),
@@ -64,19 +64,17 @@ CHAPTERS = {
     "rivals": Chapter(
         "Rivals", "Published methods. See [rivals](../rivals.md).", modules=("rivals",)
     ),
-    "logs": Chapter(
-        "Logs and data", "See [logs](../logs.md).", modules=("logs", "datasets")
-    ),
+    "logs": Chapter("Logs and data", "See [logs](../logs.md).", modules=("logs", "datasets")),
     "audits": Chapter(
         "Audits and replays",
         "See [audit](../audit.md) and [replay](../replay.md).",
         ("audit", "replay"),
         ("audits", "replays"),
     ),
-    "report": Chapter("Pages and figures", "What studies and audits draw with.", modules=("report",)),
-    "river": Chapter(
-        "With river", "See [with river](../river.md).", modules=("adapters.river",)
+    "report": Chapter(
+        "Pages and figures", "What studies and audits draw with.", modules=("report",)
     ),
+    "river": Chapter("With river", "See [with river](../river.md).", modules=("adapters.river",)),
     "errors": Chapter(
         "Errors",
         "Each is a `BelatedError` and the builtin that a caller would expect.",
@@ -109,9 +107,11 @@ def things() -> dict[str, dict[str, Any]]:
     seen: set[int] = set()
     for chapter in ("errors", *CHAPTERS):
         if chapter not in found:
-            here = {name: x for name, x in _offered(CHAPTERS[chapter]).items() if id(x) not in seen}
-            seen |= {id(thing) for thing in here.values()}
-            found[chapter] = here
+            found[chapter] = {}
+            for name, thing in _offered(CHAPTERS[chapter]).items():
+                if id(thing) not in seen:
+                    found[chapter][name] = thing
+                    seen.add(id(thing))
     return {chapter: found[chapter] for chapter in CHAPTERS}
 
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import textwrap
@@ -52,7 +53,7 @@ def _missing(names: Names) -> Iterator[str]:
 
 def _contents(found: Found) -> str:
     """Return the list of all names."""
-    lines = ["# Reference", "", "`import belated as bl`; every name below is one of `bl`.", ""]
+    lines = ["# Reference", "", "Every public name, made from its docstring.", ""]
     for chapter, names in found.items():
         about, link = CHAPTERS[chapter], _links(found)
         lines += [f"## [{about.title}]({chapter}.md)", "", "| name | |", "|---|---|"]
@@ -142,10 +143,8 @@ def signature(name: str, thing: Any, *, skip_self: bool = False) -> str:
         for p in given
     ]
     result = found.return_annotation
-    if inspect.isclass(thing) or result is found.empty:
-        result = found.empty
-    else:
-        result = _Written(result)
+    if result is not found.empty:
+        result = found.empty if inspect.isclass(thing) else _Written(result)
     text = str(inspect.Signature(written, return_annotation=result))
     if len(name + text) <= _WIDTH:
         return name + text
@@ -158,10 +157,9 @@ def _with_stars(given: list[inspect.Parameter]) -> Iterator[inspect.Parameter | 
     """Yield parameters, and the star before those that are named."""
     kinds = [p.kind for p in given]
     for place, parameter in enumerate(given):
-        is_first = parameter.KEYWORD_ONLY not in kinds[:place]
-        if parameter.kind is parameter.KEYWORD_ONLY and is_first:
-            if parameter.VAR_POSITIONAL not in kinds:
-                yield "*"
+        earlier = {parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL} & set(kinds[:place])
+        if parameter.kind is parameter.KEYWORD_ONLY and not earlier:
+            yield "*"
         yield parameter
 
 
@@ -197,7 +195,7 @@ def attribute_texts(thing: type) -> dict[str, str]:
 def _below(body: list[ast.stmt]) -> dict[str, str]:
     """Return for every assignment the string right below it."""
     found = {}
-    for one, after in zip(body, body[1:], strict=False):
+    for one, after in itertools.pairwise(body):
         target = one.target if isinstance(one, ast.AnnAssign) else None
         if isinstance(one, ast.Assign):
             target = one.targets[0] if isinstance(one.targets[0], ast.Name) else None
