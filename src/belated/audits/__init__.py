@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from belated.audits.counting import Tally
+from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
@@ -20,7 +21,7 @@ from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
-__all__ = ["Audit", "Patience", "Promise", "Quantiles", "audit"]
+__all__ = ["Audit", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
 ROWS = 1 << 17
 """Rows of a log in memory that are counted at once."""
@@ -31,6 +32,7 @@ def audit(
     predicted: str | None = None,
     observed: str | None = None,
     *,
+    target: str | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -48,45 +50,63 @@ def audit(
     The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
     would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
     least, by the clock: beyond it, one more answer costs more than it brings.
+
+    ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
+    shown by label, and there is a warning if they depend on it.
     """
     if not isinstance(data, Log | Scan):
-        data = scan(data, predicted, observed, dates=dates, tz=tz, unit=unit, on_bad=on_bad)
+        data = scan(
+            data, predicted, observed, target=target, dates=dates, tz=tz, unit=unit, on_bad=on_bad
+        )
     elif predicted or observed or dates or tz or unit:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns = None
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
     with row_counter(f"reading {data.name}", progress) as rows:
-        tally = _tally(data, ties, rows)
+        tally, waits = _counted(data, ties, target, rows)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
     unit = "ns" if data.is_calendar else data.unit
     return Audit(
-        data.name, unit, data.is_calendar, tally, data.bad, columns, data.is_epoch, data.notes
+        data.name,
+        unit,
+        data.is_calendar,
+        tally,
+        data.bad,
+        columns,
+        target,
+        waits.outcomes(),
+        is_epoch=data.is_epoch,
+        notes=data.notes,
     )
 
 
-def _tally(data: Log | Scan, ties: Ties, progress: Callable[[int], None]) -> Tally:
+def _counted(
+    data: Log | Scan, ties: Ties, target: str | None, progress: Callable[[int], None]
+) -> tuple[Tally, WaitsByLabel]:
     """Count a log, as it is read where that is possible."""
-    tally = Tally(ties)
+    tally, waits = Tally(ties), WaitsByLabel(target)
     if isinstance(data, Log):
+        waits.read(data)
         tally.count(_slices(data.times.checked("audit:")))
-        return tally
+        return tally, waits
     try:
-        tally.count(_told(data.times(), progress))
+        tally.count(_read(data, waits, progress))
     except OutOfOrder:
-        tally = Tally(ties)
-        tally.count(_slices(joined_times(list(_told(data.times(), progress)))))
-    return tally
+        tally, waits = Tally(ties), WaitsByLabel(target)
+        tally.count(_slices(joined_times(list(_read(data, waits, progress)))))
+    return tally, waits
 
 
-def _told(blocks: Iterator[Times], progress: Callable[[int], None]) -> Iterator[Times]:
-    """Yield blocks, and tell how many rows have been read."""
+def _read(blocks: Scan, waits: WaitsByLabel, progress: Callable[[int], None]) -> Iterator[Times]:
+    """Yield the times of blocks, take note of their labels, and tell how many rows were read."""
     rows = 0
     for block in blocks:
+        waits.read(block)
         rows += len(block)
         progress(rows)
-        yield block
+        yield block.times
 
 
 def _slices(times: Times) -> Iterator[Times]:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from belated.report.durations import humane
 from belated.report.plain import counted, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
     from belated.audits.result import Audit, Quantiles
 
+LABEL_HEADS = ("label", "answered", "wait: median", "90 %", "longest")
 CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
 
 
 def summary(audit: Audit) -> str:
     """Return all lines."""
     lines = [title(audit), "", *_paragraph(audit.verdict), ""]
+    if audit.warning:
+        lines += [*_paragraph(audit.warning), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
+    if audit.outcomes:
+        lines += ["", *aligned([LABEL_HEADS, *by_label(audit)])]
     heads = ("guarantee", "with lateness", "without", "factor")
     lines += ["", *aligned([heads, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
@@ -48,6 +54,15 @@ def show(audit: Audit, out: TextIO) -> None:
     for name, text in facts(audit):
         table.add_row(Text(name, style="cyan"), Text(text))
     console.print(table)
+    if audit.warning:
+        console.print(Text(audit.warning, style="bold yellow"))
+    if audit.outcomes:
+        table = Table()
+        for number, name in enumerate(LABEL_HEADS):
+            table.add_column(name, justify="right" if number else "left")
+        for cells in by_label(audit):
+            table.add_row(*map(Text, cells))
+        console.print(table)
     table = Table(caption=CONSTANTS)
     for name in ("guarantee", "with lateness", "without", "factor"):
         table.add_column(name, justify="left" if name == "guarantee" else "right")
@@ -111,6 +126,17 @@ def _giving_up(audit: Audit) -> str:
         f"after {audit.lasting(patience.limit)}, on {patience.given_up:,}: the skip trade-off is "
         f"{plain(patience.cost, 3)} instead of {plain(patience.forever, 3)}"
     )
+
+
+def by_label(audit: Audit) -> list[tuple[str, ...]]:
+    """Return the waits of every label, the quickest first."""
+    rows = []
+    for outcome in audit.outcomes:
+        waits = outcome.waits
+        times = (waits.quantile(0.5), waits.quantile(0.9), waits.largest)
+        name = textwrap.shorten(outcome.label, 24, placeholder=" ...") or repr(outcome.label)
+        rows.append((name, f"{waits.count:,}", *(humane(time, audit.unit) for time in times)))
+    return rows
 
 
 def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:

@@ -26,6 +26,7 @@ from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
+"""What to do with rows that cannot be used: refuse the log, or leave them out."""
 Key = str | tuple[str]
 """What cells are kept under: the column, or for a feature a tuple with it."""
 NOTHING_TOLD: Mapping[str, Told] = MappingProxyType({})
