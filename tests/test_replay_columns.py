@@ -132,7 +132,7 @@ def test_columns_are_listed_with_what_they_became_and_why() -> None:
         assert kind.why in line
     assert found.task.features == (
         *("size", "zone", "zone (text)", "paid", "price"),
-        *("at hour", "at weekday", "at month", "at trend", "code"),
+        *("at hour", "at hour (text)", "at weekday", "at month", "at trend", "code"),
     )
     data = json.loads(found.to_json())
     assert Kinds.from_dict(data["columns"]) == found.task.kinds
