@@ -150,5 +150,5 @@ def rewritten(page: Path, root: Path) -> str:
 
 def _as_images(found: re.Match[str]) -> str:
     """Return a picture as two images, of which the site shows one."""
-    light, dark, words = found["light"], found["dark"], found["words"]
+    light, dark, words = found["light"], found["dark"], " ".join(found["words"].split())
     return f"![{words}]({light}#only-light)\n![{words}]({dark}#only-dark)"
