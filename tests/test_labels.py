@@ -463,3 +463,9 @@ def test_explanations_add_up() -> None:
         model.explain([1.0])  # type: ignore[arg-type]
     with pytest.raises(bl.errors.BadFeatures, match="a name or a pair"):
         model.weights([3])  # type: ignore[list-item]
+
+
+def test_a_model_that_has_seen_nothing_can_be_restored() -> None:
+    for silence in (None, 0.0):
+        blob = Model("squared", bits=4, silence=silence).snapshot()
+        assert Model.restore(blob).snapshot() == blob
