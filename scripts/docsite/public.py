@@ -27,6 +27,12 @@ CHAPTERS = {
         ("LinearModel", "Forecast", "LinearReport", "Intervals", "Interval", "IntervalsReport"),
         ("linear", "intervals"),
     ),
+    "decisions": Chapter(
+        "Decisions",
+        "Actions whose rewards come late. See [decisions](../decisions.md).",
+        ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
+        ("decisions", "explore", "worlds"),
+    ),
     "learners": Chapter(
         "Learners",
         "Decisions in a convex set, with guarantees. See [the tour](../guide.md).",
