@@ -113,16 +113,14 @@ def _compare(shown: str, printed: str, where: str) -> None:
 
 def lay_out_logs(folder: Path) -> None:
     """Write the logs that commands in the pages are given."""
-    calls, clicks, orders = [], [], []
+    calls, clicks = [], []
     for i in range(60):
         asked, wait, hour = f"2026-03-{1 + i // 8:02}T{10 + i % 8}:00", 1 + 5 * i % 9, 10 + i % 8
         answered = f"2026-03-{1 + i // 8 + wait // 4:02}T{10 + i % 8}:30" if i % 11 else ""
         town = ("Bonn", "Lyon", "Porto")[i % 3]
         calls.append([asked, answered, town, hour, 20.0 * wait + hour if answered else ""])
         clicks.append([asked, answered, town, hour, ("bought", "left")[wait % 2]])
-        orders.append([asked, answered, town, hour, wait % 2])
-    logs = {"calls": ("duration", calls), "clicks": ("outcome", clicks), "orders": ("paid", orders)}
-    for name, (last, rows) in logs.items():
+    for name, last, rows in (("calls", "duration", calls), ("clicks", "outcome", clicks)):
         with (folder / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["asked_at", "answered_at", "town", "hour", last], *rows])
     _as_parquet(folder / "calls.csv")

@@ -29,9 +29,12 @@ CHAPTERS = {
     ),
     "decisions": Chapter(
         "Decisions",
-        "Actions whose rewards come late. See [decisions](../decisions.md).",
+        "Choices among actions, with rewards that come late. See [decisions](../decisions.md).",
         ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
-        ("decisions", "explore", "worlds"),
+        ("decisions", "explore"),
+    ),
+    "worlds": Chapter(
+        "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
     ),
     "learners": Chapter(
         "Learners",

@@ -82,7 +82,7 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
         demand(type(rounds) is int and 0 <= rounds < 1 << 63, "counts")
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         kept = _kept(arrays, names, rounds, model)
-        chooser._connect(settings, model, Keys.restored(about, set(kept)), mode, decide)
+        chooser._connect(settings, model, Keys.restored(about, lambda: set(kept)), mode, decide)
     except (AttributeError, KeyError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
