@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from belated import bounds, datasets, delays, logs, losses, rivals
     from belated.audits import audit
     from belated.decisions import ActionReport, Choice, Chooser, ChooserReport, Option
+    from belated.decisions.evaluation import Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
@@ -57,6 +58,7 @@ _LAZY = {
     "ChooserReport": "decisions",
     "Counters": "learner.counters",
     "Decision": "learner.learner",
+    "Evaluation": "decisions.evaluation",
     "Forecast": "linear",
     "Game": "game",
     "Interval": "intervals",
@@ -76,6 +78,7 @@ _LAZY = {
     "bounds": "",
     "datasets": "",
     "delays": "",
+    "evaluate": "decisions.evaluation",
     "logs": "",
     "losses": "",
     "play": "game",
@@ -104,6 +107,7 @@ __all__ = [
     "Deadline",
     "Decision",
     "DualAveraging",
+    "Evaluation",
     "FirstOrder",
     "Forecast",
     "FullInformation",
@@ -139,6 +143,7 @@ __all__ = [
     "datasets",
     "delays",
     "errors",
+    "evaluate",
     "explore",
     "from_json",
     "logs",
