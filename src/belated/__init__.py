@@ -35,9 +35,16 @@ from belated.reductions import (
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, datasets, delays, logs, losses, rivals
+    from belated import bounds, datasets, delays, logs, losses, rivals, worlds
     from belated.audits import audit
-    from belated.decisions import ActionReport, Choice, Chooser, ChooserReport, Option
+    from belated.decisions import (
+        ActionReport,
+        Choice,
+        Chooser,
+        ChooserReport,
+        DecisionRun,
+        Option,
+    )
     from belated.decisions.evaluation import Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
@@ -58,6 +65,7 @@ _LAZY = {
     "ChooserReport": "decisions",
     "Counters": "learner.counters",
     "Decision": "learner.learner",
+    "DecisionRun": "decisions",
     "Evaluation": "decisions.evaluation",
     "Forecast": "linear",
     "Game": "game",
@@ -85,6 +93,7 @@ _LAZY = {
     "play_many": "game",
     "replay": "replays",
     "rivals": "",
+    "worlds": "",
 }
 
 __all__ = [
@@ -106,6 +115,7 @@ __all__ = [
     "Counters",
     "Deadline",
     "Decision",
+    "DecisionRun",
     "DualAveraging",
     "Evaluation",
     "FirstOrder",
@@ -154,6 +164,7 @@ __all__ = [
     "replay",
     "rivals",
     "smoothing",
+    "worlds",
 ]
 
 

@@ -42,7 +42,7 @@ class GapWeighted(Exploration, module="explore"):
 
     gamma = ``growth`` sqrt(t) in round t, and S is the standard deviation of the rewards so far, so
     that nothing depends on their unit. Whatever way the predictions were learned, a round costs at
-    most 2 K / gamma + gamma / 4 times the squared error of the prediction (in units of S), in
+    most 2 (K - 1) / gamma + gamma / 4 times the squared error of the prediction (in units of S), in
     expectation; docs/decisions.md has the proof.
 
     After N. Abe and P. M. Long, "Associative reinforcement learning using linear probabilistic

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from belated.errors import SnapshotError
 
-FORMAT = 5
+FORMAT = 6
 """Number of the format. It changes with the container or the layout of any array, and only then."""
 
 _MAGIC = b"belated\x00"
@@ -142,9 +142,8 @@ def _proven(blob: bytes, key: bytes | None) -> bytes:
 def _check_key(key: Any, who: str) -> None:
     """Refuse what is no key."""
     if key is not None and not (isinstance(key, bytes) and key):
-        raise SnapshotError(
-            f"{who}: a key is bytes, such as secrets.token_bytes(32), got {type(key).__name__}"
-        )
+        got = "none at all" if key == b"" else type(key).__name__
+        raise SnapshotError(f"{who}: a key is bytes, such as secrets.token_bytes(32), got {got}")
 
 
 def _type(array: NDArray[Any]) -> str:

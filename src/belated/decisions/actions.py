@@ -27,7 +27,7 @@ class Context(NamedTuple):
     indices: Ints
     values: Floats
     crossed: Ints
-    count: int
+    length: int
 
 
 class Table(NamedTuple):
@@ -74,7 +74,7 @@ class Encoder:
         if self._crossing == "none":
             return self._zeros
         given = [name in self._wanted for name, value in features.items() if value is not None]
-        return np.array(given or [0], dtype=np.int64)
+        return np.array(given or [False], dtype=np.int64)
 
     def actions(self, given: Actions) -> Table:
         """Return a table of actions, or say what is wrong with them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +21,7 @@ from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicke
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
 from belated.kernels.decisions import entries
+from belated.kernels.linear import entries as linear_entries
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
@@ -91,8 +93,9 @@ class Chooser:
     """
 
     __slots__ = (
-        *("__dict__", "__weakref__", "_decide", "_encoder", "_indices", "_keys", "_kept"),
-        *("_mode", "_model", "_most_kept", "_rounds", "_settings", "_tally", "_turn", "_values"),
+        *("__dict__", "__weakref__", "_cross", "_decide", "_encoder", "_hidden", "_indices"),
+        *("_kept", "_keys", "_mode", "_model", "_most_kept", "_pick", "_rounds", "_settings"),
+        *("_tally", "_turn", "_values", "_weigh"),
     )
 
     def __init__(
@@ -139,16 +142,36 @@ class Chooser:
             raise SpecError(f"Chooser: decide must be a function, got {decide!r}")
         self._settings, self._model, self._keys, self._mode = settings, model, keys, mode
         self._decide: Decide | None = decide
+        linear_entries.peek_many(model.settings.code)  # now, and not in the middle of live use
+        self._cross, self._weigh, self._pick = (
+            entries.crossed(),
+            entries.weighed(),
+            entries.picked(),
+        )
         self._encoder = Encoder(model.settings.bits, settings.crossing)
         if settings.actions is not None:
             self._encoder.actions(settings.actions)  # refuses what cannot be used
         self._turn: list[None] = [None]
         self._rounds = 0
         self._kept: dict[int, Kept] = {}
+        self._hidden: dict[int, None] = {}
         self._most_kept = _FEW
         self._tally = Tally()
         self._indices = np.empty(_FEW, dtype=np.int64)
         self._values = np.empty(_FEW)
+
+    def fresh(self, seed: int | None = None) -> Self:
+        """Return a chooser with the same settings that has seen nothing; with another seed maybe.
+
+        >>> Chooser(["a", "b"]).fresh(seed=7).rounds
+        0
+        """
+        settings = self._settings
+        if seed is not None:
+            settings = replace(settings, seed=checked_seed(seed, "fresh"))
+        chooser = type(self).__new__(type(self))
+        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._decide)
+        return chooser
 
     @property
     def model(self) -> LinearModel:
@@ -198,7 +221,7 @@ class Chooser:
         ticket = self._rounds
         probabilities = self._weighed(table, scores, ticket)
         seed = self._settings.seed
-        place = entries.picked()(probabilities, ticket, seed & _WORD, seed >> 32)
+        place = self._pick(probabilities, ticket, seed & _WORD, seed >> 32)
         probability = float(probabilities[place])
         if self._mode == "apprentice":
             if usual is None:
@@ -217,6 +240,7 @@ class Chooser:
             kept.row = row[0].copy(), row[1].copy()
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
+            self._hidden[ticket] = None
         self._rounds += 1
         self._kept[ticket] = kept
         self._count(scores, probabilities, usual)
@@ -237,12 +261,14 @@ class Chooser:
     @alone
     def shown(self, ticket: int | Key, *, at: Time | None = None) -> None:
         """Say that a choice was shown that was made with ``shown=False``; its time begins now."""
-        kept = self._found(self._number(ticket), "shown")
+        number = self._number(ticket)
+        kept = self._found(number, "shown")
         if kept.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
         kept.twin = self._model.predict(kept.row, at=at, deadline=deadline).ticket
         kept.row, kept.span = None, math.nan
+        del self._hidden[number]
         self._tally.of(kept.action).chosen += 1
 
     def _table(self, actions: Actions | None) -> Table:
@@ -267,15 +293,15 @@ class Chooser:
 
     def _crossed(self, context: Context, table: Table) -> SoundRows:
         """Return the rows of all actions in a context."""
-        meeting = int(np.count_nonzero(context.crossed[: context.count]))
+        meeting = int(np.count_nonzero(context.crossed[: context.length]))
         of_actions = table.indices.size
-        size = len(table.names) * context.count + of_actions * (1 + meeting)
+        size = len(table.names) * context.length + of_actions * (1 + meeting)
         if size > self._indices.size:
             self._indices, self._values = np.empty(2 * size, dtype=np.int64), np.empty(2 * size)
         indptr = np.empty(len(table.names) + 1, dtype=np.int64)
         rows = SoundRows(indptr, self._indices, self._values)
         coordinates = 1 << self._model.settings.bits
-        entries.crossed()(coordinates, *context, *table[1:], *rows)
+        self._cross(coordinates, *context, *table[1:], *rows)
         return SoundRows(indptr, self._indices[:size], self._values[:size])
 
     def _weighed(self, table: Table, scores: Floats, ticket: int) -> Floats:
@@ -285,7 +311,7 @@ class Chooser:
             return _probabilities(said, table.names)
         probabilities = np.empty(scores.size)
         rule = self._settings.explore
-        entries.weighed()(
+        self._weigh(
             rule.code, *rule.numbers, scores, self._model.spread, self._rounds, probabilities
         )
         return probabilities
@@ -374,8 +400,8 @@ class Chooser:
             except (AlreadyObserved, UnknownTicket):
                 raise self._closed(number, "cancel") from None
         else:
-            self._tally.withdrawn += 1
-        del self._kept[number]
+            self._withdraw(number)
+        self._kept.pop(number, None)
         self._keys.drop(ticket)
 
     @alone
@@ -413,21 +439,24 @@ class Chooser:
     @property
     def open(self) -> int:
         """Choices that still wait for their reward, or to be shown."""
-        return self._model.open + sum(kept.row is not None for kept in self._kept.values())
+        return self._model.open + len(self._hidden)
+
+    def _withdraw(self, number: int) -> None:
+        """Forget a choice that nobody was shown."""
+        del self._kept[number], self._hidden[number]
+        self._tally.withdrawn += 1
 
     def _tidy(self) -> None:
-        """Forget choices that the model has forgotten, and the oldest that nobody was shown."""
-        if len(self._kept) <= self._most_kept:
-            return
-        alive = self._model.answerable()
-        self._kept = {t: k for t, k in self._kept.items() if k.row is not None or k.twin in alive}
+        """Forget the oldest that nobody was shown, and choices that the model has forgotten."""
         most = self._model.settings.most_open
-        waiting = [t for t, k in self._kept.items() if k.row is not None]
-        for ticket in waiting[: max(0, len(waiting) - most)] if most is not None else ():
-            del self._kept[ticket]
-            self._tally.withdrawn += 1
-        self._most_kept = max(_FEW, 2 * len(self._kept))
-        self._keys.tidy(lambda: set(self._kept))
+        while most is not None and len(self._hidden) > most:
+            self._withdraw(next(iter(self._hidden)))
+        if len(self._kept) > self._most_kept:
+            alive = self._model.answerable()
+            kept = self._kept.items()
+            self._kept = {t: k for t, k in kept if k.row is not None or k.twin in alive}
+            self._most_kept = max(_FEW, 2 * len(self._kept))
+            self._keys.tidy(lambda: set(self._kept))
 
     # --- State ----------------------------------------------------------------------------------
 

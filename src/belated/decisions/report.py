@@ -61,7 +61,7 @@ class ChooserReport:
         mean = "none yet" if self.mean_reward is None else f"{self.mean_reward:.4g}"
         lines = [
             f"choices       {self.rounds:>10,}   {self.mode}",
-            f"answered      {self.answered:>10,}   open {self.open:,}; withdrawn {self.withdrawn:,}",
+            f"answered      {self.answered:>10,}   open {self.open:,}, unseen {self.withdrawn:,}",
             f"mean reward   {mean:>10}",
             f"exploring     {self.explored:>10.1%}   of the choices",
         ]

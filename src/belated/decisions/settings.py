@@ -28,18 +28,15 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
-        features = isinstance(self.actions, Mapping)
+        actions: Any = self.actions
+        if actions is not None:
+            actions = dict(actions) if isinstance(actions, Mapping) else list(actions)
+        crossing = self.crossing if isinstance(self.crossing, str) else list(self.crossing)
         return {
-            "actions": None
-            if self.actions is None
-            else dict(self.actions)
-            if features
-            else list(self.actions),
+            "actions": actions,
             "explore": self.explore.to_json(),
             "baseline": self.baseline,
-            "interactions": self.crossing
-            if isinstance(self.crossing, str)
-            else list(self.crossing),
+            "interactions": crossing,
             "seed": self.seed,
         }
 

@@ -82,12 +82,13 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
         demand(type(rounds) is int and 0 <= rounds < 1 << 63, "counts")
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         kept = _kept(arrays, names, rounds, model)
-        chooser._connect(settings, model, Keys.restored(about, set(kept)), mode, decide)
+        chooser._connect(settings, model, Keys.restored(about, lambda: set(kept)), mode, decide)
     except (AttributeError, KeyError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
         raise SnapshotError(f"restore: the chooser cannot be read ({error})") from error
     chooser._rounds, chooser._kept, chooser._tally = rounds, kept, tally
+    chooser._hidden = {ticket: None for ticket, each in kept.items() if each.row is not None}
     chooser._most_kept = max(chooser._most_kept, 2 * len(kept))
 
 

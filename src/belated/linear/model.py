@@ -157,6 +157,13 @@ class LinearModel:
         self._hasher = Hasher(settings.bits, settings.interactions)
         self._positions: Ints = np.arange(64, dtype=np.int64)
 
+    def fresh(self) -> Self:
+        """Return a model with the same settings that has seen nothing."""
+        model = type(self).__new__(type(self))
+        model._settings = self._settings
+        model._connect(ModelMemory(self._settings, self._settings.fresh()), Keys())
+        return model
+
     @property
     def settings(self) -> Settings:
         """What the model was told."""
@@ -664,6 +671,7 @@ class LinearModel:
 
     def _rows(self, rows: Any, who: str) -> Rows:
         """Return checked sparse rows."""
+        sparse: Rows
         if rows.__class__ is SoundRows:
             sparse = rows
         elif isinstance(rows, tuple):

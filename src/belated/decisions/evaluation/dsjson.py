@@ -92,7 +92,9 @@ def read(path: StrPath, *, on_bad: OnBad = "error") -> DecisionLog:
         actions=actions,
         action=np.array([places[event.action] for event in events], dtype=np.int64),
         probability=np.array([event.probability for event in events]),
-        reward=np.array([e.reward if is_ else np.nan for e, is_ in zip(events, heard, strict=True)]),
+        reward=np.array(
+            [e.reward if is_ else np.nan for e, is_ in zip(events, heard, strict=True)]
+        ),
         decided=np.array([event.decided - first for event in events]),
         wait=np.array([_wait(e) if is_ else np.nan for e, is_ in zip(events, heard, strict=True)]),
         context=_table([event.context for event in events]),
@@ -229,7 +231,9 @@ def write(path: StrPath, log: DecisionLog, probabilities: Floats | None = None) 
 def _written(log: DecisionLog, probabilities: Floats | None) -> Iterator[dict[str, Any]]:
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     is_date = isinstance(log.start, np.datetime64)
-    begin = float(log.start.astype("M8[ns]").astype(np.int64)) / 1e9 if is_date else float(log.start)
+    begin = (
+        float(log.start.astype("M8[ns]").astype(np.int64)) / 1e9 if is_date else float(log.start)
+    )
     for i, context in enumerate(log.contexts()):
         menu = log.menu(i)
         place = menu.index(log.actions[log.action[i]])

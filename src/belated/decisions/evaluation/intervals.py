@@ -84,9 +84,7 @@ def _freedom(values: Floats) -> float:
 def _with_one_more(terms: Terms, rewards: Floats, level: float) -> tuple[float, float]:
     """Return the ends of the interval with the worst and the best decision that could come."""
     z = NormalDist().inv_cdf(0.5 + level / 2.0)
-    ends = [
-        terms.values + terms.slopes * (end - rewards) for end in (rewards.min(), rewards.max())
-    ]
+    ends = [terms.values + terms.slopes * (end - rewards) for end in (rewards.min(), rewards.max())]
     worst, best = np.append(terms.values, np.min(ends)), np.append(terms.values, np.max(ends))
     low = float(worst.mean()) - z * _error(worst)
     return low, float(best.mean()) + z * _error(best)

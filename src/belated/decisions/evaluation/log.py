@@ -62,7 +62,9 @@ class DecisionLog:
         """The latest time of which the log knows anything."""
         latest = float(self.decided[-1])
         known = self.heard
-        return max(latest, float((self.decided + self.wait)[known].max())) if known.any() else latest
+        return (
+            max(latest, float((self.decided + self.wait)[known].max())) if known.any() else latest
+        )
 
     def contexts(self) -> Iterator[dict[str, float | str]]:
         """Yield what is known of every decision, as a chooser takes it."""
@@ -79,7 +81,9 @@ class DecisionLog:
         """Return the actions that could be taken in a decision."""
         if self.offered is None:
             return self.actions
-        return tuple(name for name, is_there in zip(self.actions, self.offered[i], strict=True) if is_there)
+        return tuple(
+            name for name, is_there in zip(self.actions, self.offered[i], strict=True) if is_there
+        )
 
     def take(self, rows: Any) -> DecisionLog:
         """Return some of the decisions: a slice, a mask or their numbers."""

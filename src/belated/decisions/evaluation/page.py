@@ -264,9 +264,7 @@ def _delays(evaluation: Evaluation) -> Section:
             ("90 %", [speed.p90 for speed in speeds]),
         )
     )
-    figure = Bars(
-        "How long rewards take", tuple(speed.action for speed in speeds), groups, label
-    )
+    figure = Bars("How long rewards take", tuple(speed.action for speed in speeds), groups, label)
     rows = tuple(
         (
             speed.action,

@@ -13,7 +13,9 @@ from belated.decisions.chooser import Chooser
 from belated.decisions.evaluation.log import DecisionLog
 from belated.errors import LogError, SpecError
 
-Rule = Callable[[dict[str, float | str], tuple[str, ...]], str | Mapping[str, float] | Sequence[float]]
+Rule = Callable[
+    [dict[str, float | str], tuple[str, ...]], str | Mapping[str, float] | Sequence[float]
+]
 """A policy: context and actions to an action, or to probabilities."""
 Given = Rule | Chooser | str | Array | Sequence[Any]
 """A policy as users give it; text names a column, or the beginning of one for every action."""
