@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         DecisionRun,
         Option,
     )
-    from belated.decisions.evaluation import Evaluation, evaluate
+    from belated.evaluations import Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
@@ -66,7 +66,7 @@ _LAZY = {
     "Counters": "learner.counters",
     "Decision": "learner.learner",
     "DecisionRun": "decisions",
-    "Evaluation": "decisions.evaluation",
+    "Evaluation": "evaluations",
     "Forecast": "linear",
     "Game": "game",
     "Interval": "intervals",
@@ -86,7 +86,7 @@ _LAZY = {
     "bounds": "",
     "datasets": "",
     "delays": "",
-    "evaluate": "decisions.evaluation",
+    "evaluate": "evaluations",
     "logs": "",
     "losses": "",
     "play": "game",

@@ -108,6 +108,6 @@ def _add_policies(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from belated.decisions.evaluation.command import run
+    from belated.evaluations.command import run
 
     run(arguments)

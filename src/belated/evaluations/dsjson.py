@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import Array, Floats
-from belated.decisions.evaluation.log import DecisionLog
 from belated.errors import LogError
+from belated.evaluations.log import DecisionLog
 from belated.files import StrPath, write_whole
 from belated.logs import BadRow, BadRows, OnBad
 from belated.logs.bad import SHOWN
@@ -79,7 +79,7 @@ def read(path: StrPath, *, on_bad: OnBad = "error") -> DecisionLog:
     any_news = any(event.has_news for event in events)
     heard = [event.has_news or not any_news for event in events]
     actions = tuple(sorted({name for event in events for name in event.menu}))
-    from belated.decisions.evaluation.reading import check_count
+    from belated.evaluations.reading import check_count
 
     check_count(actions)
     places = {name: i for i, name in enumerate(actions)}
@@ -112,7 +112,9 @@ def _wait(event: _Event) -> float:
 
 
 def _events(name: str, on_bad: OnBad) -> tuple[list[_Event], BadRows]:
-    events, wrong, first = [], 0, []
+    events: list[_Event] = []
+    first: list[BadRow] = []
+    wrong = 0
     for number, line in enumerate(lines(Path(name)), start=1):
         try:
             events.append(_event(json.loads(line)))

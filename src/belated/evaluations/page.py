@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 
 from belated._version import __version__
-from belated.decisions.evaluation.estimators import ESTIMATORS, TITLES
-from belated.decisions.evaluation.intervals import Estimate
-from belated.decisions.evaluation.result import Evaluation, Part, chosen
-from belated.decisions.evaluation.words import command, notes, title
+from belated.evaluations.estimators import ESTIMATORS, TITLES
+from belated.evaluations.intervals import Estimate
+from belated.evaluations.result import Evaluation, Part, chosen
+from belated.evaluations.words import command, notes, title
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import plain
@@ -97,9 +97,9 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
     }
     listed = ", ".join(f"{count} {word}" for word, count in counts.items())
     says = (
-        f"Each policy beside {evaluation.against}, decision by decision: {listed}. The whiskers hold "
-        f"for all {len(judged)} comparisons at once, so that the best of many is not taken for "
-        "better by luck. Where they cross 0 it is a tie."
+        f"Each policy beside {evaluation.against}, decision by decision: {listed}. The whiskers "
+        f"hold for all {len(judged)} comparisons at once, so that the best of many is not taken "
+        "for better by luck. Where they cross 0 it is a tie."
     )
     yield Section("Who is better, and by how much?", figure, says, Table(heads, tuple(rows)))
 

@@ -11,14 +11,14 @@ from os import PathLike
 from typing import Any
 
 from belated.arrays import Floats
-from belated.decisions.evaluation import overlap
-from belated.decisions.evaluation.estimators import ESTIMATORS, Estimator, Weighed
-from belated.decisions.evaluation.intervals import LEVEL, Estimate, interval
-from belated.decisions.evaluation.maturity import Ripe
-from belated.decisions.evaluation.policies import LOGGED, Policy
-from belated.decisions.evaluation.reading import Columns
-from belated.decisions.evaluation.speeds import Speed, apart, speeds_of
 from belated.errors import SpecError
+from belated.evaluations import overlap
+from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
+from belated.evaluations.intervals import LEVEL, Estimate, interval
+from belated.evaluations.maturity import Ripe
+from belated.evaluations.policies import LOGGED, Policy
+from belated.evaluations.reading import Columns
+from belated.evaluations.speeds import Speed, apart, speeds_of
 from belated.files import write_whole
 from belated.logs.bad import BadRows
 from belated.report.slicing import parted
@@ -228,7 +228,7 @@ class Evaluation:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before one believes any of it."""
-        from belated.decisions.evaluation.words import (
+        from belated.evaluations.words import (
             alike_warning,
             open_warning,
             speed_warning,
@@ -251,19 +251,19 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """Who is better, in one or two plain sentences."""
-        from belated.decisions.evaluation.words import verdict
+        from belated.evaluations.words import verdict
 
         return verdict(self)
 
     def summary(self) -> str:
         """Return the evaluation in words, for a terminal."""
-        from belated.decisions.evaluation.words import summary
+        from belated.evaluations.words import summary
 
         return summary(self)
 
     def page(self, path: str | PathLike[str]) -> None:
         """Write the evaluation as one HTML page; needs ``belated[report]``."""
-        from belated.decisions.evaluation.page import write
+        from belated.evaluations.page import write
 
         write(path, self)
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from belated.arrays import Floats
-from belated.decisions.evaluation.estimators import Terms
+from belated.evaluations.estimators import Terms
 
 LEVEL = 0.95
 FEW = 64

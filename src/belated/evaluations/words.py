@@ -7,16 +7,16 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
-from belated.decisions.evaluation.estimators import TITLES
+from belated.evaluations.estimators import TITLES
 from belated.report.durations import humane
 from belated.report.plain import plain
 from belated.report.terminal import WIDTH, takes_tables
 
 if TYPE_CHECKING:
-    from belated.decisions.evaluation.intervals import Estimate
-    from belated.decisions.evaluation.maturity import Ripe
-    from belated.decisions.evaluation.result import Evaluation, Judged
-    from belated.decisions.evaluation.speeds import Speed
+    from belated.evaluations.intervals import Estimate
+    from belated.evaluations.maturity import Ripe
+    from belated.evaluations.result import Evaluation, Judged
+    from belated.evaluations.speeds import Speed
 
 HEADS = ("policy", "reward", "95 % interval", "against", "95 % interval", "", "sample size")
 
@@ -102,7 +102,8 @@ def verdict(evaluation: Evaluation) -> str:
             f"{_called(best.name)}, at {_by(best)} a decision."
         )
     best = better[0]
-    text = f"{_called(best.name, True)} is better than {rival}: {_by(best)} a decision{_gain(evaluation, best)}."
+    gain = _gain(evaluation, best)
+    text = f"{_called(best.name, True)} is better than {rival}: {_by(best)} a decision{gain}."
     seconds = [one for one in judged if one.name != best.name]
     if seconds:
         gap = evaluation.compare(best.name, seconds[0].name)
@@ -151,7 +152,7 @@ def heads(evaluation: Evaluation) -> tuple[str, ...]:
 
 def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """Return the policies, the best first."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for judged in evaluation.policies.values():
         found = evaluation.estimate(judged.name)
         rows.append(

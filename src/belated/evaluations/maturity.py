@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from belated.decisions.evaluation.log import DecisionLog
 from belated.errors import LogError
+from belated.evaluations.log import DecisionLog
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ def ripe(
     too_young = int(np.count_nonzero(~is_old))
     if not is_old.any():
         raise LogError(
-            f"evaluate: {log.name}: all {len(log):,} decisions are too young: none was made as long "
-            "as the deadline before the end of the log; wait, or take a shorter deadline"
+            f"evaluate: {log.name}: all {len(log):,} decisions are too young: none was made as "
+            "long as the deadline before the end of the log; wait, or take a shorter deadline"
         )
     kept = log.take(is_old)
     by_then = np.full(len(kept), np.inf if deadline is None else deadline)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from belated.arrays import Floats
-from belated.decisions.evaluation.estimators import Terms, Weighed
-from belated.decisions.evaluation.intervals import FEW, block_means, interval
-from belated.decisions.evaluation.policies import Policy
+from belated.evaluations.estimators import Terms, Weighed
+from belated.evaluations.intervals import FEW, block_means, interval
+from belated.evaluations.policies import Policy
 
 _SURE = 0.9999
 _BLOCKS = 30

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from belated.decisions.evaluation import evaluate
-from belated.decisions.evaluation.result import Evaluation
-from belated.decisions.evaluation.words import show
+from belated.evaluations import evaluate
+from belated.evaluations.result import Evaluation
+from belated.evaluations.words import show
 from belated.report.command import report
 
 

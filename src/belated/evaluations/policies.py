@@ -10,8 +10,8 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.decisions.chooser import Chooser
-from belated.decisions.evaluation.log import DecisionLog
 from belated.errors import LogError, SpecError
+from belated.evaluations.log import DecisionLog
 
 Rule = Callable[
     [dict[str, float | str], tuple[str, ...]], str | Mapping[str, float] | Sequence[float]
@@ -73,7 +73,9 @@ def usual(log: DecisionLog) -> Iterator[Policy]:
     """Yield the policies that need no telling: the logged one, constant ones, and any of them."""
     yield Policy(LOGGED, "what was done", log.probability, None)
     counts = np.bincount(log.action, minlength=len(log.actions))
-    always = np.ones(len(log.actions), np.bool_) if log.offered is None else log.offered.all(axis=0)
+    always = np.ones(len(log.actions), dtype=np.bool_)
+    if log.offered is not None:
+        always = np.logical_and.reduce(log.offered, axis=0)
     often = np.argsort(-counts, kind="stable")[:MOST_CONSTANT]
     for place in sorted(often.tolist()):
         if always[place]:

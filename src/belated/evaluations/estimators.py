@@ -9,9 +9,9 @@ made before the decision from rewards known by then, each estimator is the mean 
     dr      g = sum over b of pi(b|x) q(x, b) + w (r - q(x, a))
 
 Given everything before a decision, the terms of ``ips`` and ``dr`` have the mean E[r | x, pi],
-however q was learned and however late rewards come: their sums are sums of martingale differences,
-also where the logging policy learns. ``snips`` is a ratio; its terms are the linear ones, which have
-the same mean and, to first order, the same variance.
+however q was learned and however late rewards come: less that mean they are martingale differences,
+also where the logging policy learns. ``snips`` is a ratio; its terms are the linear ones, which
+have the same mean and, to first order, the same variance.
 """
 
 from __future__ import annotations

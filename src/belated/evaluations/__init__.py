@@ -12,7 +12,7 @@
 >>> log["bought_at"] = np.where(np.isnan(log["reward"]), np.nan, log["shown_at"] + 3.0)
 >>> found = evaluate(log, silence=0.0, deadline=10, decided="shown_at", rewarded="bought_at")
 >>> found.counted, found.too_young
-(390, 10)
+(392, 8)
 >>> found.policies["always blue"].standing, found.policies["uniform"].standing
 ('better', 'tie')
 """
@@ -26,18 +26,18 @@ import numpy as np
 
 from belated.arrays import Floats
 from belated.decisions.chooser import Chooser
-from belated.decisions.evaluation import policies as kinds
-from belated.decisions.evaluation.estimators import ESTIMATORS, Estimator, Weighed
-from belated.decisions.evaluation.intervals import Estimate
-from belated.decisions.evaluation.log import DecisionLog
-from belated.decisions.evaluation.maturity import Ripe, ripe
-from belated.decisions.evaluation.policies import Given, Policy
-from belated.decisions.evaluation.reading import Columns, decisions_of
-from belated.decisions.evaluation.result import Evaluation, Judged, Part
-from belated.decisions.evaluation.spans import moment_in, span_in
-from belated.decisions.evaluation.walking import walk
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
+from belated.evaluations import policies as kinds
+from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
+from belated.evaluations.intervals import Estimate
+from belated.evaluations.log import DecisionLog
+from belated.evaluations.maturity import Ripe, ripe
+from belated.evaluations.policies import Given, Policy
+from belated.evaluations.reading import Columns, decisions_of
+from belated.evaluations.result import Evaluation, Judged, Part
+from belated.evaluations.spans import moment_in, span_in
+from belated.evaluations.walking import walk
 from belated.linear.clock import Duration, Time
 from belated.logs import OnBad, Unit
 from belated.logs.log import SECONDS

@@ -11,33 +11,23 @@ import numpy as np
 from belated.arrays import Floats
 from belated.decisions.actions import Actions
 from belated.decisions.chooser import Chooser
-from belated.decisions.evaluation.log import DecisionLog
-from belated.errors import AlreadyObserved, SpecError, UnknownTicket
+from belated.errors import AlreadyObserved, UnknownTicket
+from belated.evaluations.log import DecisionLog
 from belated.logs.log import SECONDS
 
 Advance = Callable[[int], None]
 """Told how many decisions are done."""
 
 
-def fresh(chooser: Chooser) -> Chooser:
-    """Return a copy of a chooser that has seen nothing, as an apprentice of the log."""
-    if chooser.rounds:
-        raise SpecError(
-            f"evaluate: {chooser!r} has learned already, maybe from this very log, so that nothing "
-            "would follow from how well it does; give a fresh one"
-        )
-    copy = Chooser.restore(chooser.snapshot(), decide=chooser._decide)
-    copy.mode = "apprentice"
-    return copy
-
-
 def walk(log: DecisionLog, chooser: Chooser, advance: Advance) -> tuple[Floats, Floats]:
     """Return the probabilities that a chooser gives to all actions, and the rewards it predicts.
 
+    It is one with the same settings that has seen nothing: what was learned before may be this log.
     Both are decisions x actions, as they were when each decision was made: from the rewards of
     logged actions that were known by then. A reward at the very time of a decision is known.
     """
-    chooser = fresh(chooser)
+    chooser = chooser.fresh()
+    chooser.mode = "apprentice"  # what it plays is the logged action
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     decided = (scale * log.decided).tolist()
     known = (scale * (log.decided + log.wait)).tolist()

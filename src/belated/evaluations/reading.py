@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
-from belated.decisions.evaluation import dsjson
-from belated.decisions.evaluation.log import DecisionLog
 from belated.errors import LogError
+from belated.evaluations import dsjson
+from belated.evaluations.log import DecisionLog
 from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
 from belated.logs.sources import arrow, reading
@@ -179,7 +179,7 @@ def _sound(
     wrong = np.logical_or.reduce([which for which, _ in faults.values()])
     if not wrong.any():
         return ~wrong, log.bad
-    cells = dict(zip(faults, (names, probability, reward, reward), strict=True))
+    cells: dict[str, Any] = dict(zip(faults, (names, probability, reward, reward), strict=True))
     first = []
     for i in np.flatnonzero(wrong)[:SHOWN].tolist():
         column, (_, reason) = next((c, fault) for c, fault in faults.items() if fault[0][i])
