@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         DecisionRun,
         Option,
     )
-    from belated.evaluations import Evaluation, evaluate
+    from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
@@ -66,6 +66,7 @@ _LAZY = {
     "Counters": "learner.counters",
     "Decision": "learner.learner",
     "DecisionRun": "decisions",
+    "Estimate": "evaluations",
     "Evaluation": "evaluations",
     "Forecast": "linear",
     "Game": "game",
@@ -117,6 +118,7 @@ __all__ = [
     "Decision",
     "DecisionRun",
     "DualAveraging",
+    "Estimate",
     "Evaluation",
     "FirstOrder",
     "Forecast",

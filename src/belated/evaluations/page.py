@@ -10,7 +10,7 @@ from belated._version import __version__
 from belated.evaluations.estimators import ESTIMATORS, TITLES
 from belated.evaluations.intervals import Estimate
 from belated.evaluations.result import Evaluation, Part, chosen
-from belated.evaluations.words import command, notes, title
+from belated.evaluations.words import command, notes, range_of, title
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import plain
@@ -59,16 +59,15 @@ def _rewards(evaluation: Evaluation) -> Section:
         (_bars(evaluation.estimator, found),),
         "reward per decision",
     )
+    order = ESTIMATORS[::-1]  # the best known first
     rows = []
     for one in judged:
-        cells: list[str | float | int | None] = [one.name]
-        for how in ESTIMATORS:
-            cells += _cells(one.estimates[how])
-        rows.append((*cells, round(one.effective), one.largest_weight, one.about))
+        cells = [part for how in order for part in _with_range(one.estimates[how])]
+        rows.append((one.name, *cells, round(one.effective)))
     heads = ["policy"]
-    for how in ESTIMATORS:
-        heads += [TITLES[how], f"low ({how})", f"high ({how})"]
-    heads += ["effective sample size", "largest weight", "what it is"]
+    for how in order:
+        heads += [TITLES[how], "95 % interval"]
+    heads += ["effective sample size"]
     return Section(
         "What would every policy have earned?",
         figure,
@@ -226,7 +225,7 @@ def _overlap(evaluation: Evaluation) -> Section:
     figure = Heat(
         "How much policies do the same",
         tuple(names),
-        tuple(names),
+        _short(names),
         tuple(tuple(row) for row in values.tolist()),
         "share of decisions",
         log=False,
@@ -241,10 +240,10 @@ def _overlap(evaluation: Evaluation) -> Section:
         "the log says about it."
     )
     rows = tuple(
-        (one.name, round(one.effective), one.largest_weight, " ".join(one.warnings) or "none")
+        (one.name, one.about, round(one.effective), one.largest_weight)
         for one in evaluation.policies.values()
     )
-    heads = ("policy", "effective sample size", "largest weight", "warnings")
+    heads = ("policy", "what it is", "effective sample size", "largest weight")
     return Section("How much does the log say?", figure, says, Table(heads, rows))
 
 
@@ -304,6 +303,19 @@ def _cells(estimate: Estimate | None) -> tuple[float | None, float | None, float
         return None, None, None
     value, low, high = (each if math.isfinite(each) else None for each in estimate)
     return value, low, high
+
+
+def _with_range(estimate: Estimate | None) -> tuple[float | None, str | None]:
+    """Return a number, and its interval as text."""
+    if estimate is None:
+        return None, None
+    return estimate.value, range_of(estimate)
+
+
+def _short(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names for heads of narrow columns."""
+    short = [name.removeprefix("always ") for name in names]
+    return tuple(short if len(set(short)) == len(short) else names)
 
 
 def _is_finite(estimate: Estimate) -> bool:

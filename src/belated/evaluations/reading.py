@@ -66,14 +66,29 @@ def decisions_of(
 
 
 def _read(data: Any, columns: Columns, **options: Any) -> Log:
-    return read(
-        data,
-        columns.decided,
-        columns.rewarded,
-        target=columns.reward,
-        features="all",
-        **options,
-    )
+    try:
+        return read(
+            data,
+            columns.decided,
+            columns.rewarded,
+            target=columns.reward,
+            features="all",
+            **options,
+        )
+    except LogError as error:
+        raise LogError(_in_our_words(str(error))) from None
+
+
+def _in_our_words(text: str) -> str:
+    """Return what is said of predictions and truths as it is said of decisions and rewards."""
+    for theirs, ours in (
+        ("predicted=... (when each prediction was made)", "decided=... (when each was made)"),
+        ("observed=... (when its truth was known)", "rewarded=... (when its reward was known)"),
+        ("--predicted and --observed", "--decided and --rewarded"),
+        ("predicted and observed", "decided and rewarded"),
+    ):
+        text = text.replace(theirs, ours)
+    return text
 
 
 def _decisions(

@@ -109,9 +109,9 @@ def verdict(evaluation: Evaluation) -> str:
         gap = evaluation.compare(best.name, seconds[0].name)
         name = _called(seconds[0].name)
         if gap.sign > 0:
-            text += f" It is also better than {name}, by {plain(gap.value, 3)} {_range(gap)}."
+            text += f" It is also better than {name}, by {plain(gap.value, 3)} {range_of(gap)}."
         else:
-            text += f" Between it and {name} it is a tie ({_signed(gap.value)} {_range(gap)})."
+            text += f" Between it and {name} it is a tie ({_signed(gap.value)} {range_of(gap)})."
     return text
 
 
@@ -123,7 +123,7 @@ def _called(name: str, first: bool = False) -> str:
 
 def _by(judged: Judged) -> str:
     assert judged.surely is not None  # only those that are compared get here
-    return f"{_signed(judged.surely.value)} {_range(judged.surely)}"
+    return f"{_signed(judged.surely.value)} {range_of(judged.surely)}"
 
 
 def _gain(evaluation: Evaluation, judged: Judged) -> str:
@@ -159,9 +159,9 @@ def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
             (
                 judged.name[:28],
                 "unknown" if found is None else plain(found.value),
-                "" if found is None else _range(found),
+                "" if found is None else range_of(found),
                 "" if judged.difference is None else _signed(judged.difference.value),
-                "" if judged.difference is None else _range(judged.difference),
+                "" if judged.difference is None else range_of(judged.difference),
                 judged.standing,
                 f"{judged.effective:,.0f}",
             )
@@ -169,7 +169,8 @@ def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
     return rows
 
 
-def _range(estimate: Estimate) -> str:
+def range_of(estimate: Estimate) -> str:
+    """Return the ends of an interval."""
     ends = (estimate.low, estimate.high)
     if not all(map(math.isfinite, ends)):
         return "[unknown]"
