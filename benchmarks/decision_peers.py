@@ -53,8 +53,8 @@ def play(drawn: Drawn, arguments: str, seed: int) -> float:
     regret = 0.0
     for t in range(len(contexts)):
         while due and due[0][0] <= t:
-            _, then, a, p, present = heapq.heappop(due)
-            label = f"0:{-drawn.rewards[then, a]:.7g}:{p:.7g} "
+            _, then, a, chance, present = heapq.heappop(due)
+            label = f"0:{-drawn.rewards[then, a]:.7g}:{chance:.7g} "
             rows = [label + actions[b] if b == a else actions[b] for b in present]
             vw.learn([contexts[then], *rows])
         present = np.flatnonzero(drawn.present[t]).tolist()
