@@ -93,10 +93,12 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
     demand((f[_UNUSED] == fresh[_UNUSED]).all(), "not of these settings")
     clock, ages = f[lm.CLOCK], f[lm.AGES :]
-    demand(clock < math.inf and (clock > -math.inf or not memory.n[N.HAS_TIMES]), "the clock")
+    # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
+    is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
+    demand(clock < math.inf and is_set, "the clock")
     demand(((ages >= 0.0) & (ages < _LARGE)).all(), "ages of labels")
     sums = np.delete(f[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
-    if labels == 0 and settings.silence is None:
+    if labels == 0 and (settings.silence is None or memory.rounds == 0):
         same = sums == np.delete(fresh[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
         demand(f[lm.COUNT] > 0.0 or same.all(), "sums of no labels")
         if f[lm.COUNT] == 0.0:
