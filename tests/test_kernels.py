@@ -37,7 +37,7 @@ from belated.kernels.slots import own as OWN
 from belated.kernels.slots import status as S
 from belated.learner.program import compile_spec, schedule_of
 from belated.learner.state import Memory
-from compositions import ALL, COMPOSITIONS, Array, Composition, Drive, codes, events
+from compositions import ALL, COMPILED, COMPOSITIONS, Array, Composition, Drive, codes, events
 from naive import ChartSet
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -475,8 +475,12 @@ def test_schedules_against_the_formulas(composition: Composition) -> None:
 # --- Longer lives than those of the laws ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "composition",
+    [pytest.param(c, id=c.name, marks=[pytest.mark.slow] * (c not in COMPILED)) for c in ALL],
+)
 def test_every_composition_in_a_long_life(composition: Composition) -> None:
+    """The laws have all of them in shorter ones."""
     answers, life = composition.answers(110), events(110)
     fast, slow = composition.learner(), composition.reference()
     quick = Drive(composition, answers)(fast, life)
