@@ -21,6 +21,7 @@ NAMES = (
     "live",
     "loop",
     "memory",
+    "silence_real",
     "startup",
     "timeline",
 )
