@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -52,6 +53,12 @@ class ModelMemory(Memory):
         """Mean loss of the predictions as they were issued; None before the first label."""
         counted = float(self.f[lm.COUNT])
         return float(self.f[lm.LOST]) / counted if counted else None
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the labels so far; 0 before the first."""
+        counted = float(self.f[lm.COUNT])
+        return math.sqrt(max(float(self.f[lm.SPREAD]), 0.0) / counted) if counted > 0.0 else 0.0
 
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""
