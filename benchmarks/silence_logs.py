@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +87,10 @@ def purchases(path: Path, window: float) -> Silent:
     """Return days with purchases, and whether the customer bought again within the window."""
     table = np.loadtxt(path, dtype=np.float64, skiprows=1)
     customers, dates = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-    days = np.array([np.datetime64(f"{d // 10000}-{d // 100 % 100:02}-{d % 100:02}") for d in dates])
-    pairs, first = np.unique(np.stack([customers, days.astype(np.int64)], axis=1), axis=0, return_inverse=True)
+    texts = [f"{d // 10000}-{d // 100 % 100:02}-{d % 100:02}" for d in dates.tolist()]
+    days = np.array(texts, dtype="datetime64[D]").astype(np.int64)
+    keys = np.stack([customers, days], axis=1)
+    pairs, first = np.unique(keys, axis=0, return_inverse=True)
     pieces, spent = (np.bincount(first.ravel(), weights=table[:, column]) for column in (2, 3))
     customer, day = pairs[:, 0], pairs[:, 1].astype(np.float64)
     is_new = np.append(True, customer[1:] != customer[:-1])

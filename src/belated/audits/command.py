@@ -9,7 +9,7 @@ from belated.audits.result import Audit
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import LogError
-from belated.report.command import is_flights, reading, report
+from belated.report.command import is_flights, reading, refuse_reading, report
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -20,8 +20,11 @@ def run(arguments: argparse.Namespace) -> None:
 def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
+        refuse_reading(arguments, "audit")
         if arguments.target is not None:
             raise LogError("audit: flights has its target already; give no column for it")
         return audit(flights(), ties=arguments.ties)
-    target = arguments.target
-    return audit(arguments.log, target=target, ties=arguments.ties, **reading(arguments))
+    options = reading(arguments)
+    return audit(
+        arguments.log, target=arguments.target, ties=arguments.ties, progress=None, **options
+    )

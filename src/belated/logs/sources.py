@@ -49,6 +49,8 @@ class Source(ABC):
     """What messages call it."""
     lost: list[tuple[int, str]] = field(default_factory=list, init=False)
     """Rows without the right number of cells, which no batch holds: number and reason."""
+    notes: list[str] = field(default_factory=list, init=False)
+    """What is to be known of how it is read."""
     first_line: ClassVar[int | None] = None
     """The line of row 0 in a text file; None elsewhere."""
 

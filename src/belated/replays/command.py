@@ -11,7 +11,7 @@ from belated.linear.losses import BINARY
 from belated.replays import replay
 from belated.replays.result import Replay
 from belated.replays.words import show
-from belated.report.command import is_flights, reading, report
+from belated.report.command import is_flights, reading, refuse_reading, report, told
 
 DELAYS = (-60.0, 180.0)
 """To what arrival delays are clipped, in minutes."""
@@ -40,13 +40,19 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "slices": arguments.slice,
         "also": [name for name in arguments.others.split(",") if name],
         "first": QUICK if arguments.quick else None,
+        "silence": arguments.silence,
+        "deadline": arguments.deadline,
+        "answered_only": arguments.answered_only,
         "progress": None,
     }
     if is_flights(arguments.log):
-        if arguments.target or arguments.predicted or arguments.observed or arguments.weight:
+        if arguments.target or arguments.weight:
             raise LogError("replay: flights has its target and times; give no columns for them")
+        refuse_reading(arguments, "replay")
         return replay_flights(year=arguments.year, **options)
-    options |= reading(arguments)
+    if arguments.year:
+        raise LogError("replay: --year is for flights, the log that comes with belated")
+    options |= reading(arguments) | {"kinds": told(arguments)}
     return replay(arguments.log, arguments.target, weight=arguments.weight, **options)
 
 
