@@ -50,8 +50,7 @@ def pack(chooser: Chooser, key: bytes | None) -> bytes:
         "bytes": len(model),
         "names": names,
         "tally": dataclasses.asdict(chooser._tally),
-        "keys": chooser._keys.pairs(set(kept)),
-        "number_keys": chooser._keys.has_numbers,
+        **chooser._keys.about(lambda: set(kept)),
     }
     return sealed.seal(_KIND, about, {"model": sealed.as_words(model)} | _arrays(kept, names), key)
 
@@ -82,7 +81,7 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
         demand(type(rounds) is int and 0 <= rounds < 1 << 63, "counts")
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         kept = _kept(arrays, names, rounds, model)
-        chooser._connect(settings, model, Keys.restored(about, set(kept)), mode, decide)
+        chooser._connect(settings, model, Keys.restored(about, lambda: set(kept)), mode, decide)
     except (AttributeError, KeyError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise

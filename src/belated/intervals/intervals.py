@@ -208,6 +208,7 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
         wait=settings.wait,
         patience=settings.patience,
         most_open=settings.most_open,
+        columns=settings.columns,
     )
 
 
