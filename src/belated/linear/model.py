@@ -526,8 +526,8 @@ class LinearModel:
         ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
         never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
         label. ``at`` has the time of every event, and ``deadlines`` that of every row, where they
-        matter. ``keys`` has the key of every row; those of tickets that can still be answered
-        at the end are kept. ``progress`` is called with the number of events done, every now and then.
+        matter. ``keys`` has the key of every row; those of tickets that can still be answered at
+        the end are kept. ``progress`` is called with the number of events done, now and then.
 
         The result is the same, bit for bit, as event by event. Everything is checked before the
         first event. When the run is interrupted, the model stands between two events; its
