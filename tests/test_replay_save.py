@@ -82,7 +82,7 @@ def gone_on(
             events.append((row["answered_at"], 0, name, row))
     values = []
     for moment, is_prediction, name, row in sorted(events, key=lambda event: event[:2]):
-        when = {"at": datetime.fromisoformat(moment)} if at else {}
+        when: dict[str, Any] = {"at": datetime.fromisoformat(moment)} if at else {}
         if is_prediction:
             values.append(model.predict(row, key=name, **when).value)
         else:

@@ -27,6 +27,15 @@ CHAPTERS = {
         ("LinearModel", "Forecast", "LinearReport", "Intervals", "Interval", "IntervalsReport"),
         ("linear", "intervals"),
     ),
+    "decisions": Chapter(
+        "Decisions",
+        "Choices among actions, with rewards that come late. See [decisions](../decisions.md).",
+        ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
+        ("decisions", "explore"),
+    ),
+    "worlds": Chapter(
+        "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
+    ),
     "learners": Chapter(
         "Learners",
         "Decisions in a convex set, with guarantees. See [the tour](../guide.md).",
