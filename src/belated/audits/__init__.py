@@ -75,10 +75,10 @@ def audit(
         tally,
         data.bad,
         columns,
-        data.is_epoch,
-        data.notes,
         target,
         waits.outcomes(),
+        is_epoch=data.is_epoch,
+        notes=data.notes,
     )
 
 
@@ -103,9 +103,9 @@ def _read(blocks: Scan, waits: WaitsByLabel, progress: Callable[[int], None]) ->
     """Yield the times of blocks, take note of their labels, and tell how many rows were read."""
     rows = 0
     for block in blocks:
+        waits.read(block)
         rows += len(block)
         progress(rows)
-        waits.read(block)
         yield block.times
 
 

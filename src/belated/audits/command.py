@@ -20,11 +20,14 @@ def run(arguments: argparse.Namespace) -> None:
 def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
-        refuse_reading(arguments, "audit")
         if arguments.target is not None:
             raise LogError("audit: flights has its target already; give no column for it")
+        refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    options = reading(arguments)
     return audit(
-        arguments.log, target=arguments.target, ties=arguments.ties, progress=None, **options
+        arguments.log,
+        target=arguments.target,
+        ties=arguments.ties,
+        progress=None,
+        **reading(arguments),
     )

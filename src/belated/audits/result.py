@@ -56,14 +56,14 @@ class Audit:
     bad: BadRows
     columns: tuple[str, str] | None = None
     """The names of the columns of times, where the log has them."""
-    is_epoch: bool = False
-    """Whether times are numbers that count ``unit`` since 1970."""
-    notes: tuple[str, ...] = ()
-    """What was noticed when the log was read."""
     target: str | None = None
     """The name of the column of labels, where it was given."""
     outcomes: tuple[Outcome, ...] = ()
     """Waits by label, the quickest first, where there are two to ten labels."""
+    is_epoch: bool = False
+    """Whether times are numbers that count ``unit`` since 1970."""
+    notes: tuple[str, ...] = ()
+    """What was noticed when the log was read."""
 
     @property
     def rounds(self) -> int:

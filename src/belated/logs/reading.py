@@ -345,29 +345,18 @@ class Scan:
             reason = "must not be negative"
         else:
             reason = column.reason(text)
-        return BadRow(self._place(start + row), _column(name), text, reason)
-
-    def _place(self, row: int) -> str:
-        """Say where a row that was read stands among all, those that were lost included."""
-        before = 0
-        for number, _ in self.source.lost:
-            if number - before <= row:
-                before += 1
-        return self._at(row + before)
-
-    def _at(self, row: int) -> str:
-        line = self.source.first_line
-        return f"row {row}" if line is None else f"line {row + line}"
+        return BadRow(self.source.place(start + row), _column(name), text, reason)
 
     def _lost(self) -> BadRows:
         """Return the rows that never came because their number of cells is wrong."""
-        lost = self.source.lost
-        rows = tuple(BadRow(self._at(row), "", "", reason) for row, reason in lost[:SHOWN])
-        return BadRows(len(lost), rows)
+        lost = self.source.lost_rows()
+        return BadRows(
+            len(lost), tuple(BadRow(place, "", "", reason) for place, reason in lost[:SHOWN])
+        )
 
     def _complaint(self, rows: int) -> str:
         """Say what is wrong and what can be done."""
-        total = rows + len(self.source.lost)
+        total = rows + len(self.source.lost_rows())
         text = f"logs: {self.name}: {self.bad}\nof {total:,}. Leave them out with on_bad='skip'"
         text += " (--skip-bad-rows on the command line), or mend the log"
         suspects = {row.column for row in self.bad.first} & {*self.kinds.names}
