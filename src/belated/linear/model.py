@@ -641,7 +641,8 @@ class LinearModel:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
         ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
-        that goes on predicting numbers, or a ``SnapshotError``.
+        that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
+        were handed out later holds here too.
         """
         model = cls.__new__(cls)
         model._settings, memory, keys = snapshot.unpack(blob, key)
