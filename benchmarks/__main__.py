@@ -22,6 +22,7 @@ NAMES = (
     "live",
     "loop",
     "memory",
+    "silence_real",
     "startup",
     "timeline",
 )

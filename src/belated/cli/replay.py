@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from belated.arguments import (
     Commands,
@@ -41,6 +42,12 @@ def add_replay(commands: Commands) -> None:
         default="",
         help="also replay through vw, river, or vw,river, where they are installed",
     )
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        type=Path,
+        help="keep the model as it is where the log ends, to go on live with LinearModel.load",
+    )
     parser.add_argument("--quick", action="store_true", help="only the first 5,000 predictions")
     parser.add_argument("--year", action="store_true", help="with flights: all of 2013")
     add_output(parser, "belated-replay.html")
@@ -58,6 +65,12 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         nargs="+",
         help="what is known when the prediction is made (default: all other columns)",
+    )
+    columns.add_argument(
+        "--key",
+        metavar="COLUMN",
+        help="with --save: names rows whose label may still come; no feature (default: their "
+        "number in the log, from 0 on)",
     )
     columns.add_argument("--weight", metavar="COLUMN", help="how often each label counts")
     columns.add_argument(

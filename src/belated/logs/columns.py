@@ -22,12 +22,15 @@ OBSERVED = (
     *("observed_at", "observation_time", "observe_time", "obs_time", "observed", "answered_at"),
     *("label_time", "labelled_at", "labeled_at", "feedback_time", "outcome_at", "outcome_time"),
     *("resolved_at", "completed_at", "finished_at", "ended_at", "end_time", "arrived_at"),
-    *("arrival_time", "converted_at", "conversion_time", "learned_at", "closed_at", "end"),
+    *("arrival_time", "converted_at", "conversion_time", "learned_at", "closed_at", "rewarded_at"),
+    *("reward_time", "end"),
 )
 """Usual names, the clearest first."""
 _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
-    "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
+    "observed": (
+        r"obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close"
+    ),
 }
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""

@@ -44,6 +44,7 @@ def replay(
     *,
     features: Features = "all",
     weight: str | None = None,
+    key: str | None = None,
     loss: Loss | None = None,
     quantile: float = 0.5,
     delta: float = 1.0,
@@ -85,7 +86,10 @@ def replay(
     mean of the labels so far. ``also`` may name "vw" and "river", where they are installed.
 
     ``slices`` are columns by whose values losses are shown, by default the first text features with
-    few values. ``first`` takes only so many predictions. ``progress`` shows a bar; None: on a
+    few values. ``first`` takes only so many predictions. ``found.model`` is the default model where
+    the log ends, with what is still open and what the columns become, to be saved and to go on
+    live; ``key`` is the column of keys for open rows, which is then no feature, and by default they
+    are the numbers of the rows. ``progress`` shows a bar; None: on a
     terminal.
     """
     how = Labels(
@@ -108,6 +112,7 @@ def replay(
         features=features,
         slices=tuple(slices or ()),
         weight=weight,
+        key=key,
         kinds=dict(kinds),
         dates=dates,
         tz=tz,
@@ -131,4 +136,4 @@ def replay(
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
         for name in columns
     }
-    return Replay(task, found, player.scales, patience, parts)
+    return Replay(task, found, player.scales, patience, parts, player.ours)

@@ -8,10 +8,17 @@ from typing import Any
 from belated.datasets import flights
 from belated.errors import LogError
 from belated.linear.losses import BINARY, LOSSES
-from belated.replays import replay
+from belated.replays import replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show
-from belated.report.command import is_flights, reading, refuse_reading, report, told
+from belated.report.command import (
+    check_folder,
+    is_flights,
+    reading,
+    refuse_reading,
+    report,
+    told,
+)
 
 DELAYS = (-60.0, 180.0)
 """To what arrival delays are clipped, in minutes."""
@@ -23,7 +30,22 @@ QUICK = 5_000
 
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
-    report(arguments, _found, show)
+    if arguments.save is not None:
+        check_folder(arguments.save, "--save")
+    elif arguments.key is not None:
+        raise LogError("replay: --key names open rows in the model that --save keeps; give both")
+    report(arguments, _saved, show)
+
+
+def _saved(arguments: argparse.Namespace) -> Replay:
+    """Return the replay, its model saved where the arguments say."""
+    found = _found(arguments)
+    if arguments.save is not None:
+        found.model.save(arguments.save)
+        if not arguments.json:
+            words = saving.says(found.model, found.task.how, found.task.target, arguments.key)
+            print(f"Model saved to {arguments.save}. {words}\n")
+    return found
 
 
 def _found(arguments: argparse.Namespace) -> Replay:
@@ -37,6 +59,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "positive": arguments.positive,
         "wait": arguments.wait,
         "slices": arguments.slice,
+        "key": arguments.key,
         "also": [name for name in arguments.others.split(",") if name],
         "first": QUICK if arguments.quick else None,
         "silence": arguments.silence,

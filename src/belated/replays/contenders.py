@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from belated.arrays import Array, Floats, Ints
 from belated.engine import Progress
+from belated.learner.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
@@ -68,6 +69,8 @@ class Replayer:
     def __init__(self, task: Task, wait: int, names: tuple[str, ...], bar: Progress) -> None:
         self.task, self.wait, self.names, self.bar = task, wait, names, bar
         self.model = task.how.model()
+        self.ours = task.how.listening(task.kinds or None)
+        """The model that goes on where the log ends."""
         self.scales: tuple[Scale, ...] = ()
 
     @staticmethod
@@ -81,10 +84,10 @@ class Replayer:
         task = self.task
         if task.how.silence is None:
             about = "the default LinearModel, no setting given; it learns from labels as they come"
-            yield self._linear(OURS, about, task.how.model(), task.events)
+            yield self._linear(OURS, about, self.ours, task.events, keys=task.keys)
         else:
             about = "the default LinearModel, told what silence means; it learns silence at once"
-            yield self._linear(OURS, about, task.how.listening(), task.spoken, task.spoken_at)
+            yield self._linear(OURS, about, self.ours, task.spoken, task.spoken_at, task.keys)
         about = "the same model, if every label came right after its prediction: not possible"
         yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
         yield self._waiting()
@@ -120,14 +123,20 @@ class Replayer:
         return self._linear(WAITING, about, model, task.events)
 
     def _linear(
-        self, name: str, about: str, model: LinearModel, events: Ints, at: Array | None = None
+        self,
+        name: str,
+        about: str,
+        model: LinearModel,
+        events: Ints,
+        at: Array | None = None,
+        keys: Sequence[Key] | None = None,
     ) -> Contender:
         task = self.task
         begin = time.perf_counter()
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
         report = self._reporter(len(events))
         values = model.replay(
-            task.rows, task.labels, events, weights=weights, at=at, progress=report
+            task.rows, task.labels, events, weights=weights, at=at, keys=keys, progress=report
         )
         seconds = time.perf_counter() - begin
         report(len(events))

@@ -13,7 +13,7 @@ from belated.arrays import Array, Floats
 from belated.errors import LogError
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY, LOSSES, Loss, named
-from belated.logs.kinds import ANSWERS
+from belated.logs.kinds import ANSWERS, Kinds
 
 FREQUENT = 5
 """Values of a target that a message shows."""
@@ -54,14 +54,18 @@ class Labels:
         """Whether the target is made a yes or no."""
         return self.threshold is not None or self.positive is not None
 
-    def model(self, wait: Literal["skip"] | int | None = "skip") -> LinearModel:
+    def model(
+        self, wait: Literal["skip"] | int | None = "skip", columns: Kinds | None = None
+    ) -> LinearModel:
         """Return a fresh model for these labels, which come when they come."""
-        return LinearModel(self.loss, quantile=self.quantile, delta=self.delta, wait=wait)
+        return LinearModel(
+            self.loss, quantile=self.quantile, delta=self.delta, wait=wait, columns=columns
+        )
 
-    def listening(self) -> LinearModel:
+    def listening(self, columns: Kinds | None = None) -> LinearModel:
         """Return a fresh model that knows what silence means, if it means anything."""
         if self.silence is None:
-            return self.model()
+            return self.model(columns=columns)
         return LinearModel(
             self.loss,
             quantile=self.quantile,
@@ -69,6 +73,7 @@ class Labels:
             wait=None,
             silence=self.silence,
             deadline=self.deadline,
+            columns=columns,
         )
 
     def of(self, target: Array) -> Floats:

@@ -10,6 +10,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.logs import Log
 from belated.logs.log import as_date
@@ -38,6 +39,8 @@ class Replay:
     """How many predictions the method with a fixed wait waits for a label."""
     slices: Mapping[str, tuple[Slice, ...]]
     """Mean losses by column and value, the most frequent values first."""
+    model: LinearModel
+    """The default model where the log ends: it knows what is open, and what columns become."""
 
     @property
     def name(self) -> str:

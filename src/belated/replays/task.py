@@ -11,11 +11,13 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
+from belated.learner.keys import Key
 from belated.linear import Rows
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
 from belated.replays import checks
 from belated.replays.labels import Labels, settled
+from belated.replays.saving import keys_of
 from belated.replays.silence import Hearing, Silence, heard
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
@@ -33,6 +35,8 @@ class Asked:
     features: Features = "all"
     slices: Sequence[str] = ()
     weight: str | None = None
+    key: str | None = None
+    """The column of keys, which is no feature."""
     kinds: Mapping[str, Told] = field(default_factory=dict)
     dates: DateOrder | None = None
     tz: str | None = None
@@ -68,6 +72,8 @@ class Task:
     """What is to be known before the result is believed."""
     whole: int = 0
     """Rows of the log of which these are the first; 0: of all."""
+    keys: Sequence[Key] = ()
+    """The key of every row: that of a column, or the number of the row in the log."""
 
     @property
     def rounds(self) -> int:
@@ -143,6 +149,7 @@ class Task:
             log=self.log.take(part),
             labels=self.labels[part],
             hearing=self.hearing.take(part),
+            keys=self.keys[part],
             whole=self.rounds,
         )
 
@@ -158,6 +165,7 @@ def task_of(
 ) -> Task:
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
     log, name, features = _log(data, asked, progress)
+    log, keys = _keyed(log, asked)
     truth = log.target
     if truth is None:
         raise LogError(f"replay: {log.name} has no target")
@@ -168,7 +176,8 @@ def task_of(
     labels = how.of(truth)[order]
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
     notes = (*log.notes, *checks.checked(log, labels, hearing.counts, name, chosen, kinds))
-    return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes)
+    keys = [keys[row] for row in order.tolist()]
+    return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes, keys=keys)
 
 
 def _log(
@@ -181,9 +190,12 @@ def _log(
         return data, asked.target or "the target", asked.features
     if asked.target is None:
         raise LogError("replay: which column is to be predicted? Give target (--target)")
-    wanted = asked.features
+    wanted, told = asked.features, dict(asked.kinds)
     if wanted != "all":
         wanted = list(dict.fromkeys([*wanted, *asked.slices]))
+    if asked.key is not None:
+        wanted = "all" if wanted == "all" else [*wanted, asked.key]
+        told[asked.key] = "text"  # as it is written, leading zeros included
     found = scan(
         data,
         asked.predicted,
@@ -191,7 +203,7 @@ def _log(
         target=asked.target,
         weight=asked.weight,
         features=wanted,
-        kinds=asked.kinds,
+        kinds=told,
         dates=asked.dates,
         tz=asked.tz,
         unit=asked.unit,
@@ -199,6 +211,23 @@ def _log(
     )
     checks.refuse_answers(found.columns)
     return found.read(progress), asked.target, asked.features
+
+
+def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
+    """Return the log without its column of keys, and the key of every row."""
+    name = asked.key
+    if name is None:
+        return log, range(len(log))
+    if name in asked.features or name in asked.slices:
+        raise LogError(f"replay: {name!r} is the key of a row, and can be no feature and no slice")
+    if name not in log.features:
+        raise LogError(
+            f"replay: {log.name} has no column {name!r} of keys; it has "
+            f"{', '.join(map(repr, log.features)) or 'none'}"
+        )
+    others = {column: cells for column, cells in log.features.items() if column != name}
+    kinds = log.kinds.only(kind.name for kind in log.kinds if kind.name != name)
+    return replace(log, features=others, kinds=kinds), keys_of(log.features[name], name)
 
 
 def _features(
