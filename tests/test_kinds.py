@@ -121,7 +121,8 @@ def test_what_is_told_overrules() -> None:
     assert log.row(0) == {
         "zone": "7",
         "code": 7.0,
-        "m hour": "22",
+        "m hour": 22.0,
+        "m hour (text)": "22",
         "m weekday": "Tue",
         "m month": "Nov",
         "m trend": 1_700_000_000 / 86_400,
@@ -148,7 +149,8 @@ def test_times_become_the_calendar_of_their_zone() -> None:
     cells = ["2024-05-31T23:30", "2024-12-31T23:30"]
     log = read(table(shown=cells), features=["shown"], tz="Europe/Berlin")
     assert log.row(0) | {"shown trend": 0.0} == {
-        "shown hour": "23",
+        "shown hour": 23.0,
+        "shown hour (text)": "23",
         "shown weekday": "Fri",
         "shown month": "May",
         "shown trend": 0.0,

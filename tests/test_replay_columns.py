@@ -132,7 +132,7 @@ def test_columns_are_listed_with_what_they_became_and_why() -> None:
         assert kind.why in line
     assert found.task.features == (
         *("size", "zone", "zone (text)", "paid", "price"),
-        *("at hour", "at weekday", "at month", "at trend", "code"),
+        *("at hour", "at hour (text)", "at weekday", "at month", "at trend", "code"),
     )
     data = json.loads(found.to_json())
     assert Kinds.from_dict(data["columns"]) == found.task.kinds
@@ -402,6 +402,32 @@ def test_the_command_takes_columns_and_silence(
     for option in (["--tz", "UTC"], ["--text", "dest"], ["--skip-bad-rows"], ["--unit", "s"]):
         assert cli.main(["replay", "flights", "--quick", "--no-page", *option]) == 1
         assert "leave out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--quantile", "0.9"], "--quantile is of the quantile loss; say --loss quantile"),
+        (["--delta", "2", "--loss", "squared"], "--delta is of the huber loss"),
+        (["--tz", "UTC"], "tz (--tz) is for dates; here times are numbers"),
+        (["--dates", "day-first"], "(--dates) is for dates like 5/6/2024"),
+        (["--positive", "1", "--clip", "0", "1"], "give clip or positive, not both"),
+        (["--deadline", "3"], "say which one with silence (--silence)"),
+        (["--silence", "0", "--answered-only"], "goes without silence"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "log.csv", columns())
+    assert cli.main(["replay", str(path), "--target", "y", "--no-page", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_unit_of_dates_is_refused() -> None:
+    table = {"asked_at": ["2024-05-01"], "answered_at": ["2024-05-02"], "y": [1.0]}
+    with pytest.raises(LogError, match="is for times that are numbers; here they are dates"):
+        replay(table, "y", unit="s")
 
 
 def test_times_for_programs_are_iso(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

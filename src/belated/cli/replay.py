@@ -110,9 +110,11 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
         choices=list(LOSSES),
         help="what a prediction costs (default: logistic for a yes or no, else squared)",
     )
-    labels.add_argument("--quantile", metavar="Q", type=float, default=0.5, help="of quantile loss")
     labels.add_argument(
-        "--delta", metavar="D", type=float, default=1.0, help="where the Huber loss becomes linear"
+        "--quantile", metavar="Q", type=float, help="of quantile loss (default: 0.5)"
+    )
+    labels.add_argument(
+        "--delta", metavar="D", type=float, help="where the Huber loss becomes linear (default: 1)"
     )
     labels.add_argument(
         "--clip", metavar=("LOW", "HIGH"), nargs=2, type=float, help="cut the target to this range"

@@ -46,6 +46,11 @@ def count_like(text: Any, pattern: str) -> int:
     return pc.sum(pc.match_substring_regex(text, pattern)).as_py() or 0
 
 
+def is_mostly(text: Any, pattern: str) -> bool:
+    """Whether more than half of all cells match."""
+    return 2 * count_like(text, pattern) > len(text)
+
+
 def each_word(text: Any, read: Callable[[str], Any], dtype: Any) -> Array:
     """Return what a function makes of every cell, called once for every different one."""
     coded = text.dictionary_encode()

@@ -168,10 +168,11 @@ def moments_of(parts: Mapping[str, Ints]) -> tuple[Ints, Bools]:
 # ---- parts of the calendar ---------------------------------------------------------------------
 
 PARTS = ("hour", "weekday", "month", "trend")
-"""What a time becomes: three words, and the days since 1970 as a number."""
+"""What a time becomes: the hour as number and as word, two words, and days since 1970."""
+HOUR_TEXT = "hour (text)"
 WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"], dtype=object)
 """1 January 1970 was a Thursday."""
-HOURS = np.array([f"{hour:02}" for hour in range(24)], dtype=object)
+HOURS = np.array([str(hour) for hour in range(24)], dtype=object)
 MONTHS = np.array(
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
     dtype=object,
@@ -183,12 +184,13 @@ def calendar_part(part: str, wall: Ints, utc: Ints) -> Array:
 
     >>> noon = np.array([np.datetime64("2024-05-01T12:00", "ns").astype(np.int64)])
     >>> [calendar_part(part, noon, noon).tolist() for part in PARTS]
-    [['12'], ['Wed'], ['May'], [19844.5]]
+    [[12.0], ['Wed'], ['May'], [19844.5]]
     """
     if part == "trend":
         return (utc // SECOND) / 86_400.0
-    if part == "hour":
-        return HOURS[wall % DAY // (3600 * SECOND)]
+    if part in ("hour", HOUR_TEXT):
+        hours = wall % DAY // (3600 * SECOND)
+        return hours.astype(np.float64) if part == "hour" else HOURS[hours]
     if part == "weekday":
         return WEEKDAYS[wall // DAY % 7]
     months = wall.view("datetime64[ns]").astype("datetime64[M]").astype(np.int64)

@@ -91,7 +91,7 @@ class Kind:
         if self.what == "number and text":
             return self.name, self.name + AS_TEXT
         if self.what == "time":
-            return tuple(f"{self.name} {part}" for part in self.parts)
+            return tuple(f"{self.name} {part}" for part in _named_parts(self.parts))
         return (self.name,)
 
     @property
@@ -200,7 +200,15 @@ class Kind:
 def calendar(kind: Kind, utc: Ints) -> dict[str, Any]:
     """Return the parts of the calendar that a column of times becomes."""
     wall = utc if kind.zone is None else to_wall(utc, kind.zone)
-    return {f"{kind.name} {part}": dates.calendar_part(part, wall, utc) for part in kind.parts}
+    parts = _named_parts(kind.parts)
+    return {f"{kind.name} {part}": dates.calendar_part(part, wall, utc) for part in parts}
+
+
+def _named_parts(parts: tuple[str, ...]) -> list[str]:
+    """Return the features of the parts: the hour is tried as number and as word."""
+    return [
+        name for part in parts for name in ((part, dates.HOUR_TEXT) if part == "hour" else (part,))
+    ]
 
 
 def word(value: Any) -> str:

@@ -18,6 +18,7 @@ from belated.logs.cells import (
     decoded,
     each_word,
     filled,
+    is_mostly,
     is_text,
     nothing,
     nulls,
@@ -67,12 +68,10 @@ def _kind_of_text(column: Any) -> Clockwork | None:
     import pyarrow.compute as pc
 
     known = blanked(column, NEVER).drop_null()
-    numbers = count_like(known, PLAIN)
-    found = max([count_like(known, ISO_DATE), *(count_like(known, p) for p in _FORMS)])
-    if max(found, numbers) * 2 <= len(known):
-        return None
-    if found > numbers:
-        return "calendar"
+    # The usual ones first: patterns take their time.
+    if not is_mostly(known, PLAIN):
+        is_date = any(is_mostly(known, pattern) for pattern in (ISO_DATE, *_FORMS))
+        return "calendar" if is_date else None
     whole = known.filter(pc.match_substring_regex(known, WHOLE)).to_pylist()
     return "whole" if any(abs(int(cell)) > EXACT_IN_FLOAT for cell in whole) else "number"
 

@@ -128,8 +128,9 @@ def why_no_number(text: str) -> str:
 def read_text(column: Any) -> Cells:
     """Return words as objects that share equal strings, None where there is none."""
     column = decoded(column)
-    values = each_word(_plain(column), lambda cell: word(cell) or None, object)
-    missing = np.array([cell is None for cell in values.tolist()], dtype=np.bool_)
+    plain = _plain(column)
+    values = each_word(plain, lambda cell: word(cell) or None, object)
+    missing = nulls(plain) | each_word(plain, lambda cell: not word(cell), np.bool_)
     return Cells(values, missing, np.zeros(len(column), np.bool_), column, lambda _: "")
 
 

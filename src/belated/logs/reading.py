@@ -20,7 +20,7 @@ from belated.logs.kinds import DIGITS, Kind, Kinds, Told
 from belated.logs.log import Log, Unit, joined
 from belated.logs.moments import read_moments
 from belated.logs.numbers import read_numbers
-from belated.logs.rules import EMPTY, DateOrder, decide, kind_of_column
+from belated.logs.rules import EMPTY, SLASHED, DateOrder, decide, kind_of_column
 from belated.logs.sources import Source, arrow, source_of
 from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
@@ -123,9 +123,25 @@ def scan(
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     clocks = clocks_of(sample, source.name, columns, unit, dates)
+    _refuse_unused(clocks, found, tz, unit, dates)
     truth = None if target is None else _kind_of_target(sample, target, tz, dates)
     notes = _repeated(sample)
     return Scan(source, columns, clocks, found, truth, tz, on_bad, notes)
+
+
+def _refuse_unused(
+    clocks: Clocks, kinds: Kinds, tz: str | None, unit: Unit | None, order: DateOrder | None
+) -> None:
+    """Refuse what says how times are read where nothing is read so."""
+    is_calendar = clocks.kind == "calendar"
+    has_times = any(kind.what == "time" for kind in kinds)
+    if unit is not None and is_calendar:
+        raise LogError("logs: unit (--unit) is for times that are numbers; here they are dates")
+    if tz is not None and not (is_calendar or has_times):
+        raise LogError("logs: tz (--tz) is for dates; here times are numbers")
+    forms = {clocks.predicted, clocks.observed, *(kind.form for kind in kinds)}
+    if order is not None and not forms & set(SLASHED):
+        raise LogError("logs: dates (--dates) is for dates like 5/6/2024; here there are none")
 
 
 def _repeated(sample: Any) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from belated.errors import LogError
 from belated.logs import dates, numerals
-from belated.logs.cells import blanked, count_like, decoded, is_text
+from belated.logs.cells import blanked, count_like, decoded, is_mostly, is_text
 from belated.logs.kinds import ANSWERS, DIGITS, NOTHING, Kind, Kinds, Told
 from belated.logs.moments import ISO_DATE, kind_of, read_moments
 from belated.logs.numbers import read_numbers
@@ -132,7 +132,7 @@ def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) 
         return Kind(name, "yes or no", f"only {' and '.join(sorted(words))}", words=answers)
     if count_like(text, numerals.ZEROS):
         return Kind(name, "text", "begins with zeros, as only names do")
-    if (form := _number_form(text)) and _is_most(text, numerals.FORMS[form]):
+    if (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
         why = "numbers" if form == "plain" else f"numbers: {form}"
         return _of_numbers(column, name, zone, form, why)
     found = date_form(text, name, order, ask=False)
@@ -152,15 +152,13 @@ def _answers(words: set[str]) -> tuple[str, str] | None:
     return next((pair for pair in ANSWERS if small == set(pair)), None)
 
 
-def _is_most(text: Any, pattern: str) -> bool:
-    return 2 * count_like(text, pattern) > len(text)
-
-
 def _number_form(column: Any) -> NumberForm:
     """Return how the numbers of a column are written, most likely."""
     if not is_text(column):
         return "plain"
     text = blanked(column, NOTHING).drop_null()
+    if count_like(text, numerals.PLAIN) == len(text):
+        return "plain"
     counts = {form: count_like(text, pattern) for form, pattern in numerals.FORMS.items()}
     # Plain ones fit other forms too; of two that fit as well, the first is meant.
     order: tuple[NumberForm, ...] = ("plain", "thousands", "decimal comma", "duration")
@@ -242,11 +240,8 @@ def date_form(column: Any, name: str, order: DateOrder | None, *, ask: bool = Tr
     if not is_text(column):
         return None
     text = blanked(column, NOTHING).drop_null()
-    counts = {form: count_like(text, pattern) for form, pattern in dates.FORMS.items()}
-    counts[dates.ISO] = count_like(text, ISO_DATE)
-    form, count = max(counts.items(), key=lambda one: one[1])
-    if count * 2 <= len(text):
-        return None
+    forms = {dates.ISO: ISO_DATE, **dates.FORMS}
+    form = next((form for form, pattern in forms.items() if is_mostly(text, pattern)), None)
     if form not in SLASHED:
         return form
     if order is not None:

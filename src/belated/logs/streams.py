@@ -12,7 +12,7 @@ from typing import Any
 from belated.errors import LogError
 from belated.logs.sources import arrow, reading
 
-CHECKED = 1 << 24
+CHECKED = 1 << 22
 """Bytes at the start of a file that are looked at to find out how text is encoded."""
 PACKED = {
     b"\x1f\x8b": "gzip",

@@ -7,7 +7,7 @@ from typing import Any
 
 from belated.datasets import flights
 from belated.errors import LogError
-from belated.linear.losses import BINARY
+from belated.linear.losses import BINARY, LOSSES
 from belated.replays import replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show
@@ -53,8 +53,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
     options: dict[str, Any] = {
         "features": arguments.features or "all",
         "loss": arguments.loss,
-        "quantile": arguments.quantile,
-        "delta": arguments.delta,
+        **_parameters(arguments),
         "clip": None if arguments.clip is None else tuple(arguments.clip),
         "threshold": arguments.threshold,
         "positive": arguments.positive,
@@ -77,6 +76,20 @@ def _found(arguments: argparse.Namespace) -> Replay:
         raise LogError("replay: --year is for flights, the log that comes with belated")
     options |= reading(arguments) | {"kinds": told(arguments)}
     return replay(arguments.log, arguments.target, weight=arguments.weight, **options)
+
+
+def _parameters(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the parameter of the loss; refuse one that its loss does not have."""
+    found = {}
+    for name in ("quantile", "delta"):
+        value = getattr(arguments, name)
+        if value is None:
+            continue
+        owners = [loss for loss, each in LOSSES.items() if each.parameter == name]
+        if arguments.loss not in owners:
+            raise LogError(f"replay: --{name} is of the {owners[0]} loss; say --loss {owners[0]}")
+        found[name] = value
+    return found
 
 
 def replay_flights(*, year: bool = False, **options: Any) -> Replay:

@@ -46,6 +46,8 @@ class Labels:
             )
         if self.threshold is not None and self.positive is not None:
             raise LogError("replay: give threshold or positive, not both")
+        if self.positive is not None and self.clip is not None:
+            raise LogError("replay: give clip or positive, not both: a yes or no is not cut")
 
     @property
     def is_binary(self) -> bool:
