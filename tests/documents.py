@@ -130,10 +130,25 @@ def lay_out_logs(folder: Path) -> None:
     ):
         with (folder / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["asked_at", "answered_at", "town", "hour", last], *rows])
+    _lay_out_orders(folder / "orders.csv")
     _as_parquet(folder / "calls.csv")
     (folder / "calls").mkdir()
     for month in ("2026-02", "2026-03"):
         (folder / "calls" / f"{month}.csv").write_text((folder / "calls.csv").read_text())
+
+
+def _lay_out_orders(path: Path) -> None:
+    """Write orders, each with a name, a price with a decimal comma, and a day when it is due."""
+    rows = []
+    for i in range(60):
+        asked, wait = f"2026-03-{1 + i // 8:02}T{10 + i % 8}:00", 1 + 5 * i % 9
+        answered = f"2026-03-{1 + i // 8 + wait:02}T{10 + i % 8}:30" if i % 11 else ""
+        price, due = f"{10 + 7 * i % 31},50", f"2026-03-{10 + i % 9}"
+        days = wait + 0.5 if answered else ""
+        rows.append([asked, answered, f"A-{1000 + i}", ("north", "south")[i % 2], price, due, days])
+    names = ["asked_at", "answered_at", "order", "shop", "price", "due", "days"]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
 
 
 def _as_parquet(path: Path) -> None:

@@ -52,8 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    adders = (add_demo, add_audit, add_replay, add_evaluate, add_study_command, add_warm)
-    for add in (*adders, add_completion):
+    for add in (
+        *(add_demo, add_audit, add_replay, add_evaluate, add_study_command),
+        *(add_warm, add_completion),
+    ):
         add(commands)
     return parser
 
