@@ -25,7 +25,7 @@ OBSERVED = (
 """Usual names, the clearest first."""
 _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
-    "observed": r"obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close",
+    "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
 }
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""
