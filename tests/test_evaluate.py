@@ -87,7 +87,7 @@ def rows() -> list[naive.Row]:
 
 @pytest.fixture(scope="module")
 def found(rows: list[naive.Row]) -> Evaluation:
-    policies = {"rule": by_country, "soft": soft}
+    policies: dict[str, Any] = {"rule": by_country, "soft": soft}
     return bl.evaluate(columns_of(rows), policies, silence=0.0, deadline=20)
 
 
@@ -95,7 +95,7 @@ def found(rows: list[naive.Row]) -> Evaluation:
 
 
 def ends_of(rows: list[naive.Row]) -> float:
-    return max(max(row["decided"], row["rewarded"] or 0.0) for row in rows)
+    return float(max(max(row["decided"], row["rewarded"] or 0.0) for row in rows))
 
 
 def test_what_counts_is_what_is_old_enough(rows: list[naive.Row], found: Evaluation) -> None:
@@ -399,7 +399,7 @@ def test_the_test_of_speeds_agrees_with_scipy() -> None:
 
     rng = np.random.default_rng(2)
     for shift in (0.0, 0.05, 0.3):
-        waits = np.round(rng.exponential(1.0, 600) + shift * (np.arange(600) % 3), 1)
+        waits: Any = np.round(rng.exponential(1.0, 600) + shift * (np.arange(600) % 3), 1)
         groups = np.arange(600) % 3
         parts = [waits[groups == group] for group in range(3)]
         is_sure = stats.kruskal(*parts).pvalue < 0.001
@@ -419,7 +419,7 @@ def test_policies_come_in_many_forms(rows: list[naive.Row]) -> None:
     columns["chance"] = [
         float(a == first) for a, first in zip(columns["action"], firsts, strict=True)
     ]
-    policies = {
+    policies: dict[str, Any] = {
         "function": by_country,
         "sequence": lambda context, actions: [
             float(a == by_country(context, actions)) for a in actions

@@ -96,10 +96,8 @@ def test_dsjson_survives_a_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "log.dsjson"
     dsjson.write(path, log)
     back = decisions_of(path, Columns())
-    plain = [
-        {name.partition(".")[2]: cell for name, cell in row.items()} for row in back.contexts()
-    ]
-    assert plain == list(log.contexts())
+    for row, known in zip(back.contexts(), log.contexts(), strict=True):
+        assert row == {f"context.{name}": cell for name, cell in known.items()}
     assert back.action.tolist() == log.action.tolist()
     assert (back.actions, back.unit) == (("blue", "green"), "s")
     assert np.allclose(back.reward, log.reward, equal_nan=True)
@@ -114,9 +112,7 @@ def test_vowpal_wabbit_reads_what_is_written(tmp_path: Path) -> None:
     log = decisions_of(table(), Columns())
     path = tmp_path / "log.dsjson"
     dsjson.write(path, log)
-    parser = vw.DSJsonFileParser if hasattr(vw, "DSJsonFileParser") else None
     workspace = vw.Workspace("--dsjson --cb_explore_adf --quiet")
-    seen = 0
     for i, line in enumerate(path.read_text().splitlines()):
         examples = workspace.parse(line)
         labels = [example.get_label(vw.LabelType.CONTEXTUAL_BANDIT) for example in examples[1:]]
@@ -129,8 +125,6 @@ def test_vowpal_wabbit_reads_what_is_written(tmp_path: Path) -> None:
         assert cost.probability == pytest.approx(log.probability[i])
         workspace.learn(examples)
         workspace.finish_example(examples)
-        seen += 1
-    assert (seen, parser) == (ROWS, parser)
     assert workspace.get_weighted_examples() == ROWS
 
 
@@ -179,12 +173,11 @@ def test_dsjson_as_others_write_it(tmp_path: Path) -> None:
 
 def test_dsjson_without_news_is_answered_at_once(tmp_path: Path) -> None:
     plain = {name: value for name, value in EVENT.items() if name != "o"}
-    log = decisions_of(written(tmp_path / "log.dsjson", plain, plain | {LABEL: 0}), Columns())
+    log = decisions_of(
+        written(tmp_path / "log.dsjson", plain, plain | {dsjson.LABEL: 0}), Columns()
+    )
     assert log.reward.tolist() == [2.0, 0.0]
     assert log.wait.tolist() == [0.0, 0.0]
-
-
-LABEL = dsjson.LABEL
 
 
 @pytest.mark.parametrize(
@@ -227,8 +220,9 @@ def test_the_command_writes_words_and_a_page(
     pytest.importorskip("matplotlib")
     page = tmp_path / "page.html"
     arguments = ["evaluate", str(files["parquet"]), "--silence", "0", "--deadline", "20min"]
-    assert cli.main([*arguments, "--no-chooser", "--policy", "country", "--out", str(page)]) == 1
-    assert "takes 'PT' in row 0" in capsys.readouterr().err or True
+    assert cli.main([*arguments, "--policy", "country", "--out", str(page)]) == 1
+    assert "policy 'country' takes" in capsys.readouterr().err
+    assert not page.exists()
     assert cli.main([*arguments, "--no-chooser", "--out", str(page)]) == 0
     out = capsys.readouterr().out
     assert "are too young" in out
