@@ -116,12 +116,18 @@ def freedom(values: Sequence[float]) -> float:
     return 2 * n / (fourth / second**2 - 1)
 
 
-def widened_interval(
+def interval(
     weights: Sequence[float], rewards: Sequence[float], quantile: float
 ) -> tuple[float, float]:
     """Inverse propensity with one more decision, the worst and then the best of all."""
     terms = [w * r for w, r in zip(weights, rewards, strict=True)]
     could = [w * r for w in weights for r in (min(rewards), max(rewards))]
-    low, _ = plain_interval([*terms, min(could)], quantile)
-    _, high = plain_interval([*terms, max(could)], quantile)
-    return low, high
+    share = min(1.0, 32 * max(weights) / sum(weights))
+    ends = []
+    for more, sign in ((min(could), -1), (max(could), 1)):
+        parts = [(1.0, term) for term in terms] + [(share, more)]
+        count = sum(weight for weight, _ in parts)
+        mean = sum(weight * term for weight, term in parts) / count
+        square = sum(weight * (term - mean) ** 2 for weight, term in parts)
+        ends.append(mean + sign * quantile * math.sqrt(square / (count - 1) / count))
+    return ends[0], ends[1]
