@@ -15,12 +15,14 @@ from benchmarks.timing import Result
 NAMES = (
     "audit",
     "conversions",
+    "decisions",
     "games",
     "intervals",
     "late_labels",
     "live",
     "loop",
     "memory",
+    "silence_real",
     "startup",
     "timeline",
 )

@@ -159,7 +159,7 @@ def evaluated(world: World, log: Logged) -> tuple[bl.Evaluation, dict[str, float
     """Return the evaluation of a log, and the true values of its policies."""
 
     def rule(context: dict[str, Any], actions: Sequence[str]) -> str:
-        return actions[int(world.rule[int(str(context["visitor"])[1:])])]
+        return actions[int(world.rule[int(context["visitor"][1:])])]
 
     found = bl.evaluate(log.columns, {"rule": rule}, silence=0.0, deadline=DEADLINE)
     values = world.values
