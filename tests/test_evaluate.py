@@ -539,7 +539,7 @@ def test_all_too_young(rows: list[naive.Row]) -> None:
         ("probability", 0.0, "is no probability above 0"),
         ("probability", 1.2, "is no probability above 0"),
         ("action", None, "must not be missing"),
-        ("reward", math.inf, "is no reward, though there is a time"),
+        ("reward", None, "is no reward, though there is a time"),
     ],
 )
 def test_bad_rows(rows: list[naive.Row], column: str, value: Any, message: str) -> None:
@@ -569,8 +569,8 @@ def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"action": "deed"}, "which column of columns says what was done"),
-        ({"probability": "p"}, "which column of columns says how likely"),
+        ({"action": "deed"}, "which column says what was done"),
+        ({"probability": "p"}, "which column says how likely"),
         ({"reward": "gain"}, "has no column 'gain'"),
         ({"context": ["town"]}, "has no column 'town'"),
         ({"slices": ["town"]}, "no column 'town' in the context"),

@@ -237,7 +237,7 @@ def test_the_command_writes_words_and_a_page(
         (["--silence", "0", "--action", "deed"], "Give action= (--action)"),
         (["--silence", "0", "--deadline", "soon"], "a deadline is a number"),
         (["--silence", "0", "--against", "me"], "against must be one of"),
-        (["--silence", "0", "--output", "/nowhere/at/all.html"], "there is no folder"),
+        (["--silence", "0", "--out", "/nowhere/at/all.html"], "there is no folder"),
     ],
 )
 def test_the_command_refuses_in_one_line(
