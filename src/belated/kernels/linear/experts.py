@@ -79,14 +79,14 @@ def issue(
 def charge(code: Code, s: State, record: int, y: float, weight: float) -> None:
     """Weigh the experts anew by what they predicted then, now that their label is y."""
     f, p = s.f, s.kept[record + lm.MIXTURE]
-    f[lm.LOST] += weight * loss(code, f, p, y)
+    f[lm.LOST] += weight * loss(code, f, s.kept[record + lm.SHOWN], y)
     _weigh(s, record, weight * slope(code, f, p, y))
 
 
 @leaf
 def recharge(code: Code, s: State, record: int, old: float, new: float) -> None:
     """Correct what was charged when the label seemed to be ``old``: charges are linear in it."""
-    f, p = s.f, s.kept[record + lm.MIXTURE]
+    f, p = s.f, s.kept[record + lm.SHOWN]
     f[lm.LOST] += loss(code, f, p, new) - loss(code, f, p, old)
     _weigh(s, record, old - new)
 

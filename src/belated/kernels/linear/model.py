@@ -15,9 +15,17 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.doubt import hear, ponder
 from belated.kernels.linear.due import first_due, pop, push
 from belated.kernels.linear.experts import charge, correct, issue, learn, recharge
-from belated.kernels.linear.losses import count_label, is_label, link, of_loss, recount_label
+from belated.kernels.linear.losses import (
+    count_label,
+    is_label,
+    link,
+    of_loss,
+    recount_label,
+    shown,
+)
 from belated.kernels.linear.rows import bad_entry, leave, pool_has_room
 from belated.kernels.linear.waiting import REVIEW, count_age, review
 from belated.kernels.slots import code as C
@@ -186,9 +194,12 @@ def predict(
         if when < math.inf:
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
-    p = kept[record + lm.MIXTURE]
+    p = shown(of_loss(code), s.f, kept[record + lm.MIXTURE])
+    kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         _learn(of_loss(code), s, c, pool, record, s.f[lm.SILENCE], 1.0)
+    elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
+        ponder(of_loss(code), s)
     return s.table[2 * entry], link(of_loss(code), p)
 
 
@@ -218,7 +229,8 @@ def peek(
         index = indices[j] if j < given else s.n[N.COORDINATES]
         for i in range(lm.WEIGHT):
             c[index * lm.ROW + i] = s.work[lm.WEIGHT * j + i]
-    return S.USED, link(of_loss(code), s.kept[record + lm.MIXTURE])
+    p = shown(of_loss(code), s.f, s.kept[record + lm.MIXTURE])
+    return S.USED, link(of_loss(code), p)
 
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -260,6 +272,7 @@ def observe(
     if s.kept[record + lm.DUE] == -math.inf:  # settled, but kept
         s.n[N.LATE] += 1
     if old != old:
+        hear(of_loss(code), s, record, ticket, y)
         _learn(of_loss(code), s, c, pool, record, y, weight)
     elif old != y:
         s.n[N.CORRECTED] += 1
