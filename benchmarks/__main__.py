@@ -15,6 +15,7 @@ from benchmarks.timing import Result
 NAMES = (
     "audit",
     "conversions",
+    "decisions",
     "games",
     "intervals",
     "late_labels",

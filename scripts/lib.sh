@@ -1,4 +1,4 @@
-# Shared by scripts/demo and scripts/test. The caller sets $root, sources this file and calls
+# Shared by scripts/demo, scripts/docs and scripts/test. The caller sets $root, sources this file and calls
 #     prepare EXTRA
 # after which $venv/bin holds belated with that extra. Plain POSIX sh.
 

@@ -39,7 +39,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 Life: TypeAlias = list[compositions.Event]
-Thing: TypeAlias = bl.Learner | bl.LinearModel | bl.Intervals
+Thing: TypeAlias = bl.Learner | bl.LinearModel | bl.Intervals | bl.Chooser
 
 
 class Case(NamedTuple):
@@ -69,7 +69,7 @@ class Case(NamedTuple):
 
 
 def _cases() -> Iterable[Case]:
-    """Yield learners, rivals, models and intervals."""
+    """Yield learners, rivals, models, intervals and a chooser."""
     for name in COMPOSITIONS:
         yield _composition(compositions.COMPOSITIONS[name])
     for case in rival_laws.CASES:
@@ -80,6 +80,27 @@ def _cases() -> Iterable[Case]:
     yield Case(
         "intervals", compositions.events(12, seed=4), _intervals, bl.Intervals.restore, _labels
     )
+    yield Case("chooser", compositions.events(16, seed=4), _chooser, bl.Chooser.restore, _rewards)
+
+
+def _chooser() -> bl.Chooser:
+    return bl.Chooser(["a", "b", "c"], bits=6, silence=0.0, deadline=7)
+
+
+def _rewards(chooser: bl.Chooser, life: Life) -> list[Any]:
+    seen: list[Any] = []
+    for kind, ticket in life:
+        draw = random.Random(ticket)
+        if kind == "predict":
+            shown = ticket % 4 > 0
+            seen.append([*chooser.choose({"x": draw.random()}, key=f"k{ticket}", shown=shown)])
+        elif kind == "cancel":
+            chooser.cancel(f"k{ticket}")
+        else:
+            if ticket % 4 == 0:
+                chooser.shown(f"k{ticket}")
+            seen.append(chooser.observe(f"k{ticket}", float(draw.random() < 0.4)))
+    return seen
 
 
 def _composition(each: compositions.Composition) -> Case:

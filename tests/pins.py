@@ -104,7 +104,7 @@ def rounded(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport) -> Any:
+def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport) -> Any:
     return numbers(json.loads(report.to_json()))
 
 
@@ -627,6 +627,49 @@ def of_intervals() -> Iterator[Pin]:
         yield f"intervals {loss}: report", digest(_report(intervals.report()))
 
 
+CHOOSERS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "logistic": {"loss": "logistic"},
+    "silence": {"silence": 0.0, "deadline": 6},
+    "uniform": {"explore": bl.explore.Uniform(0.2, floor=0.05)},
+    "greedy": {"explore": bl.explore.Greedy(), "interactions": "none"},
+    "some interactions": {"interactions": ["place"], "most_open": 4},
+    "apprentice": {"mode": "apprentice", "baseline": "b"},
+}
+
+
+def of_choosers() -> Iterator[Pin]:
+    """Choices among actions, with and without features."""
+    for name, settings in CHOOSERS.items():
+        chooser = bl.Chooser(["a", "b", "c"], bits=8, seed=5, **settings)
+        seen = list[Any]()
+        for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
+            features = {"a": {"z": 0.5 * ticket}, "b": None, "d": {"w": "red"}}
+            actions: Any = features if ticket % 3 == 0 else None
+            if kind == "predict":
+                seen.append(tuple(chooser.choose(_features(ticket), actions)))
+            elif kind == "cancel":
+                chooser.cancel(ticket)
+            else:
+                seen.append(chooser.observe(ticket, float(ticket % 2)))
+        yield f"chooser, {name}: played", digest(seen)
+        yield f"chooser, {name}: report", digest(_report(chooser.report()))
+
+
+def of_worlds() -> Iterator[Pin]:
+    """Worlds, as they are drawn."""
+    late = bl.worlds.Lateness(8, by="action")
+    kinds: list[Any] = [
+        bl.worlds.Linear(20, 2, 3),
+        bl.worlds.Logistic(20, 2, 3, late),
+        bl.worlds.Switching(20, 2, 3, lateness=bl.worlds.Lateness(8, "heavy", lost=0.2)),
+        bl.worlds.Featured(20, 2, 3, 2, lateness=bl.worlds.Lateness(8, "constant")),
+        bl.worlds.Changing(20, 2, 10, 2, stay=5, lateness=bl.worlds.Lateness(8, by="context")),
+    ]
+    for world in kinds:
+        yield f"world {type(world).__name__}", digest(list(world.drawn(3)))
+
+
 def of_hashers() -> Iterator[Pin]:
     """Names as coordinates."""
     groups = [("place", "size"), ("place", "kind", "count")]
@@ -951,6 +994,8 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_linear_models,
     of_labels,
     of_intervals,
+    of_choosers,
+    of_worlds,
     of_hashers,
     of_timelines,
     of_bounds,

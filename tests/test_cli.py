@@ -16,6 +16,7 @@ import belated
 from belated import cli
 from belated.cli import warm
 from belated.errors import BelatedError
+from belated.linear.losses import LOSSES
 
 
 def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -189,4 +190,4 @@ def test_warm_compiles_and_says_where(
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
     names = [name for name, _ in warm._common()]
-    assert len(names) == len(set(names)) == 16 + 7
+    assert len(names) == len(set(names)) == 2 * (3 * 2 + 2) + len(LOSSES) + 1  # and a chooser

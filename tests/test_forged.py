@@ -191,6 +191,13 @@ def test_what_is_no_key(key: Any) -> None:
             type(thing).restore(thing.snapshot(), key=key)
 
 
+def test_an_empty_key_is_told_from_one_of_another_type() -> None:
+    with pytest.raises(SnapshotError, match="got none at all"):
+        _things()[0].snapshot(key=b"")
+    with pytest.raises(SnapshotError, match="got str"):
+        _things()[0].snapshot(key="text")
+
+
 def test_weights_of_a_portfolio_are_weights() -> None:
     """Those that the leash holds back are played when it is slack, so they are looked at too."""
     ball = bl.Ball(2)

@@ -327,17 +327,18 @@ def test_what_is_refused_changes_nothing(act: Callable[[Any], Any], error: type)
     assert intervals.observe("mine", 3.0)
 
 
-def test_an_interrupt_between_the_models_leaves_no_ticket_open() -> None:
+@pytest.mark.parametrize("key", [None, "mine", 7000])
+def test_an_interrupt_between_the_models_leaves_no_ticket_open(key: str | int | None) -> None:
     """The prediction that nobody will see is cancelled."""
     intervals = made()
     intervals._state.scores._turn.pop()  # somebody is at work there
     with pytest.raises(BusyError):
-        intervals.predict([1.0])
+        intervals.predict([1.0], key=key)
     intervals._state.scores._turn.append(None)
     assert intervals.model.open == 0
     assert intervals.report().rounds == 0
-    assert intervals.predict([1.0]).ticket == 1
-    assert intervals.observe(1, 3.0)
+    assert intervals.predict([1.0], key=key).ticket == 1
+    assert intervals.observe(1 if key is None else key, 3.0)
 
 
 def test_a_call_during_another_one_is_refused() -> None:

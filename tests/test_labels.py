@@ -429,6 +429,17 @@ def test_save_and_load(tmp_path: Any) -> None:
         model.save(tmp_path / "no" / "model")
 
 
+def test_times_without_deadlines_survive_a_restart(tmp_path: Any) -> None:
+    model = bl.LinearModel("squared", bits=4)
+    model.predict([1.0], at=5.0, key="a")
+    model.observe("a", 2.0, at=7.0)
+    model.predict_many([[1.0]], at=8.0)
+    model.save(tmp_path / "model")
+    again = bl.LinearModel.load(tmp_path / "model")
+    assert again.snapshot() == model.snapshot()
+    assert again.predict([2.0]) == model.predict([2.0])
+
+
 def test_explanations_add_up() -> None:
     rng = np.random.default_rng(0)
     model = Model("squared", interactions=[("shop", "hour")])
@@ -452,3 +463,9 @@ def test_explanations_add_up() -> None:
         model.explain([1.0])  # type: ignore[arg-type]
     with pytest.raises(bl.errors.BadFeatures, match="a name or a pair"):
         model.weights([3])  # type: ignore[list-item]
+
+
+def test_a_model_that_has_seen_nothing_can_be_restored() -> None:
+    for silence in (None, 0.0):
+        blob = Model("squared", bits=4, silence=silence).snapshot()
+        assert Model.restore(blob).snapshot() == blob

@@ -320,6 +320,9 @@ def test_where_there_is_a_guarantee() -> None:
         constants: dict[str, Any] = {"lipschitz": 1.0, "curvature": 1.0, "diameter": 1.0, **wrong}
         with pytest.raises(bl.SpecError, match=f"leader: {next(iter(wrong))} must be positive"):
             bl.bounds.leader(late, **constants)
+    for reach in (-1, 0):
+        with pytest.raises(bl.SpecError, match="leader: reach must be at least 1"):
+            bl.bounds.leader(late, lipschitz=1.0, curvature=1.0, diameter=1.0, reach=reach)
 
 
 # --- Dual averaging ------------------------------------------------------------------------------

@@ -311,8 +311,9 @@ def test_a_fresh_seed_is_drawn_shown_and_kept() -> None:
         plays = [each.predict().x.tolist() for each in (learner, twin, again)]
         assert plays[0] == plays[1] == plays[2]
     assert bl.Learner(VALUES).seed == 0
-    with pytest.raises(SpecError, match="seed must be a whole number or None"):
-        bl.Learner(VALUES, seed="now")  # type: ignore[arg-type]
+    for wrong in ("now", 1.0, True, False):
+        with pytest.raises(SpecError, match="Learner: seed must be a whole number or None"):
+            bl.Learner(VALUES, seed=wrong)  # type: ignore[arg-type]
 
 
 def test_a_game_shows_the_seed_that_it_drew() -> None:

@@ -194,6 +194,11 @@ def test_facts_beyond_all_logs_are_refused_in_words(fact: str) -> None:
     }
     with pytest.raises(SpecError, match=f"{fact} must be below 2\\^63"):
         makers[fact](**{fact: 10**40})
+    if fact == "total_delay":
+        assert makers[fact](**{fact: 1 << 60}).total_delay == 1 << 60
+    else:
+        with pytest.raises(SpecError, match=f"{fact} must be at most 2\\*\\*53"):
+            makers[fact](**{fact: 1 << 60})
 
 
 def test_copies_are_made_when_they_are_needed() -> None:

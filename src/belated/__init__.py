@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from belated import errors, rates, smoothing
+from belated import errors, explore, rates, smoothing
 from belated._version import __version__
 from belated.bases import OMD, PFTRL, DualAveraging, Leader, Portfolio
 from belated.domains import Ball, Box, ConvexSet, L1Ball, Simplex
@@ -35,8 +35,16 @@ from belated.reductions import (
 from belated.spec import from_json
 
 if TYPE_CHECKING:
-    from belated import bounds, datasets, delays, logs, losses, rivals
+    from belated import bounds, datasets, delays, logs, losses, rivals, worlds
     from belated.audits import audit
+    from belated.decisions import (
+        ActionReport,
+        Choice,
+        Chooser,
+        ChooserReport,
+        DecisionRun,
+        Option,
+    )
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
@@ -48,10 +56,15 @@ if TYPE_CHECKING:
     from belated.timeline import Timeline
 
 _LAZY = {
+    "ActionReport": "decisions",
     "Best": "game",
     "Certificate": "learner.report",
+    "Choice": "decisions",
+    "Chooser": "decisions",
+    "ChooserReport": "decisions",
     "Counters": "learner.counters",
     "Decision": "learner.learner",
+    "DecisionRun": "decisions",
     "Forecast": "linear",
     "Game": "game",
     "Interval": "intervals",
@@ -60,6 +73,7 @@ _LAZY = {
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
+    "Option": "decisions",
     "Problem": "problem",
     "Report": "learner.report",
     "Run": "game",
@@ -76,11 +90,13 @@ _LAZY = {
     "play_many": "game",
     "replay": "replays",
     "rivals": "",
+    "worlds": "",
 }
 
 __all__ = [
     "OMD",
     "PFTRL",
+    "ActionReport",
     "AlreadyObserved",
     "BadFeedback",
     "Ball",
@@ -89,10 +105,14 @@ __all__ = [
     "Box",
     "BusyError",
     "Certificate",
+    "Choice",
+    "Chooser",
+    "ChooserReport",
     "ConvexSet",
     "Counters",
     "Deadline",
     "Decision",
+    "DecisionRun",
     "DualAveraging",
     "FirstOrder",
     "Forecast",
@@ -108,6 +128,7 @@ __all__ = [
     "LinearReport",
     "MissingExtra",
     "OnePoint",
+    "Option",
     "Portfolio",
     "Problem",
     "Report",
@@ -128,6 +149,7 @@ __all__ = [
     "datasets",
     "delays",
     "errors",
+    "explore",
     "from_json",
     "logs",
     "losses",
@@ -137,6 +159,7 @@ __all__ = [
     "replay",
     "rivals",
     "smoothing",
+    "worlds",
 ]
 
 

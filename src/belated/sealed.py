@@ -32,6 +32,7 @@ _KEYED = b"belated\x01"
 _PREFIX = struct.Struct("<8sHI")
 _DIGEST = 16
 _PROOF = 32
+_WORD = 8
 
 
 class Content(NamedTuple):
@@ -141,9 +142,8 @@ def _proven(blob: bytes, key: bytes | None) -> bytes:
 def _check_key(key: Any, who: str) -> None:
     """Refuse what is no key."""
     if key is not None and not (isinstance(key, bytes) and key):
-        raise SnapshotError(
-            f"{who}: a key is bytes, such as secrets.token_bytes(32), got {type(key).__name__}"
-        )
+        got = "none at all" if key == b"" else type(key).__name__
+        raise SnapshotError(f"{who}: a key is bytes, such as secrets.token_bytes(32), got {got}")
 
 
 def _type(array: NDArray[Any]) -> str:
@@ -156,3 +156,19 @@ def _digest(body: bytes) -> bytes:
 
 def _proof(body: bytes, key: bytes) -> bytes:
     return hmac.digest(key, body, "sha256")
+
+
+# --- Blobs inside of blobs ------------------------------------------------------------------------
+
+
+def as_words(blob: bytes) -> NDArray[np.int64]:
+    """Return bytes as whole words, with zeros at the end."""
+    return np.frombuffer(blob + bytes(-len(blob) % _WORD), dtype="<i8").astype(np.int64)
+
+
+def from_words(words: NDArray[Any], size: int) -> bytes:
+    """Undo ``as_words``, for bytes of this length."""
+    whole = words.astype("<i8").tobytes()
+    if not len(whole) - _WORD < size <= len(whole) or any(whole[size:]):
+        raise SnapshotError("restore: a snapshot within the snapshot has another length")
+    return whole[:size]

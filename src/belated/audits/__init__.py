@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from belated.audits.counting import Tally
+from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
@@ -19,7 +20,7 @@ from belated.logs import Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
-__all__ = ["Audit", "Patience", "Promise", "Quantiles", "audit"]
+__all__ = ["Audit", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
 ROWS = 1 << 17
 """Rows of a log in memory that are counted at once."""
@@ -30,6 +31,7 @@ def audit(
     predicted: str | None = None,
     observed: str | None = None,
     *,
+    target: str | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -44,33 +46,47 @@ def audit(
     The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
     would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
     least, by the clock: beyond it, one more answer costs more than it brings.
+
+    ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
+    shown by label, and there is a warning if they depend on it.
     """
     if not isinstance(data, Log | Scan):
-        data = scan(data, predicted, observed, tz=tz, unit=unit, on_bad=on_bad)
+        features = () if target is None else (target,)
+        data = scan(data, predicted, observed, features=features, tz=tz, unit=unit, on_bad=on_bad)
     elif predicted or observed or tz or unit:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns = None
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
-    tally = _tally(data, ties)
+    tally, waits = _counted(data, ties, target)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
     unit = "ns" if data.is_calendar else data.unit
-    return Audit(data.name, unit, data.is_calendar, tally, data.bad, columns)
+    return Audit(
+        data.name, unit, data.is_calendar, tally, data.bad, columns, target, waits.outcomes()
+    )
 
 
-def _tally(data: Log | Scan, ties: Ties) -> Tally:
+def _counted(data: Log | Scan, ties: Ties, target: str | None) -> tuple[Tally, WaitsByLabel]:
     """Count a log, as it is read where that is possible."""
-    tally = Tally(ties)
+    tally, waits = Tally(ties), WaitsByLabel(target)
     if isinstance(data, Log):
+        waits.read(data)
         tally.count(_slices(data.times.checked("audit:")))
-        return tally
+        return tally, waits
     try:
-        tally.count(data.times())
+        tally.count(_read(data, waits))
     except OutOfOrder:
-        tally = Tally(ties)
-        tally.count(_slices(joined_times(list(data.times()))))
-    return tally
+        tally, waits = Tally(ties), WaitsByLabel(target)
+        tally.count(_slices(joined_times(list(_read(data, waits)))))
+    return tally, waits
+
+
+def _read(blocks: Scan, waits: WaitsByLabel) -> Iterator[Times]:
+    """Yield the times of blocks, and take note of their labels."""
+    for block in blocks:
+        waits.read(block)
+        yield block.times
 
 
 def _slices(times: Times) -> Iterator[Times]:

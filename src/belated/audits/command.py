@@ -8,6 +8,7 @@ from belated.audits import audit
 from belated.audits.result import Audit
 from belated.audits.words import show
 from belated.datasets import flights
+from belated.errors import LogError
 from belated.report.command import is_flights, reading, report
 
 
@@ -19,5 +20,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
+        if arguments.target is not None:
+            raise LogError("audit: flights has its target already; give no column for it")
         return audit(flights(), ties=arguments.ties)
-    return audit(arguments.log, ties=arguments.ties, **reading(arguments))
+    target = arguments.target
+    return audit(arguments.log, target=target, ties=arguments.ties, **reading(arguments))

@@ -13,7 +13,7 @@ from belated._version import __version__
 from belated.audits.counting import EXACT
 from belated.audits.intervals import IntervalLines
 from belated.audits.result import SHARES, Audit
-from belated.audits.words import CONSTANTS, title
+from belated.audits.words import CONSTANTS, LABEL_HEADS, by_label, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import first_up, plain
@@ -52,6 +52,7 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         Section("What does the log look like?", whole, _says_whole(audit)),
         Section("How does it begin?", beginning, _says_beginning()),
         _waits(audit, axis),
+        *([_labels(audit, axis)] if audit.outcomes else []),
         _backlog(audit, axis),
         _patience(audit, axis),
         _guarantees(audit),
@@ -61,8 +62,8 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         facts["left out"] = str(audit.bad)
     return Page(
         f"What lateness costs: {audit.name}",
-        f"{audit.verdict}\n\n{title(audit)}. {audit.answered:,} were answered, {audit.never:,} "
-        "never.",
+        f"{f'{audit.verdict} {audit.warning}'.rstrip()}\n\n{title(audit)}. {audit.answered:,} were "
+        f"answered, {audit.never:,} never.",
         tuple(sections),
         _command(audit),
         facts,
@@ -73,7 +74,8 @@ def _command(audit: Audit) -> str:
     if audit.columns is None:
         return f"belated audit {audit.name}"
     predicted, observed = audit.columns
-    return f"belated audit {audit.name} --predicted {predicted} --observed {observed}"
+    labels = "" if audit.target is None else f" --target {audit.target}"
+    return f"belated audit {audit.name} --predicted {predicted} --observed {observed}{labels}"
 
 
 def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
@@ -136,6 +138,31 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
         f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
     )
     return Section("How long do answers take?", figure, says, table)
+
+
+def _labels(audit: Audit, axis: _Axis) -> Section:
+    """Show how long the answers with each label take, side by side."""
+    series = []
+    for outcome in audit.outcomes:
+        edges, counts, _ = outcome.waits.filled()
+        chosen = _chosen(len(edges))
+        shares = 100.0 * np.cumsum(counts)[chosen] / outcome.waits.count
+        series.append(Series.of(outcome.label or "''", edges[chosen] * axis.wait_scale, shares))
+    figure = Lines(
+        "Share of the answers with each label that have come",
+        axis.wait_label,
+        "come within that wait, %",
+        tuple(series),
+    )
+    chances = ", ".join(f"{each.label} {each.later:.2f}" for each in audit.outcomes)
+    says = (
+        f"{audit.warning or 'Nothing says that lateness depends on the label.'} The chance that an "
+        f"answer with this label takes longer than one with another is: {chances}; where lateness "
+        "does not depend on the label it is 0.5. A warning needs a difference of 0.05, and ranks "
+        "that differ by more than chance does once in a thousand logs."
+    )
+    table = Table(LABEL_HEADS, tuple(by_label(audit)))
+    return Section("Does lateness depend on the label?", figure, says, table)
 
 
 def _quantiles(audit: Audit) -> Table:

@@ -12,6 +12,7 @@ import numpy as np
 
 from belated.audits import promises
 from belated.audits.counting import Tally
+from belated.audits.labels import Outcome, differ
 from belated.audits.promises import Promise
 from belated.audits.spread import Spread
 from belated.audits.tradeoff import Patience, by_clock, by_rounds
@@ -55,6 +56,10 @@ class Audit:
     bad: BadRows
     columns: tuple[str, str] | None = None
     """The names of the columns of times, where the log has them."""
+    target: str | None = None
+    """The name of the column of labels, where it was given."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Waits by label, the quickest first, where there are two to ten labels."""
 
     @property
     def rounds(self) -> int:
@@ -142,6 +147,20 @@ class Audit:
             return f"waiting longer than {limit}, the longest that an answer took, brings nothing"
         return f"waiting longer than {limit} costs more than it brings"
 
+    @property
+    def warning(self) -> str:
+        """What to know if lateness depends on the label, or nothing."""
+        if not differ(self.outcomes):
+            return ""
+        quick, slow = self.outcomes[0], self.outcomes[-1]
+        found = f'Lateness depends on the label: "{slow.label}" takes longer than "{quick.label}"'
+        for share, words in zip(SHARES, ("half of them", "90 %", "99 %"), strict=True):
+            texts = [humane(each.waits.quantile(share), self.unit) for each in (quick, slow)]
+            if texts[0] != texts[1]:
+                found += f" ({words} within {texts[1]}, against {texts[0]})"
+                break
+        return f"{found}, so the labels that have come so far are not like those still to come."
+
     def lasting(self, length: float) -> str:
         """Return a length of time in words."""
         text = humane(length, self.unit)
@@ -206,6 +225,17 @@ class Audit:
                 {"answers": promise.answers, **promise.bound.to_dict()} for promise in self.promises
             ],
             "verdict": self.verdict,
+            "by_label": [
+                {
+                    "label": outcome.label,
+                    "answered": outcome.waits.count,
+                    "wait": _plain(Quantiles.of(outcome.waits), scale),
+                    "later": outcome.later,
+                    "z": outcome.z,
+                }
+                for outcome in self.outcomes
+            ],
+            "warning": self.warning,
         }
 
     def to_json(self, indent: int | None = None) -> str:

@@ -5,25 +5,38 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from belated.report.durations import humane
 from belated.report.plain import plain
 from belated.report.terminal import WIDTH, takes_tables
 
 if TYPE_CHECKING:
     from belated.audits.result import Audit, Quantiles
 
+LABEL_HEADS = ("label", "answered", "wait: median", "90 %", "longest")
 CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
 
 
 def summary(audit: Audit) -> str:
     """Return all lines."""
     lines = [title(audit), "", *_paragraph(audit.verdict), ""]
+    if audit.warning:
+        lines += [*_paragraph(audit.warning), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
+    if audit.outcomes:
+        lines += ["", "".join(f"{head:{_width(i)}}" for i, head in enumerate(LABEL_HEADS))]
+        for row in by_label(audit):
+            lines += ["".join(f"{cell:{_width(i)}}" for i, cell in enumerate(row))]
     lines += ["", f"{'guarantee':<46}{'with lateness':>14}{'without':>12}{'factor':>9}"]
     lines += [f"{a:<46}{b:>14}{c:>12}{d:>9}" for a, b, c, d in guarantees(audit)]
     lines += [f"({CONSTANTS})"]
     if audit.bad:
         lines += ["", f"left out: {audit.bad}"]
     return "\n".join(lines)
+
+
+def _width(column: int) -> str:
+    """Return how wide a column of the table of labels is; names stand to the left."""
+    return "<26" if column == 0 else ">14"
 
 
 def _paragraph(text: str) -> list[str]:
@@ -46,6 +59,15 @@ def show(audit: Audit, out: TextIO) -> None:
     for name, text in facts(audit):
         table.add_row(Text(name, style="cyan"), Text(text))
     console.print(table)
+    if audit.warning:
+        console.print(Text(audit.warning, style="bold yellow"))
+    if audit.outcomes:
+        table = Table()
+        for number, name in enumerate(LABEL_HEADS):
+            table.add_column(name, justify="right" if number else "left")
+        for cells in by_label(audit):
+            table.add_row(*map(Text, cells))
+        console.print(table)
     table = Table(caption=CONSTANTS)
     for name in ("guarantee", "with lateness", "without", "factor"):
         table.add_column(name, justify="left" if name == "guarantee" else "right")
@@ -107,6 +129,17 @@ def _giving_up(audit: Audit) -> str:
         f"after {audit.lasting(patience.limit)}, on {patience.given_up:,}: the skip trade-off is "
         f"{plain(patience.cost, 3)} instead of {plain(patience.forever, 3)}"
     )
+
+
+def by_label(audit: Audit) -> list[tuple[str, ...]]:
+    """Return the waits of every label, the quickest first."""
+    rows = []
+    for outcome in audit.outcomes:
+        waits = outcome.waits
+        times = (waits.quantile(0.5), waits.quantile(0.9), waits.largest)
+        name = textwrap.shorten(outcome.label, 24, placeholder=" ...") or repr(outcome.label)
+        rows.append((name, f"{waits.count:,}", *(humane(time, audit.unit) for time in times)))
+    return rows
 
 
 def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:

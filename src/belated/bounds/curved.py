@@ -12,7 +12,7 @@ from belated.arrays import Floats
 from belated.bounds.bound import Bound, scale_of, split
 from belated.bounds.play import ways
 from belated.errors import SpecError
-from belated.spec import positive
+from belated.spec import positive, whole
 from belated.timeline import Timeline
 
 
@@ -35,12 +35,13 @@ def leader(
     scale = scale_of("leader", lipschitz, diameter)
     strength = positive("leader", "curvature", curvature)
     rates.check_curvature("leader", strength, diameter, lipschitz)
+    known = whole("leader", "reach", reach)
 
     def value(late: Timeline) -> float:
         numbers = np.arange(1, late.rounds + 1)
         moves: Floats = 3.0 * lipschitz / (strength * numbers.astype(np.float64))
         waiting = late.dual_backlog[late.order]
-        away = np.minimum(diameter, 0.5 * ways(late, moves, reach))
+        away = np.minimum(diameter, 0.5 * ways(late, moves, known))
         misread = strength * diameter * float(np.sum(away))
         return lipschitz * float(np.sum(moves * (1 + waiting))) + misread
 

@@ -20,6 +20,7 @@ from belated.bounds.mixing import portfolio
 from belated.bounds.values import corollary_5_7, corollary_g_3
 from belated.errors import SpecError
 from belated.kernels.slots import floats as F
+from belated.kernels.slots.table import is_overdue
 from belated.learner.unanswered import stand_in, worst_round
 from belated.spec import positive, whole
 from belated.timeline import Timeline
@@ -217,7 +218,7 @@ def _close_overdue(events: list[int], rounds: int, wait: int | None) -> tuple[In
             continue
         patience += count
         most = patience if wait is None else wait**2
-        while waiting and (not is_open[waiting[0]] or (event - waiting[0]) ** 2 > most):
+        while waiting and (not is_open[waiting[0]] or is_overdue(event - waiting[0], most)):
             ticket = waiting.popleft()
             if is_open[ticket]:
                 is_open[ticket] = False

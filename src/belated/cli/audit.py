@@ -18,6 +18,11 @@ def add_audit(commands: Commands) -> None:
     add_log(parser)
     columns = parser.add_argument_group("columns, guessed when there is no doubt")
     add_times(columns)
+    columns.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="the labels; with ten or fewer of them, say whether lateness depends on the label",
+    )
     add_reading(columns)
     parser.add_argument(
         "--ties",

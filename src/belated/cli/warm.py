@@ -45,6 +45,7 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
         yield name, partial(_exercise, spec)
     for loss in LOSSES:
         yield f"linear model, {loss}", partial(_exercise_model, loss)
+    yield "chooser", _exercise_chooser
 
 
 def _common_specs() -> Iterator[tuple[str, Reduction | Wrapper]]:
@@ -91,6 +92,14 @@ def _exercise_model(loss: str) -> None:
     tickets, _ = model.predict_many(np.ones((1, 2)))
     model.observe_many(tickets, np.ones(1))
     model.replay(np.ones((1, 2)), np.ones(1), [3, ~3], first=3)
+
+
+def _exercise_chooser() -> None:
+    """Use a chooser once."""
+    from belated.decisions import Chooser
+
+    chooser = Chooser(["a", "b"], bits=4)
+    chooser.observe(chooser.choose().ticket, 1.0)
 
 
 def _where_kept() -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Literal, cast, get_args
+from typing import Literal, cast, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Code, Floats, Ints
+from belated.decisions.chooser import Chooser
+from belated.decisions.playing import DecisionRun, play_decisions
 from belated.delays import ByPlay, ByRule
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
@@ -31,6 +33,7 @@ from belated.learner.report import report_of
 from belated.learner.state import Memory
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
+from belated.worlds import Labelled, World
 
 Record = Literal["totals", "detail", "plays"]
 
@@ -38,6 +41,7 @@ _CHUNK = 1_000_000  # events between two chances to interrupt
 _POINTS = 200  # checkpoints unless given
 
 
+@overload
 def play(
     spec: Playable,
     game: Game,
@@ -45,8 +49,25 @@ def play(
     *,
     record: Record = "detail",
     checkpoints: int | ArrayLike = _POINTS,
-) -> Run:
+) -> Run: ...
+
+
+@overload
+def play(spec: Chooser, game: World | Labelled, seed: int | None = 0) -> DecisionRun: ...
+
+
+def play(
+    spec: Playable | Chooser,
+    game: Game | World | Labelled,
+    seed: int | None = 0,
+    *,
+    record: Record = "detail",
+    checkpoints: int | ArrayLike = _POINTS,
+) -> Run | DecisionRun:
     """Play a game and return what came out.
+
+    A ``Chooser`` that has made no choices plays a world of ``bl.worlds``; then ``record`` and
+    ``checkpoints`` have no use.
 
     ``record="totals"`` keeps losses and regret; ``"detail"`` also linear regret, drift and the
     decomposition into regret without delay and drift; ``"plays"`` also the loss and the play of
@@ -64,8 +85,12 @@ def play(
     >>> 0 < run.regret < run.linear_regret
     True
     """
+    if isinstance(game, World | Labelled):
+        return play_decisions(spec, game, checked_seed(seed, "play"))
     if not isinstance(game, Game):
         raise SpecError(f"play: game must be a Game, got {game!r}")
+    if isinstance(spec, Chooser):
+        raise SpecError("play: a Chooser plays a world, such as worlds.Linear()")
     program = compile_spec(spec)
     _check(spec, program, game)
     if record not in get_args(Record):

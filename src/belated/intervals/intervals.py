@@ -99,7 +99,7 @@ class Intervals:
         try:
             twin, forecast = state.scores.predict(features)
         except BaseException:  # an interrupt: features that the model takes are not refused here
-            state.model.cancel(ticket)
+            state.model.cancel(ticket if key is None else key)
             raise
         threshold = state.threshold.issue(forecast)
         state.rounds += 1

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated import sealed
-from belated.arrays import Ints
 from belated.errors import SnapshotError, SpecError
 from belated.intervals.state import FEW, Issued, State
 from belated.intervals.window import LENGTH
@@ -42,13 +41,15 @@ def pack(state: State, key: bytes | None) -> bytes:
     about = {"coverage": state.coverage, "bytes": [len(model), len(scores)]}
     counts = [rule.arrived, rule.missed, rule.most_open]
     arrays: dict[str, NDArray[Any]] = {
-        "model": _words(model),
-        "scores": _words(scores),
+        "model": sealed.as_words(model),
+        "scores": sealed.as_words(scores),
         "counts": np.array([*counts, state.window.worst, state.rounds, state.most_kept]),
         "sums": np.array([rule.total, rule.largest, rule.top, state.widths]),
         "floors": np.array(rule.floors, dtype=np.float64),
         "sizes": np.array(sorted(rule.sizes.items()), dtype=np.int64).reshape(-1, 2),
-        "flags": _words(np.packbits(np.frombuffer(state.window.flags, np.uint8)).tobytes()),
+        "flags": sealed.as_words(
+            np.packbits(np.frombuffer(state.window.flags, np.uint8)).tobytes()
+        ),
         "tickets": np.array([(t, i.twin) for t, i in kept], dtype=np.int64).reshape(-1, 2),
         "issued": np.array([i[1:] for _, i in kept], dtype=np.float64).reshape(-1, 2),
     }
@@ -60,7 +61,10 @@ def unpack(blob: bytes, key: bytes | None, join: Join) -> State:
     about, arrays = sealed.unseal(_KIND, blob, _PARTS, key)
     try:
         coverage, lengths = float(about["coverage"]), [int(size) for size in about["bytes"]]
-        inner = [_bytes(arrays[name], size) for name, size in zip(_PARTS, lengths, strict=False)]
+        inner = [
+            sealed.from_words(arrays[name], size)
+            for name, size in zip(_PARTS, lengths, strict=False)
+        ]
         model, scores = (LinearModel.restore(each) for each in inner)
         state = join(model, scores, coverage)
     except (KeyError, SpecError, TypeError, ValueError) as error:
@@ -132,15 +136,3 @@ def _ascends(column: NDArray[Any]) -> bool:
 def _flags(words: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the bits of words, one by one."""
     return np.unpackbits(np.frombuffer(words.astype("<i8").tobytes(), dtype=np.uint8))
-
-
-def _words(blob: bytes) -> Ints:
-    """Return bytes as whole words, with zeros at the end."""
-    return np.frombuffer(blob + bytes(-len(blob) % _WORD), dtype="<i8").astype(np.int64)
-
-
-def _bytes(words: NDArray[Any], size: int) -> bytes:
-    """Undo ``_words``."""
-    whole = words.astype("<i8").tobytes()
-    demand(len(whole) - _WORD < size <= len(whole) and not any(whole[size:]), "lengths of models")
-    return whole[:size]

@@ -20,6 +20,8 @@ from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.slots import table as T
 
+_is_overdue = leaf(T.is_overdue)
+
 
 @leaf
 def tail(s: State) -> int:
@@ -152,7 +154,7 @@ def count_arrival(code: Code, s: State, entry: int) -> int:
 
 
 @leaf
-def start_round(s: State) -> None:
+def sum_open(s: State) -> None:
     """D_t = D_{t-1} + open tickets (Algorithm 3, step 1)."""
     s.n[N.PATIENCE] += s.n[N.ROUNDS] - s.n[N.ARRIVED]
 
@@ -208,9 +210,8 @@ def overdue(s: State) -> int:
     """Return the entry to give up on before the next prediction, or -1 (Algorithm 3, step 2).
 
     Ages fall from the head on, so only the oldest open ticket can cross the threshold
-    t - s > sqrt(PATIENCE), tested in integers. PATIENCE never falls, so no open ticket can cross
-    before round s + sqrt(PATIENCE), s being the oldest one now: CALM, until when nobody needs to
-    look.
+    t - s > sqrt(PATIENCE). PATIENCE never falls, so no open ticket can cross before round
+    s + sqrt(PATIENCE), s being the oldest one now: CALM, until when nobody needs to look.
     """
     n = s.n
     head, rounds, patience = n[N.HEAD], n[N.ROUNDS], n[N.PATIENCE]
@@ -219,8 +220,7 @@ def overdue(s: State) -> int:
         head += 1
     n[N.HEAD] = head
     oldest = s.table[2 * head] if head < end else rounds
-    age = rounds - oldest
-    if age * age > patience:
+    if _is_overdue(rounds - oldest, patience):
         return head
     n[N.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
     return -1

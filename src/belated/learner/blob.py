@@ -11,6 +11,7 @@ from belated.errors import BelatedError, SnapshotError
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 from belated.learner import sound
+from belated.learner.keys import Keys
 from belated.learner.program import Method, Playable, Program, compile_spec, numbers_kept
 from belated.learner.state import PARTS, Memory
 from belated.learner.user_parts import restore_base
@@ -32,15 +33,24 @@ class Content(NamedTuple):
     """What a user's base saved of itself."""
 
 
-def pack(program: Program, memory: Memory, base: bytes | None, key: bytes | None) -> bytes:
+def pack(
+    program: Program, memory: Memory, keys: Keys | None, base: bytes | None, key: bytes | None
+) -> bytes:
     """Return the blob."""
     spec = None if program.has_user_parts else program.spec.to_json()
     code = program.code if program.has_user_parts else None
-    about = {"spec": spec, "code": code, "base": None if base is None else base.hex()}
+    about = {
+        "spec": spec,
+        "code": code,
+        "base": None if base is None else base.hex(),
+        **(Keys() if keys is None else keys).about(memory.answerable),
+    }
     return sealed.seal(_KIND, about, memory.parts(), key)
 
 
-def unpack(blob: bytes, spec: Playable | None, key: bytes | None) -> tuple[Program, Memory]:
+def unpack(
+    blob: bytes, spec: Playable | None, key: bytes | None
+) -> tuple[Program, Memory, Keys | None]:
     """Read a blob, or say what is wrong with it; ``spec`` is that of a learner with user parts."""
     about, arrays = sealed.unseal(_KIND, blob, PARTS, key)
     content = Content(*_read(about), arrays, _saved(about))
@@ -59,8 +69,9 @@ def unpack(blob: bytes, spec: Playable | None, key: bytes | None) -> tuple[Progr
         memory = sound.restored(program, arrays, program.fresh(0, False, capacity=1))
     except MemoryError as error:
         raise SnapshotError("restore: the learner is too large for this machine") from error
+    keys = Keys.restored(about, memory.answerable)
     _load(program, content.base)
-    return program, memory
+    return program, memory, keys if keys or keys.has_numbers else None
 
 
 def _read(about: dict[str, Any]) -> tuple[str | None, tuple[int, ...] | None]:

@@ -19,6 +19,8 @@ def checked_seed(seed: Any, who: str) -> int:
     if seed is None:
         return secrets.randbits(64)
     try:
+        if isinstance(seed, bool):
+            raise TypeError("true and false are no numbers")
         value = operator.index(seed)
     except TypeError as error:
         raise SpecError(f"{who}: seed must be a whole number or None, got {seed!r}") from error

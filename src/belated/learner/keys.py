@@ -31,18 +31,19 @@ class Keys:
         self.has_numbers = has_numbers
 
     @classmethod
-    def restored(cls, about: Mapping[str, Any], alive: set[int]) -> Self:
+    def restored(cls, about: Mapping[str, Any], alive: Callable[[], set[int]]) -> Self:
         """Return the keys that a snapshot tells of, or refuse them."""
         given, has_numbers = about.get("keys"), about.get("number_keys")
         if not isinstance(given, list) or not isinstance(has_numbers, bool):
             raise _unreadable()
         pairs: dict[Key, int] = {}
+        living = alive() if given else set()
         for pair in given:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise _unreadable()
             key, ticket = pair
             is_key = type(key) is str or (type(key) is int and has_numbers)
-            if not is_key or type(ticket) is not int or ticket not in alive or key in pairs:
+            if not is_key or type(ticket) is not int or ticket not in living or key in pairs:
                 raise _unreadable()
             pairs[key] = ticket
         if len(set(pairs.values())) < len(pairs):
@@ -94,6 +95,13 @@ class Keys:
             living = alive()
             self._tickets = {k: t for k, t in self._tickets.items() if t in living}
             self._most = max(64, 2 * len(self._tickets))
+
+    def about(self, alive: Callable[[], set[int]]) -> dict[str, Any]:
+        """Return what a snapshot says of them."""
+        return {
+            "keys": self.pairs(alive()) if self._tickets else [],
+            "number_keys": self.has_numbers,
+        }
 
     def pairs(self, alive: set[int]) -> list[tuple[Key, int]]:
         """Return the keys of tickets that can still be answered, in the order of tickets."""

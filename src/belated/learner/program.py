@@ -132,38 +132,22 @@ def compile_spec(spec: Playable) -> Program:
         )
     reduction = inner_of(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
-    first = _first_point(reduction, base)
-    dim = first.size
+    start = _first_point(reduction, base)
+    dim = start.size
     domain, chart, chart_numbers = _place(reduction, base)
-    schedule, breadth, horizon = _explore(reduction, dim)
-    rate = rate_of(base)
+    smoothing, breadth, horizon = _explore(reduction, dim)
     numbers = {**_bounds(reduction, base, dim), **_rate_numbers(base), F.BREADTH: breadth}
-    first = into_chart(first, chart, chart_numbers)
-    own = np.array(rate.steps) if isinstance(rate, rates.Table) else np.zeros(0)
-    if isinstance(base, Portfolio):
-        own = _members(reduction, base, numbers, first)
-    elif isinstance(base, Leader):
-        own = _past(base.reach, OWN.HEADER, np.concatenate([[0.0], first]))
-    code = C.pack(
-        {
-            C.REDUCTION: _reduction_code(reduction),
-            C.BASE: _base_code(base),
-            C.DOMAIN: domain,
-            C.CHART: chart,
-            C.RATE: RATES.code(_NONE if rate is None else rate.kind),
-            C.SMOOTHING: schedule,
-            C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
-            C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
-            **_traits(base, domain),
-        }
-    )
-    two = isinstance(reduction, TwoPoint)
+    first = into_chart(start, chart, chart_numbers)
+    own = _own(reduction, base, numbers, first)
+    parts = {C.DOMAIN: domain, C.CHART: chart, C.SMOOTHING: smoothing}
+    code = C.pack({**parts, **_codes(spec, base), **_traits(base, domain)})
+    shape, answer = _shapes(reduction, dim)
     return Program(
         spec=spec,
         code=code,
         dim=dim,
-        shape=(2, dim) if two else (dim,),
-        answer=(2,) if two else (1,) if isinstance(reduction, OnePoint) else (dim,),
+        shape=shape,
+        answer=answer,
         base=base,
         first=first,
         numbers=numbers,
@@ -175,6 +159,25 @@ def compile_spec(spec: Playable) -> Program:
         wants_function=isinstance(reduction, FullInformation),
         fixed=_fixed(base, dim, own.size),
     )
+
+
+def _codes(spec: Reduction | Wrapper, base: Base | UserBase) -> dict[int, int]:
+    """Return the codes of the parts that a spec names, but for its set and its exploration."""
+    reduction, rate = inner_of(spec), rate_of(base)
+    return {
+        C.REDUCTION: _reduction_code(reduction),
+        C.BASE: _base_code(base),
+        C.RATE: RATES.code(_NONE if rate is None else rate.kind),
+        C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
+        C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
+    }
+
+
+def _shapes(reduction: Reduction, dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of a play and of an answer."""
+    if isinstance(reduction, TwoPoint):
+        return (2, dim), (2,)
+    return (dim,), (1,) if isinstance(reduction, OnePoint) else (dim,)
 
 
 _REDUCTIONS: dict[type[Reduction], int] = {
@@ -291,6 +294,18 @@ def _rate_numbers(base: Base | UserBase) -> dict[int, float]:
     return {} if rate is None else rate.numbers(_diameter(base))
 
 
+def _own(
+    reduction: Reduction, base: Base | UserBase, numbers: dict[int, float], first: Floats
+) -> Floats:
+    """Return how the own region of a base starts: its past, or a table of rates."""
+    if isinstance(base, Portfolio):
+        return _members(reduction, base, numbers, first)
+    if isinstance(base, Leader):
+        return _past(base.reach, OWN.HEADER, np.concatenate([[0.0], first]))
+    rate = rate_of(base)
+    return np.array(rate.steps) if isinstance(rate, rates.Table) else np.zeros(0)
+
+
 def _members(
     reduction: Reduction, base: Portfolio, numbers: dict[int, float], first: Floats
 ) -> Floats:
@@ -329,8 +344,8 @@ def numbers_kept(spec: Playable) -> int:
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base
     if isinstance(base, Portfolio):
-        count = len(base.members)
-        return _levels(base.reach) * OWN.PLACES * (count * (1 + base.domain.dim) + 1 + count)
+        width = OWN.record_width(len(base.members), base.domain.dim)
+        return _levels(base.reach) * OWN.PLACES * width
     if isinstance(base, Leader):
         return _levels(base.reach) * OWN.PLACES * (1 + base.domain.dim)
     return 0

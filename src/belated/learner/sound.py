@@ -162,7 +162,8 @@ def check_waiting(memory: Memory, least: int) -> None:
     """Demand that the sum of Skip's rule is possible, and that nothing open is overdue by it."""
     patience, rounds = int(memory.n[N.PATIENCE]), memory.rounds
     demand(least <= patience <= min(least + rounds * rounds, _MOST_SUM), "patience")
-    demand(memory.oldest_age**2 <= patience, "open tickets that should have been skipped")
+    late = T.is_overdue(memory.oldest_age, patience)
+    demand(not late, "open tickets that should have been skipped")
 
 
 # --- What belongs to one composition -------------------------------------------------------------
@@ -178,7 +179,8 @@ def _check_patience(program: Program, memory: Memory, fresh: Memory) -> None:
         check_waiting(memory, int(fresh.n[N.PATIENCE]))
     elif program.code[C.WRAPPER] == WRAPPERS.code("Deadline"):
         demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
-        demand(memory.oldest_age**2 <= n[N.PATIENCE], "open tickets past their deadline")
+        late = T.is_overdue(memory.oldest_age, int(n[N.PATIENCE]))
+        demand(not late, "open tickets past their deadline")
     elif program.code[C.METHOD] != K.OURS:
         demand(0 <= n[N.PATIENCE] <= min(memory.rounds**2, _MOST_SUM), "patience")
     else:
@@ -236,29 +238,46 @@ def _check_inside(program: Program, points: Floats) -> None:
 
 def _check_past(program: Program, memory: Memory) -> None:
     """Demand the same of members, of weights, and of all points kept."""
-    own, k = memory.own, program.dim
     if isinstance(program.base, Leader):
-        kept = own[OWN.HEADER :].reshape(-1, 1 + k)
-        _check_inside(program, kept[:, 1:])
-        ways = np.append(kept[:, 0], own[OWN.GONE])
-        demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
-        demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
+        _check_leader(program, memory)
     elif isinstance(program.base, Portfolio):
         count = len(program.base.members)
-        headers = [OWN.HEADER, *(OWN.member_at(count, k, number) for number in range(count))]
-        for header in (own[at : at + OWN.MEMBER_HEADER] for at in headers):
-            demand((header[[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
-        weights = own[OWN.HEADER + F.HEADER :]
-        _check_weights(np.stack([weights[:count], weights[F.padded(count) :][:count]]))
-        for at in headers[1:]:
-            _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
-            demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
-        every = own[OWN.member_at(count, k, count) :].reshape(-1, count * (1 + k) + 1 + count)
-        records = every[:, : count * (1 + k)].reshape(-1, count, 1 + k)
-        _check_inside(program, records[..., 1:])
-        demand((np.abs(records[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
-        _check_weights(every[:, -count:])
-        demand((every[:, -count - 1] >= 0.0).all(), "the way of the weights")
+        _check_members(program, count, memory.own)
+        records = memory.own[OWN.member_at(count, program.dim, count) :]
+        _check_records(program, count, records.reshape(-1, OWN.record_width(count, program.dim)))
+
+
+def _check_leader(program: Program, memory: Memory) -> None:
+    """Demand that a leader's points are in the set, and its ways and answers possible."""
+    own = memory.own
+    kept = own[OWN.HEADER :].reshape(-1, 1 + program.dim)
+    _check_inside(program, kept[:, 1:])
+    ways = np.append(kept[:, 0], own[OWN.GONE])
+    demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
+    demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
+
+
+def _check_members(program: Program, count: int, own: Floats) -> None:
+    """Demand that the members of a portfolio, and its weights now, are what they can be."""
+    k = program.dim
+    members = [OWN.member_at(count, k, number) for number in range(count)]
+    for at in (OWN.HEADER, *members):
+        demand((own[at:][[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
+    weights = own[OWN.HEADER + F.HEADER :]
+    _check_weights(np.stack([weights[:count], weights[F.padded(count) :][:count]]))
+    for at in members:
+        _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
+        demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
+
+
+def _check_records(program: Program, count: int, records: Floats) -> None:
+    """Demand that what a portfolio kept of its members and weights, one row each, is possible."""
+    members, way, weights = np.split(records, [-count - 1, -count], axis=1)
+    points = members.reshape(-1, count, 1 + program.dim)
+    _check_inside(program, points[..., 1:])
+    demand((np.abs(points[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
+    _check_weights(weights)
+    demand((way >= 0.0).all(), "the way of the weights")
 
 
 def _check_weights(weights: Floats) -> None:

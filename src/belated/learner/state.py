@@ -291,6 +291,23 @@ class Memory:
         """A view of the table of tickets: one row (id, seen) per entry in use."""
         return self.n[N.HEADER : N.HEADER + 2 * self._tail].reshape(-1, 2)
 
+    def entry(self, ticket: int) -> int | None:
+        """Return the entry of a ticket that can still be answered, or None."""
+        entries = self.entries
+        place = int(np.searchsorted(entries[:, 0], ticket))
+        if place < len(entries) and entries[place, 0] == ticket and not _closed(entries[place, 1]):
+            return place
+        return None
+
+    def is_open(self, ticket: int) -> bool:
+        """Tell whether a ticket is open."""
+        entry = self.entry(ticket)
+        return entry is not None and bool(self.entries[entry, 1] >= 0)
+
+    def answerable(self) -> set[int]:
+        """Return the tickets whose answer would not be refused."""
+        return set(self.entries[~_closed(self.entries[:, 1]), 0].tolist())
+
     @property
     def records(self) -> Floats:
         """A view of what is kept per ticket: one row per entry in use."""
@@ -376,6 +393,11 @@ class Memory:
         """Give a memory that was joined room to grow: at most ``FEWEST`` times what it has."""
         needed = max(2 * len(self.entries), int(self.n[N.MADE]))
         self.resize(max(FEWEST, 1 << needed.bit_length()))
+
+
+def _closed(states: Any) -> Any:
+    """Tell of states in the table of tickets which are those of answered or cancelled tickets."""
+    return (states == T.DEAD) | (states == T.HELD)
 
 
 def aligned(values: Floats) -> Floats:

@@ -66,7 +66,7 @@ class UserEvents:
         if self._program.code[C.WRAPPER] != K.UNWRAPPED:
             memory = Memory(f, n)
             with self._undone_on_failure(memory) as closed:
-                self._steps.start_round(f, n)
+                self._steps.count_round(f, n)
                 while self._steps.give_up_one(f, n):
                     closed.append(memory.newest_ghost)
                     self._finish(memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import table as T
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned
 from belated.linear import sound
@@ -54,6 +54,12 @@ class ModelMemory(Memory):
         counted = float(self.f[lm.COUNT])
         return float(self.f[lm.LOST]) / counted if counted else None
 
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the labels so far; 0 before the first."""
+        counted = float(self.f[lm.COUNT])
+        return math.sqrt(max(float(self.f[lm.SPREAD]), 0.0) / counted) if counted > 0.0 else 0.0
+
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""
         n, counts = self.n, self.counts()
@@ -73,26 +79,9 @@ class ModelMemory(Memory):
 
     # --- Tickets ---------------------------------------------------------------------------------
 
-    def entry(self, ticket: int) -> int | None:
-        """Return the entry of a ticket that can still be answered, or None."""
-        entries = self.entries
-        place = int(np.searchsorted(entries[:, 0], ticket))
-        if place < len(entries) and entries[place, 0] == ticket and entries[place, 1] != T.DEAD:
-            return place
-        return None
-
-    def is_open(self, ticket: int) -> bool:
-        """Tell whether a ticket is open."""
-        entry = self.entry(ticket)
-        return entry is not None and bool(self.entries[entry, 1] >= 0)
-
     def label(self, entry: int) -> float:
         """Return the label so far of an entry; NaN if there is none."""
         return float(self.records[entry, lm.LABEL])
-
-    def answerable(self) -> set[int]:
-        """Return the tickets whose label would not be refused."""
-        return set(self.entries[self.entries[:, 1] != T.DEAD, 0].tolist())
 
     @property
     def clock(self) -> float:

@@ -39,7 +39,7 @@ from belated.linear.features import Features, Hasher
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import Rows, from_arrays, from_dense
+from belated.linear.rows import Rows, SoundRows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
@@ -157,6 +157,13 @@ class LinearModel:
         self._hasher = Hasher(settings.bits, settings.interactions)
         self._positions: Ints = np.arange(64, dtype=np.int64)
 
+    def fresh(self) -> Self:
+        """Return a model with the same settings that has seen nothing."""
+        model = type(self).__new__(type(self))
+        model._settings = self._settings
+        model._connect(ModelMemory(self._settings, self._settings.fresh()), Keys())
+        return model
+
     @property
     def settings(self) -> Settings:
         """What the model was told."""
@@ -181,6 +188,11 @@ class LinearModel:
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
         return self._memory.open
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the labels so far; 0 before the first."""
+        return self._memory.spread
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
@@ -435,6 +447,18 @@ class LinearModel:
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
     @alone
+    def peek_many(self, rows: Many) -> Floats:
+        """Return what ``predict`` would for each of many rows, without tickets or any change."""
+        sparse = self._rows(rows, "peek_many")
+        values = np.empty(sparse.height)
+        entry = entries.peek_many(self._settings.code)
+        done = entry(*self._arrays, *sparse, 0, values)
+        while done < sparse.height:
+            self._make_room(sparse.widest)
+            done = entry(*self._arrays, *sparse, done, values)
+        return values
+
+    @alone
     def observe_many(
         self,
         tickets: ArrayLike,
@@ -647,7 +671,10 @@ class LinearModel:
 
     def _rows(self, rows: Any, who: str) -> Rows:
         """Return checked sparse rows."""
-        if isinstance(rows, tuple):
+        sparse: Rows
+        if rows.__class__ is SoundRows:
+            sparse = rows
+        elif isinstance(rows, tuple):
             sparse = from_arrays(rows, who)
         elif isinstance(rows, np.ndarray):
             sparse = from_dense(rows, who)

@@ -15,11 +15,7 @@ _KIND = "LinearModel"
 
 def pack(settings: Settings, memory: ModelMemory, keys: Keys, key: bytes | None) -> bytes:
     """Return the blob."""
-    about = {
-        "settings": dataclasses.asdict(settings),
-        "keys": keys.pairs(memory.answerable()) if keys else [],
-        "number_keys": keys.has_numbers,
-    }
+    about = {"settings": dataclasses.asdict(settings), **keys.about(memory.answerable)}
     return sealed.seal(_KIND, about, memory.parts(), key)
 
 
@@ -34,4 +30,4 @@ def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory, Keys]
         memory = ModelMemory.restored(settings, arrays)
     except MemoryError as error:
         raise SnapshotError("restore: the model is too large for this machine") from error
-    return settings, memory, Keys.restored(about, memory.answerable())
+    return settings, memory, Keys.restored(about, memory.answerable)

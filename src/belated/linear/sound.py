@@ -95,12 +95,14 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
     demand((f[_UNUSED] == fresh[_UNUSED]).all(), "not of these settings")
     clock, by_age = f[lm.CLOCK], f[lm.AGES :].reshape(-1, lm.BY_AGE)
-    demand(clock < math.inf and (clock > -math.inf or not memory.n[N.HAS_TIMES]), "the clock")
+    # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
+    is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
+    demand(clock < math.inf and is_set, "the clock")
     demand(((by_age[:, :2] >= 0.0) & (by_age[:, :2] < _LARGE)).all(), "ages of labels")
     demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
     _check_doubt(settings.loss, f, by_age, memory.rounds)
     sums = np.delete(f[: lm.AGES], _UNBOUNDED)
-    if labels == 0 and settings.silence is None:
+    if labels == 0 and (settings.silence is None or memory.rounds == 0):
         same = sums == np.delete(fresh[: lm.AGES], _UNBOUNDED)
         demand(f[lm.COUNT] > 0.0 or same.all(), "sums of no labels")
         if f[lm.COUNT] == 0.0:
@@ -138,14 +140,16 @@ def _check_range(loss: Loss, f: Floats) -> None:
     demand(low - room <= mean <= high + room, "the mean of labels")
     base, size, floor, ceiling, total = f[[lm.BASE, lm.SIZE, lm.FLOOR, lm.CEILING, lm.SUM]].tolist()
     demand(abs(base) <= lm.HUGE_LABEL and size <= 2.0 * lm.HUGE_LABEL, "the base of predictions")
-    if loss == "logistic":
-        demand(0.0 <= low <= high <= 1.0 and 0.0 <= total <= f[lm.COUNT], "labels")
-        demand((floor, ceiling) == (-math.inf, math.inf), "the range of predictions")
-    elif loss == "poisson":
-        demand(low >= 0.0 and total >= 0.0, "labels")
-        demand(floor == -math.inf and 1.0 <= ceiling <= _MOST_LOG, "the range of predictions")
-    else:
+    kind = LOSSES[loss]
+    least, most = kind.labels.classes or (kind.labels.least, lm.HUGE_LABEL)
+    demand(least <= low <= high <= most, "labels")
+    if kind.link is None:
         demand((floor, ceiling) == (low, high), "the range of predictions")
+        return
+    top = math.inf if kind.labels.classes is None else f[lm.COUNT]
+    demand(0.0 <= total <= top, "labels")
+    widest = (math.inf, math.inf) if kind.link == "probability" else (1.0, _MOST_LOG)
+    demand(floor == -math.inf and widest[0] <= ceiling <= widest[1], "the range of predictions")
 
 
 def _check_coordinates(settings: Settings, seen: NDArray[Any], rows: Floats) -> None:

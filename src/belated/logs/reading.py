@@ -19,6 +19,7 @@ from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
+"""What to do with rows that cannot be used: refuse the log, or leave them out."""
 
 
 def read(

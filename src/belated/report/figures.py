@@ -200,6 +200,7 @@ class Drawing(ABC):
 
 
 Figure: TypeAlias = Lines | Bars | Heat | Drawing
+"""What a section of a page can show."""
 
 
 def _numbers(who: str, name: str, values: Sequence[Any], *, missing: bool) -> Numbers:

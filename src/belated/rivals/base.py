@@ -32,8 +32,8 @@ FACTS = {
 }
 """What a method may have to be told in advance, and what it is."""
 
-_MOST = {"total_delay": 106}
-"""Facts are at most 2^53, beyond which floats skip whole numbers, and sums of delays its square."""
+_MOST = 1 << 53
+"""Facts are at most that, beyond which floats skip whole numbers; a sum of delays may be more."""
 
 UNCHECKED = "constants not checked against the paper"
 """What to know about some bounds."""
@@ -217,34 +217,16 @@ class Rival(Method):
         domain = self.domain
         code, chart, chart_numbers = place(domain)
         answer = _ANSWERS[self.feedback]
+        parts = {C.REDUCTION: answer, C.DOMAIN: code, C.CHART: chart}
         k = domain.dim
-        size = {K.FIRST_ORDER: k, K.ONE_POINT: 1, K.TWO_POINT: 2}.get(answer, k + 1)
-        first = np.array(domain.center, dtype=np.float64)
         return Program(
             spec=self,
-            code=C.pack(
-                {
-                    C.REDUCTION: answer,
-                    C.BASE: base,
-                    C.DOMAIN: code,
-                    C.CHART: chart,
-                    C.METHOD: number,
-                    C.LAGS: 1,
-                }
-            ),
+            code=C.pack({**parts, C.BASE: base, C.METHOD: number, C.LAGS: 1}),
             dim=k,
             shape=(k,) if points == 1 else (points, k),
-            answer=(size,),
-            first=into_chart(first, chart, chart_numbers),
-            numbers={
-                F.SIZE: domain.size,
-                F.INNER: domain.inner_radius or 0.0,
-                F.DIAMETER: domain.diameter,
-                F.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),
-                F.MAGNITUDE: float(getattr(self, "magnitude", 0.0)),
-                F.CURVATURE: float(getattr(self, "curvature", 0.0)),
-                **(numbers or {}),
-            },
+            answer=({K.FIRST_ORDER: k, K.ONE_POINT: 1, K.TWO_POINT: 2}.get(answer, k + 1),),
+            first=into_chart(np.array(domain.center, dtype=np.float64), chart, chart_numbers),
+            numbers={**self._assumed(), **(numbers or {})},
             chart=chart_numbers,
             own=np.zeros(0) if own is None else own,
             keep=keep,
@@ -253,6 +235,17 @@ class Rival(Method):
             fixed=fixed,
             sound=sound,
         )
+
+    def _assumed(self) -> dict[int, float]:
+        """Return the numbers that describe the set and the assumptions."""
+        return {
+            F.SIZE: self.domain.size,
+            F.INNER: self.domain.inner_radius or 0.0,
+            F.DIAMETER: self.domain.diameter,
+            F.LIPSCHITZ: float(getattr(self, "lipschitz", 0.0)),
+            F.MAGNITUDE: float(getattr(self, "magnitude", 0.0)),
+            F.CURVATURE: float(getattr(self, "curvature", 0.0)),
+        }
 
 
 def check_set(who: str, domain: Any) -> None:
@@ -292,9 +285,8 @@ _CHECKED_BY_THEIR_CLASS = ("Domain", "Reduction", "Mirror", "Hint", "GradientOrF
 def _checked_fact(who: str, name: str, value: Any) -> int:
     """Return a fact, if numbers like it can be computed with."""
     fact = whole(who, name, value, least=1 if name == "rounds" else 0)
-    most = _MOST.get(name, 53)
-    if fact > 1 << most:
-        raise SpecError(f"{who}: {name} must be at most 2**{most}, got {value!r}")
+    if fact > _MOST and name != "total_delay":
+        raise SpecError(f"{who}: {name} must be at most 2**53, got {value!r}")
     return fact
 
 

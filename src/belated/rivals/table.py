@@ -166,10 +166,10 @@ import belated as bl
 
 timeline = bl.delays.pareto(1000, shape=1.5, scale=5.0, seed=1)
 spec = bl.rivals.QuanrudKhashabi(bl.Ball(3), lipschitz=1.0)
-print(spec.facts())  # what it must be told: ('rounds', 'total_delay')
+print(spec.facts())  # ('rounds', 'total_delay')
 
 spec = spec.told(timeline)
-print(spec.bound(timeline))  # what it promises on these delays, where constants are known
+promised = spec.bound(timeline)  # on these delays, where constants are known
 
 gradients = np.random.default_rng(0).normal(size=(1000, 3)) / 3.0
 plays = bl.Learner(spec).run(timeline, gradients)  # or predict and observe, one by one

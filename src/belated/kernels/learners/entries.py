@@ -43,7 +43,7 @@ class Steps(NamedTuple):
     """Entries smaller than an event; see ``events`` and ``feedback`` for what each does."""
 
     make_room: Callable[[Floats, Ints], bool]
-    start_round: Callable[[Floats, Ints], None]
+    count_round: Callable[[Floats, Ints], None]
     give_up_one: Callable[[Floats, Ints], bool]
     issue: Callable[[Floats, Ints, Floats], int]
     to_user: Callable[[Floats, Ints, Floats], None]
@@ -214,8 +214,8 @@ def steps(code: Code) -> Steps:
     def make_room(f: Floats, n: Ints) -> bool:
         return tickets.has_room(view(f, n))
 
-    def start_round(f: Floats, n: Ints) -> None:
-        wrappers.start_round(of_all(code), view(f, n))
+    def count_round(f: Floats, n: Ints) -> None:
+        wrappers.count_round(of_all(code), view(f, n))
 
     def give_up_one(f: Floats, n: Ints) -> bool:
         return events.give_up_one(of_all(code), view(f, n))
@@ -231,7 +231,7 @@ def steps(code: Code) -> Steps:
 
     return Steps(
         entry(make_room, f"boolean({_STATE})"),
-        entry(start_round, f"void({_STATE})"),
+        entry(count_round, f"void({_STATE})"),
         entry(give_up_one, f"boolean({_STATE})"),
         entry(issue, f"int64({_STATE}, float64[::1])"),
         entry(to_user, f"void({_STATE}, float64[::1])"),

@@ -19,7 +19,7 @@ from belated.kernels.learners.uses import (
     of_step,
     of_wrapper,
 )
-from belated.kernels.learners.wrappers import WRAPPERS, overdue, start_round
+from belated.kernels.learners.wrappers import WRAPPERS, count_round, next_overdue
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -41,7 +41,7 @@ from belated.kernels.tickets import (
 @leaf
 def give_up_one(code: Code, s: State) -> bool:
     """Give up on the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
-    entry = overdue(of_wrapper(code), s)
+    entry = next_overdue(of_wrapper(code), s)
     if entry >= 0:
         close_unanswered(code, s, entry, True)
     return entry >= 0
@@ -213,12 +213,12 @@ def _give_up_and_predict(code: Code, s: State, x: Floats) -> int:
     """Give up on what is overdue, then predict (Algorithm 3)."""
     if not has_room(s):
         return S.FULL
-    start_round(of_wrapper(code), s)
+    count_round(of_wrapper(code), s)
     if s.n[N.ROUNDS] >= s.n[N.CALM]:
-        entry = overdue(of_wrapper(code), s)
+        entry = next_overdue(of_wrapper(code), s)
         while entry >= 0:
             close_unanswered(code, s, entry, True)
-            entry = overdue(of_wrapper(code), s)
+            entry = next_overdue(of_wrapper(code), s)
     return issue(code, s, x)
 
 

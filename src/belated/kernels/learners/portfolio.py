@@ -51,6 +51,7 @@ from belated.kernels.slots import own as OWN
 
 _padded = leaf(F.padded)
 _member_at = leaf(OWN.member_at)
+_record_width = leaf(OWN.record_width)
 
 
 @leaf
@@ -102,9 +103,7 @@ def _places(s: State) -> tuple[int, int, int]:
 
 @leaf
 def _width(s: State) -> int:
-    """Return the length of a record: way and point of every member, then of the weights."""
-    count = int(s.own[OWN.MEMBERS])
-    return count * (1 + s.z.size) + 1 + count
+    return _record_width(int(s.own[OWN.MEMBERS]), s.z.size)
 
 
 # ---- members -----------------------------------------------------------------------------------

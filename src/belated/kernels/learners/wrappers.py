@@ -30,7 +30,7 @@ def _count_nothing(code: Code, s: State) -> None:
 
 @leaf
 def _sum_open(code: Code, s: State) -> None:
-    tickets.start_round(s)
+    tickets.sum_open(s)
 
 
 @leaf
@@ -51,6 +51,6 @@ WRAPPERS = Parts(
 )
 
 # Count what a wrapper counts once per round.
-start_round = switch(C.WRAPPER, WRAPPERS.choices("start"))
+count_round = switch(C.WRAPPER, WRAPPERS.choices("start"))
 # Return the entry to give up on before the next prediction, or -1.
-overdue = switch(C.WRAPPER, WRAPPERS.choices("overdue"))
+next_overdue = switch(C.WRAPPER, WRAPPERS.choices("overdue"))

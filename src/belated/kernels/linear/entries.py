@@ -27,6 +27,7 @@ Predict = Callable[
     [Floats, Ints, Floats, Floats, Ints, Floats, int, float, float], tuple[int, float]
 ]
 Peek = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, int], tuple[int, float]]
+PeekMany = Callable[[Floats, Ints, Floats, Floats, Ints, Ints, Floats, int, Floats], int]
 Observe = Callable[[Floats, Ints, Floats, Floats, int, float, float, float], int]
 Tick = Callable[[Floats, Ints, Floats, Floats, float], None]
 Cancel = Callable[[Floats, Ints, Floats, Floats, int], int]
@@ -111,6 +112,41 @@ def peek(code: Code) -> Peek:
         )
 
     return entry(linear_peek, f"Tuple((int64, float64))({_STATE}, {_INTS}, {_FLOATS}, int64)")
+
+
+@functools.cache
+def peek_many(code: Code) -> PeekMany:
+    """Return the entry (..., indptr, indices, values, first, out) -> rows done.
+
+    It begins with row ``first``, and stops early when something must grow.
+    """
+    stamped = (*code, stamp(__name__))
+
+    def linear_peek_many(
+        f: Floats,
+        n: Ints,
+        c: Floats,
+        pool: Floats,
+        indptr: Ints,
+        indices: Ints,
+        values: Floats,
+        first: int,
+        out: Floats,
+    ) -> int:
+        s = rows.state_of(f, n)
+        table, pairs = vector(c), vector(pool)
+        for row in range(first, indptr.size - 1):
+            begin, end = indptr[row], indptr[row + 1]
+            places, numbers = vector(indices)[begin:end], vector(values)[begin:end]
+            status, value = linear.peek(
+                linear.of_all(stamped), s, table, pairs, places, numbers, end - begin
+            )
+            if status < 0:
+                return row
+            out[row] = value
+        return indptr.size - 1
+
+    return entry(linear_peek_many, f"int64({_STATE}, {_ROWS}, int64, {_FLOATS})")
 
 
 @functools.cache

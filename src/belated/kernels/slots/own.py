@@ -41,3 +41,8 @@ def member_at(members: int, dim: int, number: int) -> int:
     """Return where a member begins in the own region of a portfolio; the points come after all."""
     weights = F.HEADER + 3 * ((members + 7) & -8)
     return HEADER + weights + number * (MEMBER_HEADER + 2 * ((dim + 7) & -8))
+
+
+def record_width(members: int, dim: int) -> int:
+    """Return the length of a portfolio's record: way and point of every member, then of weights."""
+    return members * (1 + dim) + 1 + members

@@ -1,0 +1,124 @@
+"""Choosing among actions with late rewards: ours against Vowpal Wabbit's bandits.
+
+Quality: regret summed over worlds and delays, over that of the single setting of VW (five rules
+times five learning rates) with the least sum, chosen afterwards; and the worst cell in which that
+setting has a regret above 60. Nothing of ours is tuned per world. Speed: a decision from Python,
+over VW's, each from dicts of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+import belated as bl
+from belated.worlds import Featured, Lateness, Linear, Logistic, Switching, World
+from benchmarks.decision_peers import RATES, RULES, play, workspace, written
+from benchmarks.timing import Result, compared
+
+SEEDS = 2
+LATENESS = {
+    "no delay": Lateness(),
+    "mean 200": Lateness(200),
+    "mean 2,000": Lateness(2000),
+    "heavy tail": Lateness(40, "heavy"),
+}
+WORLDS = {"linear": Linear, "logistic": Logistic, "switching": Switching, "twenty": Featured}
+
+Cell = tuple[str, str]
+
+
+def main() -> Iterator[Result]:
+    """Yield quality, then speed."""
+    yield from _quality()
+    yield from _speed()
+
+
+def _quality() -> Iterator[Result]:
+    cells = [(world, late) for world in WORLDS for late in LATENESS]
+    ours = {cell: _mean(cell, _ours) for cell in cells}
+    theirs: dict[str, dict[Cell, float]] = {}
+    for rule, explores in RULES.items():
+        for rate, learns in RATES.items():
+            arguments = f"{explores} {learns}"
+            theirs[f"{rule}, {rate}"] = {
+                cell: _mean(cell, partial(_theirs, arguments)) for cell in cells
+            }
+    best = min(theirs, key=lambda name: sum(theirs[name].values()))
+    total, floor = sum(ours.values()), sum(theirs[best].values())
+    yield Result(
+        name="decisions, regret over VW's best setting",
+        ratio=total / floor,
+        target=0.75,
+        ours=total,
+        floor=floor,
+        unit="regret",
+        spread=0.0,
+        note=f"best: {best}",
+    )
+    ratios = {cell: ours[cell] / theirs[best][cell] for cell in cells if theirs[best][cell] > 60.0}
+    worst = max(ratios, key=lambda cell: ratios[cell])
+    yield Result(
+        name="decisions, worst world",
+        ratio=ratios[worst],
+        target=1.1,
+        ours=ours[worst],
+        floor=theirs[best][worst],
+        unit="regret",
+        spread=0.0,
+        note=", ".join(worst),
+    )
+
+
+def _mean(cell: Cell, regret: Callable[[World, int], float]) -> float:
+    world = WORLDS[cell[0]](lateness=LATENESS[cell[1]])
+    return float(np.mean([regret(world, seed) for seed in range(SEEDS)]))
+
+
+def _theirs(arguments: str, world: World, seed: int) -> float:
+    return play(world.drawn(seed), arguments, seed)
+
+
+def _ours(world: World, seed: int) -> float:
+    return bl.play(bl.Chooser(), world, seed).regret
+
+
+def _speed() -> Iterator[Result]:
+    for actions, target in ((10, 1 / 5), (1000, 1 / 3)):
+        yield _decision(actions, target)
+
+
+def _decision(count: int, target: float, rounds: int = 20) -> Result:
+    """Time decisions among actions with 20 numbers each, in contexts of 10 numbers."""
+    rng = np.random.default_rng(0)
+    contexts = [_numbers(rng, "x", 10) for _ in range(rounds)]
+    actions = [{f"item {a}": _numbers(rng, "z", 20) for a in range(count)} for _ in range(rounds)]
+    chooser, vw = bl.Chooser(), workspace("--squarecb")
+
+    def ours() -> None:
+        for context, offered in zip(contexts, actions, strict=True):
+            chooser.observe(chooser.choose(context, offered).ticket, 0.5)
+
+    def theirs() -> None:
+        for context, offered in zip(contexts, actions, strict=True):
+            shared = "shared |S " + written(context)
+            rows = [f"|A item_{a} {written(own)}" for a, own in enumerate(offered.values())]
+            p = vw.predict([shared, *rows])
+            rows[0] = f"0:-0.5:{p[0]:.7g} {rows[0]}"
+            vw.learn([shared, *rows])
+
+    return compared(
+        f"decision and reward, {count:,} actions",
+        ours,
+        theirs,
+        target=target,
+        per=rounds * 1e-6,
+        unit="us",
+        repeats=9,
+    )
+
+
+def _numbers(rng: np.random.Generator, letter: str, count: int) -> dict[str, float]:
+    return {f"{letter}{i}": value for i, value in enumerate(rng.normal(size=count).tolist())}

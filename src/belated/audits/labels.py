@@ -1,0 +1,142 @@
+"""Whether lateness depends on the label: waits by label, side by side, where labels are few."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Array, Floats
+from belated.audits.spread import Spread
+from belated.errors import LogError
+from belated.logs.log import Log
+
+MOST = 10
+"""Labels that are shown side by side; with more of them there is nothing to compare."""
+ALARM = 1e-3
+"""How often chance alone may make somebody believe that lateness depends on the label."""
+NOTICEABLE = 0.05
+"""How far from one half the share of longer waits must be, so that it is worth a warning."""
+
+
+@dataclass
+class WaitsByLabel:
+    """Waits of answered rows by their label, as long as there are few labels.
+
+    >>> waits = WaitsByLabel()
+    >>> waits.add(np.array(["yes", "no", "no"], dtype=object), np.array([1.0, 5.0, np.nan]))
+    >>> {label: spread.count for label, spread in waits.spreads.items()}
+    {'yes': 1, 'no': 1}
+    """
+
+    column: str | None = None
+    """The column of labels; None: the target of the log."""
+    spreads: dict[str, Spread] = field(default_factory=dict)
+    are_many: bool = False
+
+    def read(self, log: Log) -> None:
+        """Count the rows of a log, or of a block of one."""
+        labels = self._labels(log)
+        if labels is None or self.are_many:
+            return
+        times = log.times
+        waits = (times.observed_at - times.predicted_at).astype(np.float64)
+        self.add(labels, np.where(times.answered, waits, np.nan))
+
+    def _labels(self, log: Log) -> Array | None:
+        if self.column is None or self.column in log.features:
+            return log.target if self.column is None else log.features[self.column]
+        if log.target is None:
+            raise LogError(f"audit: {log.name} has no column {self.column!r} of labels")
+        return log.target
+
+    def add(self, labels: Array, waits: Floats) -> None:
+        """Count waits, NaN where no answer came; labels may be missing (NaN or None)."""
+        names, codes = _coded(labels[~np.isnan(waits)])
+        came = waits[~np.isnan(waits)]
+        if len({*self.spreads, *names}) > MOST:
+            self.are_many = True
+            self.spreads.clear()
+            return
+        for code, name in enumerate(names):
+            mine = came[codes == code]
+            self.spreads.setdefault(name, Spread()).add(mine, mine)
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Return what there is to compare, the quickest label first; none of fewer than two."""
+        if len(self.spreads) < 2:
+            return ()
+        counts = _aligned([*self.spreads.values()])
+        found = [
+            Outcome(label, spread, *_compared(counts[i], counts.sum(axis=0) - counts[i]))
+            for i, (label, spread) in enumerate(self.spreads.items())
+        ]
+        return tuple(sorted(found, key=lambda outcome: (outcome.later, outcome.label)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How long the answers with one label take, beside all others."""
+
+    label: str
+    waits: Spread
+    later: float
+    """Chance that an answer with this label takes longer than one with another; ties are halves."""
+    z: float
+    """By how many standard deviations that differs from one half, if only chance were at work."""
+
+
+def differ(outcomes: tuple[Outcome, ...]) -> bool:
+    """Tell whether waits depend on the label, by more than chance and by enough to matter.
+
+    Every label is compared with all others by ranks (Mann and Whitney 1947), and the level is
+    divided by the number of labels.
+    """
+    return any(
+        abs(outcome.later - 0.5) >= NOTICEABLE
+        and len(outcomes) * math.erfc(abs(outcome.z) / math.sqrt(2.0)) < ALARM
+        for outcome in outcomes
+    )
+
+
+def _compared(mine: Floats, others: Floats) -> tuple[float, float]:
+    """Return the chance that mine are larger than others, and how far that is from chance.
+
+    U = sum over mine of (others below + others equal / 2), with the mean n m / 2 and, with t equal
+    values at a time, the variance n m / 12 (N + 1 - sum (t^3 - t) / (N (N - 1))), N = n + m.
+    """
+    n, m = float(mine.sum()), float(others.sum())
+    below = np.cumsum(others) - others
+    u = float((mine * (below + 0.5 * others)).sum())
+    total, ties = n + m, mine + others
+    tied = float((ties * ties * ties - ties).sum()) / (total * (total - 1.0))
+    variance = n * m / 12.0 * (total + 1.0 - tied)
+    z = (u - 0.5 * n * m) / math.sqrt(variance) if variance > 1e-9 * n * m else 0.0
+    return u / (n * m), z
+
+
+def _aligned(spreads: list[Spread]) -> Floats:
+    """Return the counts of spreads, one per row, by the same bins; empty ones are left out."""
+    first = min(spread.first for spread in spreads)
+    last = max(spread.first + len(spread.counts) for spread in spreads)
+    counts = np.zeros((len(spreads), last - first))
+    for row, spread in zip(counts, spreads, strict=True):
+        row[spread.first - first :][: len(spread.counts)] = spread.counts
+    return counts[:, counts.any(axis=0)]
+
+
+def _coded(labels: Array) -> tuple[list[str], Array]:
+    """Return the names of labels, and for each row which it has; -1 where it has none."""
+    if labels.dtype.kind == "f":
+        values, codes = np.unique(labels, return_inverse=True)
+        is_known = ~np.isnan(values)
+        names = [f"{value:.12g}" for value in values[is_known].tolist()]
+        return names, np.where(is_known[codes], codes, -1) if len(values) else codes
+    known: dict[Any, int] = {}
+    codes = np.array(
+        [-1 if cell is None else known.setdefault(cell, len(known)) for cell in labels.tolist()],
+        dtype=np.int64,
+    )
+    return [str(cell) for cell in known], codes

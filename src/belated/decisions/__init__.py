@@ -1,0 +1,15 @@
+"""Decisions: choose among actions now, hear the reward later."""
+
+from belated.decisions.chooser import Choice, Chooser, Option
+from belated.decisions.playing import DecisionRun, play_decisions
+from belated.decisions.report import ActionReport, ChooserReport
+
+__all__ = [
+    "ActionReport",
+    "Choice",
+    "Chooser",
+    "ChooserReport",
+    "DecisionRun",
+    "Option",
+    "play_decisions",
+]

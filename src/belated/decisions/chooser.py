@@ -1,0 +1,525 @@
+"""``Chooser``: choose among actions now, learn from the reward when it comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from belated.arrays import Floats
+from belated.decisions import snapshot
+from belated.decisions.actions import Actions, Context, Encoder, Table
+from belated.decisions.kept import Kept
+from belated.decisions.report import ChooserReport, report_of
+from belated.decisions.settings import Mode, Settings, check_model, checked, checked_mode
+from belated.decisions.tally import Tally
+from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
+from belated.explore import Exploration, GapWeighted
+from belated.files import StrPath, write_whole
+from belated.kernels.decisions import entries
+from belated.kernels.linear import entries as linear_entries
+from belated.learner.extras import extras_of
+from belated.learner.given import checked_seed, checked_ticket
+from belated.learner.keys import Key, Keys
+from belated.learner.turns import alone
+from belated.linear.clock import Duration, Time, span_of
+from belated.linear.features import Features
+from belated.linear.losses import LOSSES
+from belated.linear.model import LinearModel
+from belated.linear.rows import SoundRows
+from belated.linear.settings import Late, Wait
+
+Decide = Callable[[dict[str, float], int], Mapping[str, float] | Sequence[float]]
+"""A rule of one's own: predicted rewards by action, and the ticket, to probabilities."""
+
+_WORD = 0xFFFFFFFF
+_CLOSE = 1e-9  # how far from 1 the probabilities of a user's rule may sum to
+_FEW = 64
+
+
+class Choice(NamedTuple):
+    """What ``choose`` returns."""
+
+    ticket: int
+    """Number to give back with the reward."""
+    action: str
+    probability: float
+    """With which the action was chosen; keep it with your log, for ``bl.evaluate``."""
+
+
+class Option(NamedTuple):
+    """An action as ``peek`` sees it."""
+
+    action: str
+    probability: float
+    value: float
+    """The reward that is predicted."""
+
+
+class Chooser:
+    """Chooses among actions and learns from rewards that come late, in any order, or never.
+
+    ``actions`` is a list of names, or a dict of names and features; every call may bring its own.
+    One linear model predicts the reward of an action in a context from the features of both and
+    their products, and ``explore`` turns predictions into probabilities. ``interactions`` says
+    which features of the context are multiplied with those of the action: "all", "none", or names.
+    ``loss`` is "squared", or "logistic" for rewards 0 and 1.
+
+    ``silence`` is the reward of what nothing is heard of, ``deadline`` how long one waits; these,
+    ``wait``, ``most_open``, ``late`` and ``bits`` are those of ``LinearModel``.
+
+    With ``mode="apprentice"`` the ``baseline`` is played, and ``report`` says how often the chooser
+    would agree and what it expects to gain; set ``chooser.mode = "learn"`` to let it take over.
+    ``decide`` is a rule of your own in the place of ``explore``. The pick is a function of the
+    seed, the ticket and the probabilities, so that everything can be replayed; ``seed=None`` draws
+    one that nobody can guess.
+
+    >>> import belated as bl
+    >>> chooser = bl.Chooser(["blue", "green"], silence=0.0, deadline=1000)
+    >>> for visit in range(300):
+    ...     choice = chooser.choose({"country": "PT" if visit % 2 else "NO"})
+    ...     if (choice.action == "blue") == (visit % 2 == 1):
+    ...         used = chooser.observe(choice.ticket, 1.0)
+    >>> [option.action for option in chooser.peek({"country": "PT"})]
+    ['blue', 'green']
+    >>> [option.action for option in chooser.peek({"country": "NO"})]
+    ['green', 'blue']
+
+    For one thread at a time, as a ``LinearModel`` is.
+    """
+
+    __slots__ = (
+        *("__dict__", "__weakref__", "_cross", "_decide", "_encoder", "_hidden", "_indices"),
+        *("_kept", "_keys", "_mode", "_model", "_most_kept", "_pick", "_rounds", "_settings"),
+        *("_tally", "_turn", "_values", "_weigh"),
+    )
+
+    def __init__(
+        self,
+        actions: Actions | None = None,
+        *,
+        explore: Exploration = GapWeighted(),  # noqa: B008  # a frozen value
+        loss: str = "squared",
+        silence: float | None = None,
+        deadline: Duration | None = None,
+        late: Late = "drop",
+        wait: Wait = "skip",
+        most_open: int | None = None,
+        baseline: str | None = None,
+        mode: Mode = "learn",
+        interactions: str | Iterable[str] = "all",
+        bits: int = 18,
+        decide: Decide | None = None,
+        seed: int | None = 0,
+    ) -> None:
+        settings = checked(
+            actions=actions,
+            explore=explore,
+            baseline=baseline,
+            interactions=interactions,
+            seed=checked_seed(seed, "Chooser"),
+        )
+        model = LinearModel(
+            loss,  # type: ignore[arg-type]  # checked there
+            bits=bits,
+            silence=silence,
+            deadline=deadline,
+            late=late,
+            wait=wait,
+            most_open=most_open,
+        )
+        self._connect(settings, model, Keys(), checked_mode(mode), decide)
+
+    def _connect(
+        self, settings: Settings, model: LinearModel, keys: Keys, mode: Mode, decide: Any
+    ) -> None:
+        check_model(model)
+        if decide is not None and not callable(decide):
+            raise SpecError(f"Chooser: decide must be a function, got {decide!r}")
+        self._settings, self._model, self._keys, self._mode = settings, model, keys, mode
+        self._decide: Decide | None = decide
+        linear_entries.peek_many(model.settings.code)  # now, and not in the middle of live use
+        self._cross, self._weigh, self._pick = (
+            entries.crossed(),
+            entries.weighed(),
+            entries.picked(),
+        )
+        self._encoder = Encoder(model.settings.bits, settings.crossing)
+        if settings.actions is not None:
+            self._encoder.actions(settings.actions)  # refuses what cannot be used
+        self._turn: list[None] = [None]
+        self._rounds = 0
+        self._kept: dict[int, Kept] = {}
+        self._hidden: dict[int, None] = {}
+        self._most_kept = _FEW
+        self._tally = Tally()
+        self._indices = np.empty(_FEW, dtype=np.int64)
+        self._values = np.empty(_FEW)
+
+    def fresh(self, seed: int | None = None) -> Self:
+        """Return a chooser with the same settings that has seen nothing; with another seed maybe.
+
+        >>> Chooser(["a", "b"]).fresh(seed=7).rounds
+        0
+        """
+        settings = self._settings
+        if seed is not None:
+            settings = replace(settings, seed=checked_seed(seed, "fresh"))
+        chooser = type(self).__new__(type(self))
+        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._decide)
+        return chooser
+
+    @property
+    def model(self) -> LinearModel:
+        """The model that predicts rewards."""
+        return self._model
+
+    @property
+    def rounds(self) -> int:
+        """Choices so far; also the next ticket."""
+        return self._rounds
+
+    @property
+    def mode(self) -> Mode:
+        """Whether its own choices are played, or those of the baseline."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._mode = checked_mode(mode)
+
+    # --- Choices --------------------------------------------------------------------------------
+
+    @alone
+    def choose(
+        self,
+        context: Features | None = None,
+        actions: Actions | None = None,
+        *,
+        key: Key | None = None,
+        at: Time | None = None,
+        deadline: Duration | None = None,
+        baseline: str | None = None,
+        shown: bool = True,
+    ) -> Choice:
+        """Return the next ticket, an action, and the probability with which it was chosen.
+
+        ``context`` is a dict of numbers and strings. ``actions`` and ``baseline`` are those of this
+        call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
+        not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
+        """
+        if key is not None:
+            self._keys.check(key, self._is_open)
+        table = self._table(actions)
+        usual = self._usual(table, baseline)
+        rows = self._crossed(self._encoder.context(context), table)
+        scores = self._model.peek_many(rows)
+        ticket = self._rounds
+        probabilities = self._weighed(table, scores, ticket)
+        seed = self._settings.seed
+        place = self._pick(probabilities, ticket, seed & _WORD, seed >> 32)
+        probability = float(probabilities[place])
+        if self._mode == "apprentice":
+            if usual is None:
+                raise SpecError(
+                    "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                    "changed: give baseline="
+                )
+            place, probability = usual, 1.0
+        begin, end = rows.indptr[place], rows.indptr[place + 1]
+        row = rows.indices[begin:end], rows.values[begin:end]
+        kept = Kept(table.names[place], probability)
+        if shown:
+            kept.twin = self._model.predict(row, at=at, deadline=deadline).ticket
+            self._tally.of(kept.action).chosen += 1
+        else:
+            kept.row = row[0].copy(), row[1].copy()
+            if deadline is not None:
+                kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
+            self._hidden[ticket] = None
+        self._rounds += 1
+        self._kept[ticket] = kept
+        self._count(scores, probabilities, usual)
+        if key is not None:
+            self._keys.give(key, ticket)
+        self._tidy()
+        return Choice(ticket, kept.action, probability)
+
+    @alone
+    def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
+        """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
+        table = self._table(actions)
+        scores = self._model.peek_many(self._crossed(self._encoder.context(context), table))
+        probabilities = self._weighed(table, scores, self._rounds)
+        options = map(Option, table.names, probabilities.tolist(), scores.tolist())
+        return sorted(options, key=lambda option: -option.value)
+
+    @alone
+    def shown(self, ticket: int | Key, *, at: Time | None = None) -> None:
+        """Say that a choice was shown that was made with ``shown=False``; its time begins now."""
+        number = self._number(ticket)
+        kept = self._found(number, "shown")
+        if kept.row is None:
+            raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
+        deadline = None if math.isnan(kept.span) else kept.span
+        kept.twin = self._model.predict(kept.row, at=at, deadline=deadline).ticket
+        kept.row, kept.span = None, math.nan
+        del self._hidden[number]
+        self._tally.of(kept.action).chosen += 1
+
+    def _table(self, actions: Actions | None) -> Table:
+        given = self._settings.actions if actions is None else actions
+        if given is None:
+            raise SpecError(
+                "choose: there are no actions; nothing has changed: name them in the call, or when "
+                "the Chooser is made"
+            )
+        return self._encoder.actions(given)
+
+    def _usual(self, table: Table, baseline: str | None) -> int | None:
+        """Return the place of the baseline among the actions, if there is one."""
+        name = self._settings.baseline if baseline is None else baseline
+        if name is None:
+            return None
+        if name not in table.names:
+            raise SpecError(
+                f"choose: the baseline {name!r} is not among the actions; nothing has changed"
+            )
+        return table.names.index(name)
+
+    def _crossed(self, context: Context, table: Table) -> SoundRows:
+        """Return the rows of all actions in a context."""
+        meeting = int(np.count_nonzero(context.crossed[: context.length]))
+        of_actions = table.indices.size
+        size = len(table.names) * context.length + of_actions * (1 + meeting)
+        if size > self._indices.size:
+            self._indices, self._values = np.empty(2 * size, dtype=np.int64), np.empty(2 * size)
+        indptr = np.empty(len(table.names) + 1, dtype=np.int64)
+        rows = SoundRows(indptr, self._indices, self._values)
+        coordinates = 1 << self._model.settings.bits
+        self._cross(coordinates, *context, *table[1:], *rows)
+        return SoundRows(indptr, self._indices[:size], self._values[:size])
+
+    def _weighed(self, table: Table, scores: Floats, ticket: int) -> Floats:
+        """Return the probabilities of the actions."""
+        if self._decide is not None:
+            said = self._decide(dict(zip(table.names, scores.tolist(), strict=True)), ticket)
+            return _probabilities(said, table.names)
+        probabilities = np.empty(scores.size)
+        rule = self._settings.explore
+        self._weigh(
+            rule.code, *rule.numbers, scores, self._model.spread, self._rounds, probabilities
+        )
+        return probabilities
+
+    def _count(self, scores: Floats, probabilities: Floats, usual: int | None) -> None:
+        tally = self._tally
+        tally.explored += 1.0 - float(probabilities[int(scores.argmax())])
+        if usual is not None:
+            tally.compared += 1
+            tally.agreed += float(probabilities[usual])
+            tally.gain += float(probabilities @ scores) - float(scores[usual])
+
+    # --- Rewards --------------------------------------------------------------------------------
+
+    @alone
+    def observe(self, ticket: int | Key, reward: float, *, at: Time | None = None) -> bool:
+        """Learn the reward of a choice, the last word on it.
+
+        Returns and raises what ``LinearModel.observe`` does.
+        """
+        return self._hear("observe", ticket, reward, at)
+
+    @alone
+    def revise(self, ticket: int | Key, reward: float, *, at: Time | None = None) -> bool:
+        """Learn the reward so far; the ticket stays open, and the reward may change again."""
+        return self._hear("revise", ticket, reward, at)
+
+    @alone
+    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
+        """Add an amount to the reward so far, which is that of silence where nothing was heard."""
+        return self._hear("add", ticket, amount, at)
+
+    def _hear(self, who: str, ticket: int | Key, given: float, at: Time | None) -> bool:
+        number = self._number(ticket)
+        kept = self._found(number, who)
+        if kept.row is not None:
+            raise BadFeedback(
+                f"{who}: {ticket!r} was not shown, so nothing can be heard of it; nothing has "
+                f"changed: say shown({ticket!r}) first"
+            )
+        reward = self._reward(who, kept, given)
+        verb = self._model.revise if who != "observe" else self._model.observe
+        try:
+            is_used = verb(kept.twin, reward, at=at)
+        except (AlreadyObserved, UnknownTicket):
+            raise self._closed(number, who) from None
+        if is_used:
+            self._tally.hear(kept.action, kept.reward, reward)
+            kept.reward = reward
+        if who == "observe":
+            del self._kept[number]
+            self._keys.drop(ticket)
+        return is_used
+
+    def _reward(self, who: str, kept: Kept, given: float) -> float:
+        """Return the reward that is to be learned, or say why it cannot be."""
+        try:
+            reward = math.nan if isinstance(given, str | bytes) else float(given)
+        except (TypeError, ValueError, OverflowError):
+            reward = math.nan
+        settings = self._model.settings
+        if who == "add":
+            silence = math.nan if settings.silence is None else settings.silence
+            before = silence if math.isnan(kept.reward) else kept.reward
+            if math.isnan(before):
+                raise BadFeedback(
+                    "add: there is no reward yet to add to; nothing has changed: revise it first, "
+                    "or make the Chooser with silence=0"
+                )
+            reward += before
+        if not LOSSES[settings.loss].labels.takes(reward):
+            raise BadFeedback(
+                f"{who}: rewards of the {settings.loss} loss must be "
+                f"{LOSSES[settings.loss].labels.words}, got {given!r}; nothing has changed"
+            )
+        return reward
+
+    @alone
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a choice of which nothing more will be heard, or which was never shown."""
+        number = self._number(ticket)
+        kept = self._found(number, "cancel")
+        if kept.row is None:
+            try:
+                self._model.cancel(kept.twin)
+            except (AlreadyObserved, UnknownTicket):
+                raise self._closed(number, "cancel") from None
+        else:
+            self._withdraw(number)
+        self._kept.pop(number, None)
+        self._keys.drop(ticket)
+
+    @alone
+    def tick(self, at: Time) -> None:
+        """Let the clock go on without a choice: what is due by then is closed."""
+        self._model.tick(at)
+
+    # --- Tickets --------------------------------------------------------------------------------
+
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return self._number(name)
+
+    def _number(self, name: int | Key) -> int:
+        return checked_ticket(self._keys.ticket(name))
+
+    def _found(self, number: int, who: str) -> Kept:
+        kept = self._kept.get(number)
+        if kept is not None:
+            return kept
+        if 0 <= number < self._rounds:
+            raise self._closed(number, who)
+        raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
+
+    def _closed(self, number: int, who: str) -> AlreadyObserved:
+        return AlreadyObserved(
+            f"{who}: ticket {number} was answered or cancelled before, or given up on long ago; "
+            "nothing has changed"
+        )
+
+    def _is_open(self, number: int) -> bool:
+        kept = self._kept.get(number)
+        return kept is not None and (kept.row is not None or kept.twin in self._model.answerable())
+
+    @property
+    def open(self) -> int:
+        """Choices that still wait for their reward, or to be shown."""
+        return self._model.open + len(self._hidden)
+
+    def _withdraw(self, number: int) -> None:
+        """Forget a choice that nobody was shown."""
+        del self._kept[number], self._hidden[number]
+        self._tally.withdrawn += 1
+
+    def _tidy(self) -> None:
+        """Forget the oldest that nobody was shown, and choices that the model has forgotten."""
+        most = self._model.settings.most_open
+        while most is not None and len(self._hidden) > most:
+            self._withdraw(next(iter(self._hidden)))
+        if len(self._kept) > self._most_kept:
+            alive = self._model.answerable()
+            kept = self._kept.items()
+            self._kept = {t: k for t, k in kept if k.row is not None or k.twin in alive}
+            self._most_kept = max(_FEW, 2 * len(self._kept))
+            self._keys.tidy(lambda: set(self._kept))
+
+    # --- State ----------------------------------------------------------------------------------
+
+    @alone
+    def report(self) -> ChooserReport:
+        """Return counts, what exploring takes, and the comparison with the baseline."""
+        silence = self._model.settings.silence
+        model = self._model.report()
+        return report_of(self._rounds, self.open, self._mode, self._tally, silence, model)
+
+    @alone
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Return all of it, the model included, as one blob; a rule of your own is not in it.
+
+        With a ``key`` nobody can write or change one unseen who does not have it.
+        """
+        return snapshot.pack(self, key)
+
+    @classmethod
+    def restore(
+        cls, blob: bytes, *, key: bytes | None = None, decide: Decide | None = None
+    ) -> Self:
+        """Return what a snapshot holds; it goes on as if nothing had happened.
+
+        ``key`` is the one that ``snapshot`` was given, ``decide`` the rule of your own, if you had
+        one. Raises ``SnapshotError``.
+        """
+        chooser = cls.__new__(cls)
+        snapshot.unpack(chooser, blob, key, decide)
+        return chooser
+
+    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+        """Write a snapshot to a file as a whole, or leave the file as it was."""
+        write_whole(path, self.snapshot(key=key))
+
+    @classmethod
+    def load(cls, path: StrPath, *, key: bytes | None = None, decide: Decide | None = None) -> Self:
+        """Return what a file holds; what ``LinearModel.load`` says of later tickets holds here."""
+        return cls.restore(Path(path).read_bytes(), key=key, decide=decide)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+        """Pickle and copy by snapshot, and what subclasses add."""
+        return type(self).restore, (self.snapshot(),), extras_of(self, Chooser)
+
+    def __repr__(self) -> str:
+        """Return what this is and where it stands."""
+        return f"<Chooser, {self._settings.explore!r}: {self._rounds} choices, {self.open} open>"
+
+
+def _probabilities(said: Any, names: tuple[str, ...]) -> Floats:
+    """Return what a user's rule says, or refuse it."""
+    given = [said.get(name) for name in names] if isinstance(said, Mapping) else said
+    try:
+        probabilities = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        probabilities = np.empty(0)
+    if (
+        probabilities.shape != (len(names),)
+        or not (probabilities >= 0.0).all()
+        or abs(float(probabilities.sum()) - 1.0) > _CLOSE
+    ):
+        raise SpecError(
+            "choose: decide must return a probability for every action, which sum to 1; it "
+            f"returned {said!r}; nothing has changed"
+        )
+    return probabilities

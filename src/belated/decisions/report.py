@@ -1,0 +1,117 @@
+"""What a chooser says about itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from belated.decisions.tally import Tally
+from belated.linear.report import LinearReport
+
+_SHOWN = 12  # actions in the table that a person reads
+
+
+@dataclass(frozen=True)
+class ActionReport:
+    """One action: how often it was shown, how often a reward was heard, and their mean.
+
+    Where silence is a reward, the mean is over all that were shown, with silence for those that
+    nothing was heard of yet; otherwise it is over the rewards heard, and None before the first.
+    """
+
+    chosen: int
+    answered: int
+    mean_reward: float | None
+
+
+@dataclass(frozen=True)
+class ChooserReport:
+    """Counts so far, what exploring takes, and the comparison with the baseline.
+
+    ``explored`` is the share of choices that went to another action than the one that seemed best.
+    ``agreement`` is how often the chooser would take the baseline, and ``gain`` what it predicts
+    to win by its own choices, per choice; both are None without a baseline. A gain that the model
+    predicts is a guess: ``bl.evaluate`` measures it.
+    """
+
+    rounds: int
+    answered: int
+    open: int
+    withdrawn: int
+    mean_reward: float | None
+    explored: float
+    agreement: float | None
+    gain: float | None
+    mode: str
+    actions: dict[str, ActionReport]
+    model: LinearReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        mean = "none yet" if self.mean_reward is None else f"{self.mean_reward:.4g}"
+        lines = [
+            f"choices       {self.rounds:>10,}   {self.mode}",
+            f"answered      {self.answered:>10,}   open {self.open:,}, unseen {self.withdrawn:,}",
+            f"mean reward   {mean:>10}",
+            f"exploring     {self.explored:>10.1%}   of the choices",
+        ]
+        if self.agreement is not None and self.gain is not None:
+            lines.append(
+                f"baseline      {self.agreement:>10.1%}   agreed; predicted gain {self.gain:+.4g} "
+                "a choice"
+            )
+        often = sorted(self.actions.items(), key=lambda item: -item[1].chosen)
+        for name, action in often[:_SHOWN]:
+            mean = "none yet" if action.mean_reward is None else f"{action.mean_reward:.4g}"
+            lines.append(f"  {name[:24]:<24} {action.chosen:>10,}   mean reward {mean}")
+        if len(often) > _SHOWN:
+            lines.append(f"  and {len(often) - _SHOWN:,} more")
+        return "\n".join(lines)
+
+
+def report_of(
+    rounds: int,
+    still_open: int,
+    mode: str,
+    tally: Tally,
+    silence: float | None,
+    model: LinearReport,
+) -> ChooserReport:
+    """Read the report off the counts."""
+    actions = {}
+    for name, counts in tally.actions.items():
+        heard = counts.answered
+        total, over = counts.total, heard
+        if silence is not None:
+            total, over = total + silence * (counts.chosen - heard), counts.chosen
+        mean = total / over if over else None
+        actions[name] = ActionReport(counts.chosen, heard, mean)
+    shown = sum(counts.chosen for counts in tally.actions.values())
+    answered = sum(counts.answered for counts in tally.actions.values())
+    total = sum(counts.total for counts in tally.actions.values())
+    over = answered
+    if silence is not None:
+        total, over = total + silence * (shown - answered), shown
+    return ChooserReport(
+        rounds=rounds,
+        answered=answered,
+        open=still_open,
+        withdrawn=tally.withdrawn,
+        mean_reward=total / over if over else None,
+        explored=tally.explored / rounds if rounds else 0.0,
+        agreement=tally.agreed / tally.compared if tally.compared else None,
+        gain=tally.gain / tally.compared if tally.compared else None,
+        mode=mode,
+        actions=actions,
+        model=model,
+    )

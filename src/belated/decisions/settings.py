@@ -1,0 +1,82 @@
+"""What a chooser is told, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from belated.decisions.actions import Actions, Crossing, checked_crossing, names_of
+from belated.errors import SpecError
+from belated.explore import Exploration
+from belated.linear.model import LinearModel
+from belated.spec import whole
+
+Mode = Literal["learn", "apprentice"]
+_LOSSES = ("squared", "logistic")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of a ``Chooser`` that are not those of its model."""
+
+    actions: Actions | None
+    explore: Exploration
+    baseline: str | None
+    crossing: Crossing
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        actions: Any = self.actions
+        if actions is not None:
+            actions = dict(actions) if isinstance(actions, Mapping) else list(actions)
+        crossing = self.crossing if isinstance(self.crossing, str) else list(self.crossing)
+        return {
+            "actions": actions,
+            "explore": self.explore.to_json(),
+            "baseline": self.baseline,
+            "interactions": crossing,
+            "seed": self.seed,
+        }
+
+
+def checked(*, actions: Any, explore: Any, baseline: Any, interactions: Any, seed: Any) -> Settings:
+    """Return the settings, or say which one is wrong."""
+    if actions is not None:
+        names = names_of(actions)
+        actions = dict(actions) if isinstance(actions, Mapping) else names
+        if baseline is not None and baseline not in names:
+            raise SpecError(f"Chooser: baseline must be one of the actions, got {baseline!r}")
+    if not isinstance(explore, Exploration):
+        raise SpecError(
+            "Chooser: explore must be explore.GapWeighted(), explore.Uniform(), "
+            f"explore.Greedy(), got {explore!r}"
+        )
+    if baseline is not None and not isinstance(baseline, str):
+        raise SpecError(f"Chooser: baseline must be the name of an action, got {baseline!r}")
+    return Settings(
+        actions,
+        explore,
+        baseline,
+        checked_crossing(interactions),
+        whole("Chooser", "seed", seed, least=0),
+    )
+
+
+def checked_mode(mode: Any) -> Mode:
+    """Return the mode, or say what it may be."""
+    if mode == "learn":
+        return "learn"
+    if mode == "apprentice":
+        return "apprentice"
+    raise SpecError(f"Chooser: mode must be 'learn' or 'apprentice', got {mode!r}")
+
+
+def check_model(model: LinearModel) -> None:
+    """Refuse models of losses whose predictions are no mean rewards."""
+    if model.settings.loss not in _LOSSES:
+        raise SpecError(
+            f"Chooser: loss must be one of {', '.join(_LOSSES)}, whose predictions are mean "
+            f"rewards; got {model.settings.loss!r}"
+        )

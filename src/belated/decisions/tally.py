@@ -1,0 +1,56 @@
+"""What a chooser counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+MOST_NAMES = 10_000
+OTHERS = "(others)"
+"""Stands for the actions that came after so many others."""
+
+
+@dataclass
+class OfAction:
+    """Counts of one action."""
+
+    chosen: int = 0
+    """Choices of it that were shown."""
+    answered: int = 0
+    """Those of which a reward was heard."""
+    total: float = 0.0
+    """Sum of these rewards."""
+
+
+@dataclass
+class Tally:
+    """Counts of a chooser; expectations are over its own draws."""
+
+    explored: float = 0.0
+    """Choices of another action than the one that seemed best, in expectation."""
+    compared: int = 0
+    """Choices for which there was a baseline."""
+    agreed: float = 0.0
+    """Those in which the chooser would take the baseline, in expectation."""
+    gain: float = 0.0
+    """Sum of what it predicts for its own choices less what it predicts for the baseline."""
+    withdrawn: int = 0
+    """Choices that were never shown."""
+    actions: dict[str, OfAction] = field(default_factory=dict)
+
+    def of(self, action: str) -> OfAction:
+        """Return the counts of an action."""
+        found = self.actions.get(action)
+        if found is None:
+            name = action if len(self.actions) < MOST_NAMES else OTHERS
+            found = self.actions.setdefault(name, OfAction())
+        return found
+
+    def hear(self, action: str, before: float, reward: float) -> None:
+        """Count a reward, which replaces the one before if there was any."""
+        counts = self.of(action)
+        if math.isnan(before):
+            counts.answered += 1
+            counts.total += reward
+        else:
+            counts.total += reward - before

@@ -1,0 +1,1 @@
+"""Choosing among actions: rows of context and action, probabilities, the pick."""

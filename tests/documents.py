@@ -1,0 +1,133 @@
+"""What the pages of the documentation hold, and how their code is run.
+
+A page is run from top to bottom as a reader would: one namespace, which is empty at first, in one
+folder, where the logs lie that a reader is taken to have (:func:`lay_out_logs`).
+
+* A ``python`` block runs as it stands. A comment behind a ``print`` is what it prints.
+* A line of an ``sh`` block is a command of belated, and runs too.
+* A ``text`` block right below is what the block above prints; ``...`` stands for anything.
+* Code that says ``(network)`` or ``(minutes)``, or more words between these parentheses, in a
+  comment is not run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import doctest
+import io
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from belated import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+LANGUAGES = {"python", "sh", "text", "toml", "json"}
+LEFT_OUT = re.compile(r"#.*\([^)]*\b(network|minutes)\b[^)]*\)")
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SHOWN = re.compile(r"^ *print\(.*\)  # (?P<said>.*)$")
+_LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a page between fences."""
+
+    language: str
+    text: str
+    line: int
+    """Line of the page on which the text begins, from 1 on."""
+    output: str | None
+    """What the block says that it prints."""
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the blocks of a page, in order, each with the output that is shown below it."""
+    text, found = page.read_text(), list(_FENCE.finditer(page.read_text()))
+    taken = []
+    for place, one in enumerate(found):
+        after = found[place + 1] if place + 1 < len(found) else None
+        output = None
+        if after and after[1] == "text" and not text[one.end() : after.start()].strip():
+            output = after[2]
+        taken.append(Block(one[1], one[2], text.count("\n", 0, one.start(2)) + 1, output))
+    return taken
+
+
+def run(page: Path, folder: Path) -> None:
+    """Run all code of a page in a folder, and compare what it prints with what the page shows."""
+    lay_out_logs(folder)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.chdir(folder):
+        for block in blocks(page):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                if block.language == "python":
+                    _run_python(block, page, names)
+                elif block.language == "sh":
+                    _run_commands(block, page)
+            if block.output is not None:
+                _compare(block.output, said.getvalue(), f"{page.name}:{block.line}")
+
+
+def _run_python(block: Block, page: Path, names: dict[str, Any]) -> None:
+    if LEFT_OUT.search(block.text):
+        return
+    printed: dict[int, str] = {}
+
+    def show(*things: Any, **how: Any) -> None:
+        one = io.StringIO()
+        print(*things, file=one, **how)
+        printed[sys._getframe(1).f_lineno] = one.getvalue()
+        sys.stdout.write(one.getvalue())
+
+    code = "\n" * (block.line - 1) + block.text
+    names["print"] = show
+    exec(compile(code, str(page), "exec", dont_inherit=True), names)
+    for line, text in enumerate(code.splitlines(), start=1):
+        if (shown := _SHOWN.match(text)) is not None:
+            _compare(shown["said"] + "\n", printed[line], f"{page.name}:{line}")
+
+
+def _run_commands(block: Block, page: Path) -> None:
+    for line in block.text.splitlines():
+        words = shlex.split(line, comments=True)
+        if words and not LEFT_OUT.search(line):
+            assert words[0] == "belated", f"{page.name}: cannot run {line!r}"
+            assert cli.main(words[1:]) == 0, f"{page.name}: {line!r} failed"
+
+
+def _compare(shown: str, printed: str, where: str) -> None:
+    agree = doctest.OutputChecker().check_output(shown, printed, _LOOSE)
+    assert agree, f"{where} shows\n{shown}and prints\n{printed}"
+
+
+def lay_out_logs(folder: Path) -> None:
+    """Write the logs that commands in the pages are given."""
+    calls, clicks = [], []
+    for i in range(60):
+        asked, wait, hour = f"2026-03-{1 + i // 8:02}T{10 + i % 8}:00", 1 + 5 * i % 9, 10 + i % 8
+        answered = f"2026-03-{1 + i // 8 + wait // 4:02}T{10 + i % 8}:30" if i % 11 else ""
+        town = ("Bonn", "Lyon", "Porto")[i % 3]
+        calls.append([asked, answered, town, hour, 20.0 * wait + hour if answered else ""])
+        clicks.append([asked, answered, town, hour, ("bought", "left")[wait % 2]])
+    for name, last, rows in (("calls", "duration", calls), ("clicks", "outcome", clicks)):
+        with (folder / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["asked_at", "answered_at", "town", "hour", last], *rows])
+    _as_parquet(folder / "calls.csv")
+
+
+def _as_parquet(path: Path) -> None:
+    from pyarrow import csv as arrow_csv
+    from pyarrow import parquet
+
+    parquet.write_table(arrow_csv.read_csv(path), path.with_suffix(".parquet"))

@@ -1,0 +1,83 @@
+"""A slow, obvious version of choosing among actions.
+
+Nothing here imports the library, but for hashes of names, which are given. A row is the context,
+then the action, then their products; the reward of every row is predicted by the slow linear model,
+and inverse gap weighting turns predictions into probabilities.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+
+from naive_linear import Loss, NaiveLinear, Row
+
+WORD = 2**32
+GROWTH = 40.0
+
+
+def mixed(first: int, second: int, salt: int, bits: int) -> int:
+    """Return the coordinate of a pair: multiply, fold, multiply, fold, multiply, fold."""
+    z: int = (first * 0x45D9F3B3 + second * 0x2C1B3C6D + salt * 0x297A2D39) % WORD
+    z = (z ^ z // 2**15) * 0x2C1B3C6D % WORD
+    z = (z ^ z // 2**12) * 0x297A2D39 % WORD
+    return (z ^ z // 2**15) % (1 << bits)
+
+
+def row_of(context: Row, action: Row, bits: int) -> Row:
+    """Return context, action and products."""
+    of_action = [(mixed(i, i, 1, bits), v) for i, v in action]
+    products = [(mixed(i, j, 2, bits), v * w) for i, v in context for j, w in action]
+    return [*context, *of_action, *products]
+
+
+def weighed(scores: list[float], spread: float, rounds: int) -> list[float]:
+    """Return p_a = 1 / (K + g sqrt(t) gap / S), and the rest for the best."""
+    count = len(scores)
+    best = scores.index(max(scores))
+    if spread <= 0.0 or max(scores) == min(scores):
+        return [1.0 / count] * count
+    gamma = GROWTH * math.sqrt(rounds + 1)
+    p = [1.0 / (count + gamma * (scores[best] - score) / spread) for score in scores]
+    p[best] = 1.0 - sum(p[a] for a in range(count) if a != best)
+    return p
+
+
+class NaiveChooser:
+    """A chooser that is told what was picked."""
+
+    def __init__(self, bits: int, loss: Loss, silence: float | None) -> None:
+        self.bits = bits
+        self.model = NaiveLinear(loss, silence=silence, wait="skip")
+        self.rounds = 0
+        self.rewards: dict[int, float] = {}
+        self.silence = silence
+
+    def spread(self) -> float:
+        """Return the standard deviation of all rewards so far."""
+        known = list(self.rewards.values())
+        if not known:
+            return 0.0
+        mean = sum(known) / len(known)
+        return math.sqrt(sum((r - mean) ** 2 for r in known) / len(known))
+
+    def probabilities(self, context: Row, actions: list[Row]) -> list[float]:
+        """Return what every action is worth, by asking a copy of the model."""
+        scores = []
+        for action in actions:
+            model = copy.deepcopy(self.model)
+            scores.append(model.predict(row_of(context, action, self.bits), None, None)[1])
+        return weighed(scores, self.spread(), self.rounds)
+
+    def take(self, context: Row, action: Row) -> int:
+        """Open a ticket for an action."""
+        ticket = self.model.predict(row_of(context, action, self.bits), None, None)[0]
+        self.rounds += 1
+        if self.silence is not None:
+            self.rewards[ticket] = self.silence
+        return ticket
+
+    def observe(self, ticket: int, reward: float) -> None:
+        """Learn a reward."""
+        if self.model.observe(ticket, reward, at=None):
+            self.rewards[ticket] = reward

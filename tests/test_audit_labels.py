@@ -1,0 +1,190 @@
+"""Audits by label: a warning where lateness depends on the label, and none for chance."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from belated import cli
+from belated.audits import Audit, audit
+from belated.audits.labels import ALARM, MOST, WaitsByLabel, differ
+from belated.audits.words import show
+from belated.datasets import flights
+from belated.errors import LogError
+from belated.logs import Log
+
+DAY = 86_400.0
+
+
+def columns(rounds: int = 2000, slower: float = 20.0, seed: int = 0) -> dict[str, Any]:
+    """Return a log in which a no takes longer by a factor."""
+    rng = np.random.default_rng(seed)
+    is_yes = rng.random(rounds) < 0.3
+    asked = np.cumsum(rng.exponential(60.0, rounds))
+    waits = rng.exponential(600.0, rounds) * np.where(is_yes, 1.0, slower)
+    words = np.where(is_yes, "yes", "no").astype(object)
+    return {"asked_at": asked, "answered_at": asked + waits, "bought": words}
+
+
+def found_in(data: dict[str, Any]) -> Audit:
+    return audit(data, target="bought", unit="s")
+
+
+def slow_ranks(mine: list[int], others: list[int]) -> tuple[float, float]:
+    """Return the chance and the distance, pair by pair."""
+    wins = sum(1.0 if a > b else 0.5 if a == b else 0.0 for a in mine for b in others)
+    n, m = len(mine), len(others)
+    total = n + m
+    ties = sum((t := (mine + others).count(value)) ** 3 - t for value in {*mine, *others})
+    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
+    z = (wins - n * m / 2) / math.sqrt(variance) if variance > 1e-9 else 0.0
+    return wins / (n * m), z
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), min_size=2, max_size=40))
+def test_ranks_are_those_counted_pair_by_pair(rows: list[tuple[int, int]]) -> None:
+    waits = WaitsByLabel()
+    half = len(rows) // 2
+    for part in (rows[:half], rows[half:]):
+        labels, times = (np.array([row[i] for row in part], dtype=np.float64) for i in (0, 1))
+        waits.add(labels, times)
+    found = waits.outcomes()
+    assert len(found) == (0 if len({row[0] for row in rows}) < 2 else len({r[0] for r in rows}))
+    for outcome in found:
+        mine = [wait for label, wait in rows if label == int(outcome.label)]
+        others = [wait for label, wait in rows if label != int(outcome.label)]
+        assert (outcome.later, outcome.z) == pytest.approx(slow_ranks(mine, others), abs=1e-9)
+        assert outcome.waits.count == len(mine)
+
+
+def test_a_log_where_lateness_depends_on_the_label() -> None:
+    found = found_in(columns())
+    assert [outcome.label for outcome in found.outcomes] == ["yes", "no"]
+    assert found.outcomes[0].later == pytest.approx(1.0 - found.outcomes[1].later)
+    assert found.warning.startswith(
+        'Lateness depends on the label: "no" takes longer than "yes" (half of them within 2.2 h, '
+        "against 7 min), so the labels"
+    )
+    text = found.summary()
+    assert "Lateness depends on the label" in text
+    assert "wait: median" in text
+    assert max(map(len, text.splitlines())) <= 100
+    data = json.loads(found.to_json())
+    assert data["warning"] == found.warning
+    assert [row["label"] for row in data["by_label"]] == ["yes", "no"]
+    assert sum(row["answered"] for row in data["by_label"]) == 2000
+    assert data["by_label"][0]["wait"]["median"] == pytest.approx(420.0, rel=0.1)
+
+
+@pytest.mark.parametrize("rounds", [20, 300, 5000])
+def test_chance_does_not_warn(rounds: int) -> None:
+    """Over 300 logs in which waits do not depend on the label, at a level of one in a thousand."""
+    rng = np.random.default_rng(rounds)
+    alarms = 0
+    for _ in range(300):
+        waits = WaitsByLabel()
+        waits.add(rng.integers(4, size=rounds).astype(np.float64), rng.pareto(1.0, rounds))
+        alarms += differ(waits.outcomes())
+    assert alarms <= 3  # more than that has a chance of 3 in 10,000
+    assert ALARM == 0.001
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 1000))
+def test_large_differences_do_warn(seed: int) -> None:
+    assert found_in(columns(200, slower=3.0, seed=seed)).warning
+
+
+def test_a_difference_too_small_to_matter_does_not_warn() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=400_000).astype(np.float64)
+    waits = WaitsByLabel()
+    waits.add(labels, rng.exponential(1.0 + 0.1 * labels))
+    found = waits.outcomes()
+    assert abs(found[0].z) > 10
+    assert not differ(found)
+
+
+def test_labels_too_many_too_few_or_missing() -> None:
+    data = columns(500)
+    for labels, count in (
+        (np.arange(500.0) % (MOST + 1), 0),
+        (np.arange(500.0) % MOST, MOST),
+        (np.zeros(500), 0),
+        (np.where(np.arange(500) % 3 == 0, np.nan, np.arange(500.0) % 2), 2),
+    ):
+        found = found_in(data | {"bought": labels})
+        assert len(found.outcomes) == count
+    never = data | {"answered_at": np.full(500, np.nan)}
+    assert found_in(never).outcomes == ()
+    assert audit(flights()).outcomes == ()  # minutes
+    assert "wait: median" not in audit(flights()).summary()
+
+
+def test_a_log_in_memory_has_its_target() -> None:
+    data = columns()
+    labels = (data["bought"] == "yes").astype(np.float64)
+    log = Log(data["asked_at"], data["answered_at"], target=labels, unit="s")
+    found = audit(log)
+    assert [outcome.label for outcome in found.outcomes] == ["1", "0"]
+    assert found.warning
+    with pytest.raises(LogError, match="no column 'bought'"):
+        audit(Log(data["asked_at"], data["answered_at"]), target="bought")
+    log = Log(data["asked_at"], data["answered_at"], features={"bought": data["bought"]})
+    assert [each.label for each in audit(log, target="bought").outcomes] == ["yes", "no"]
+
+
+def test_files_in_blocks_and_out_of_order(tmp_path: Path) -> None:
+    data = columns(3000)
+    whole = found_in(data)
+    mixed = np.random.default_rng(1).permutation(3000)
+    for number, order in enumerate((np.arange(3000), mixed)):
+        path = tmp_path / f"{number}.parquet"
+        table = pa.table({name: column[order] for name, column in data.items()})
+        pyarrow.parquet.write_table(table, path, row_group_size=700)
+        found = audit(path, target="bought", unit="s")
+        for mine, theirs in zip(
+            found.to_dict()["by_label"], whole.to_dict()["by_label"], strict=True
+        ):
+            assert mine.pop("wait") == pytest.approx(theirs.pop("wait"))  # summed in other orders
+            assert mine == theirs
+        assert found.warning == whole.warning
+
+
+def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("belated.audits.words.takes_tables", lambda out: True)
+    from io import StringIO
+
+    screen = StringIO()
+    show(found_in(columns()), screen)
+    assert "Lateness depends on the label" in screen.getvalue()
+    assert "wait: median" in screen.getvalue()
+
+
+def test_the_page_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("plotly")
+    data = columns(400)
+    path = tmp_path / "log.parquet"
+    pyarrow.parquet.write_table(pa.table(data), path)
+    page = tmp_path / "page.html"
+    arguments = ["audit", str(path), "--target", "bought", "--unit", "s"]
+    assert cli.main([*arguments, "--output", str(page)]) == 0
+    assert "Lateness depends on the label" in capsys.readouterr().out
+    text = page.read_text()
+    assert "Does lateness depend on the label?" in text
+    assert "--target bought" in text
+    assert cli.main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["by_label"][0]["label"] == "yes"
+    assert cli.main(["audit", "flights", "--target", "x", "--no-page"]) == 1

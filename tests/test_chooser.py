@@ -1,0 +1,489 @@
+"""Choosing among actions with rewards that come late."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import (
+    AlreadyObserved,
+    BadFeatures,
+    BadFeedback,
+    BadKey,
+    ClockError,
+    SnapshotError,
+    SpecError,
+    UnknownTicket,
+)
+from belated.kernels.decisions import entries
+from belated.linear.features import Hasher
+from naive_decisions import NaiveChooser, weighed
+
+BITS = 8
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def probabilities(
+    scores: list[float], spread: float, rounds: int, rule: Any = None
+) -> np.ndarray[Any, Any]:
+    """Return what a rule makes of predicted rewards."""
+    rule = rule or bl.explore.GapWeighted()
+    found = np.empty(len(scores))
+    amount, floor = rule.numbers
+    entries.weighed()(rule.code, amount, floor, np.array(scores), spread, rounds, found)
+    return found
+
+
+def lived(seed: int = 0, rounds: int = 60, **arguments: Any) -> bl.Chooser:
+    """Return a chooser that has seen some rounds, with rewards out."""
+    chooser = bl.Chooser(["a", "b", "c"], bits=BITS, **arguments)
+    rng = np.random.default_rng(seed)
+    for t in range(rounds):
+        choice = chooser.choose({"x": float(rng.normal()), "day": str(t % 3)}, key=f"visit {t}")
+        if rng.random() < 0.7:
+            chooser.observe(f"visit {t}", float(choice.action == "b"))
+    return chooser
+
+
+# --- Probabilities -------------------------------------------------------------------------------
+
+scores = st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=12)
+
+
+@given(scores, st.floats(0.01, 10.0), st.integers(0, 10**6))
+def test_inverse_gap_weighting_is_that_of_the_slow_version(
+    given: list[float], spread: float, rounds: int
+) -> None:
+    found = probabilities(given, spread, rounds)
+    assert found == pytest.approx(weighed(given, spread, rounds), rel=1e-12)
+    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (found > 0.0).all()
+    assert found.argmax() == np.argmax(given) or max(given) == min(given)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda k: st.tuples(
+            st.lists(st.floats(-2.0, 2.0), min_size=k, max_size=k),
+            st.lists(st.floats(-2.0, 2.0), min_size=k, max_size=k),
+        )
+    ),
+    st.floats(0.05, 5.0),
+    st.integers(0, 10**5),
+)
+def test_a_round_costs_at_most_what_the_lemma_says(
+    both: tuple[list[float], list[float]], spread: float, rounds: int
+) -> None:
+    """In units of S: E[f* - f_a] <= 2 (K - 1) / gamma + gamma / 4 E[(r_a - f_a)^2]."""
+    predicted, truth = both
+    p = probabilities(predicted, spread, rounds)
+    r, f = np.array(predicted) / spread, np.array(truth) / spread
+    gamma = 40.0 * math.sqrt(rounds + 1.0)
+    regret = f.max() - p @ f
+    assert regret <= 2.0 * (len(truth) - 1) / gamma + gamma / 4.0 * (p @ (r - f) ** 2) + 1e-9
+
+
+@given(scores, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_a_floor_is_kept_and_shares_are_right(
+    given: list[float], share: float, floor: float
+) -> None:
+    count = len(given)
+    rules = [
+        bl.explore.GapWeighted(floor=floor),
+        bl.explore.Uniform(share, floor=floor),
+        bl.explore.Greedy(floor=floor),
+    ]
+    for rule in rules:
+        found = probabilities(given, 1.0, 100, rule)
+        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+        assert (found >= min(floor, 1.0 / count) - 1e-15).all()
+    if max(given) > min(given):
+        plain = probabilities(given, 1.0, 100, bl.explore.Uniform(share))
+        others = np.delete(plain, int(np.argmax(given)))
+        assert others == pytest.approx(np.full(count - 1, share / count))
+        assert probabilities(given, 1.0, 100, bl.explore.Greedy()).max() == 1.0
+
+
+def test_nothing_known_means_every_action_alike() -> None:
+    for rule in (bl.explore.GapWeighted(), bl.explore.Uniform(), bl.explore.Greedy()):
+        options = bl.Chooser(["a", "b", "c", "d"], explore=rule, bits=BITS).peek({"x": 1.0})
+        assert [option.probability for option in options] == [0.25] * 4
+
+
+def test_picks_follow_the_probabilities_and_depend_on_seed_and_ticket_alone() -> None:
+    p = np.array([0.5, 0.0, 0.2, 0.3])
+    picked = [entries.picked()(p, ticket, 5, 0) for ticket in range(20_000)]
+    counts = Counter(picked)
+    assert counts[1] == 0
+    for action, share in enumerate(p):
+        assert abs(counts[action] / 20_000 - share) < 4.0 * math.sqrt(0.25 / 20_000)
+    assert picked[:100] == [entries.picked()(p, ticket, 5, 0) for ticket in range(100)]
+    assert picked[:100] != [entries.picked()(p, ticket, 6, 0) for ticket in range(100)]
+
+
+# --- The slow version ----------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.sampled_from(["squared", "logistic"]),
+    st.sampled_from([None, 0.0]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_choices_are_those_of_the_slow_version(
+    loss: Any, silence: float | None, featured: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    chooser = bl.Chooser(bits=BITS, loss=loss, silence=silence, seed=seed)
+    naive = NaiveChooser(BITS, loss, silence)
+    hasher = Hasher(BITS)
+    waiting: list[tuple[int, float]] = []
+    for _ in range(25):
+        context = {"x": float(rng.normal()), "day": "mo" if rng.random() < 0.5 else "tu"}
+        actions: dict[str, Any] = {
+            name: {"z": float(rng.normal())} if featured else None for name in ("a", "b", "c")
+        }
+        rows = [_row(hasher, {"action": n, **(f or {})}) for n, f in actions.items()]
+        expected = naive.probabilities(_row(hasher, context), rows)
+        options = {o.action: o.probability for o in chooser.peek(context, actions)}
+        assert [options[n] for n in actions] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        choice = chooser.choose(context, actions)
+        assert choice.probability == options[choice.action]
+        ticket = naive.take(_row(hasher, context), rows[list(actions).index(choice.action)])
+        assert ticket == choice.ticket
+        waiting.append((ticket, float(rng.random() < 0.5)))
+        while waiting and rng.random() < 0.6:
+            late, reward = waiting.pop(int(rng.integers(len(waiting))))
+            chooser.observe(late, reward)
+            naive.observe(late, reward)
+
+
+def _row(hasher: Hasher, features: dict[str, Any]) -> list[tuple[int, float]]:
+    indices, values = hasher.row(features)
+    return list(zip(indices.tolist(), values.tolist(), strict=True))
+
+
+# --- Laws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"silence": 0.0, "deadline": 9}, {"loss": "logistic", "most_open": 5}],
+    ids=["plain", "silence", "few"],
+)
+def test_a_snapshot_at_any_event_goes_on_alike(arguments: dict[str, Any], tmp_path: Path) -> None:
+    chooser = bl.Chooser(["a", "b"], bits=BITS, **arguments)
+    twin = copy.deepcopy(chooser)
+    for t in range(40):
+        shown = t % 5 != 0
+        choice = chooser.choose({"x": float(t % 7)}, key=f"k{t}", shown=shown)
+        assert twin.choose({"x": float(t % 7)}, key=f"k{t}", shown=shown) == choice
+        if t % 3 == 0:
+            twin = bl.Chooser.restore(twin.snapshot())
+        if t % 5 == 0 and t % 2 == 0:
+            chooser.shown(f"k{t}")
+            twin.shown(f"k{t}")
+        if t % 4 == 1 and shown:
+            assert chooser.observe(f"k{t}", 1.0) == twin.observe(f"k{t}", 1.0)
+        assert twin.snapshot() == chooser.snapshot()
+    chooser.save(tmp_path / "chooser")
+    assert bl.Chooser.load(tmp_path / "chooser").snapshot() == chooser.snapshot()
+    assert pickle.loads(pickle.dumps(chooser)).snapshot() == chooser.snapshot()
+    assert str(chooser.report()) == str(twin.report())
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    chooser: Any = lived(silence=0.0)
+    chooser.choose({"x": 1.0}, key="hidden", shown=False)
+    before = chooser.snapshot()
+    bad: list[tuple[type[Exception], Any]] = [
+        (SpecError, lambda: chooser.choose({"x": 1.0}, [])),
+        (SpecError, lambda: chooser.choose({"x": 1.0}, ["a", "a"])),
+        (SpecError, lambda: chooser.choose({"x": 1.0}, [1])),
+        (SpecError, lambda: chooser.choose({"x": 1.0}, "ab")),
+        (SpecError, lambda: chooser.choose({"x": 1.0}, baseline="z")),
+        (BadFeatures, lambda: chooser.choose({"x": math.nan})),
+        (BadFeatures, lambda: chooser.choose({"x": math.inf})),
+        (BadFeatures, lambda: chooser.choose({"x": 1e90}, {"a": {"z": 1e90}})),
+        (BadFeatures, lambda: chooser.choose({"x": object()})),
+        (BadFeatures, lambda: chooser.choose([1.0])),
+        (BadFeatures, lambda: chooser.choose({}, {"a": {"z": math.nan}})),
+        (BadFeatures, lambda: chooser.choose({}, {"a": 3})),
+        (BadKey, lambda: chooser.choose({}, key="hidden")),
+        (BadKey, lambda: chooser.choose({}, key=1.5)),
+        (BadFeedback, lambda: chooser.observe("hidden", 1.0)),
+        (BadFeedback, lambda: chooser.observe(_open(chooser), math.nan)),
+        (BadFeedback, lambda: chooser.observe(_open(chooser), "1")),
+        (UnknownTicket, lambda: chooser.observe(10_000, 1.0)),
+        (UnknownTicket, lambda: chooser.observe("nobody", 1.0)),
+        (UnknownTicket, lambda: chooser.shown("nobody")),
+        (AlreadyObserved, lambda: chooser.observe(_closed(chooser), 1.0)),
+        (AlreadyObserved, lambda: chooser.shown(_open(chooser))),
+        (AlreadyObserved, lambda: chooser.cancel(_closed(chooser))),
+    ]
+    for error, call in bad:
+        with pytest.raises(error):
+            call()
+        assert chooser.snapshot() == before
+
+
+def _open(chooser: bl.Chooser) -> int:
+    return min(t for t, k in chooser._kept.items() if k.row is None)
+
+
+def _closed(chooser: bl.Chooser) -> int:
+    return min(set(range(chooser.rounds)) - set(chooser._kept))
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    wrong: list[dict[str, Any]] = [
+        {"actions": []},
+        {"actions": ["a", "a"]},
+        {"actions": ["a"], "baseline": "b"},
+        {"loss": "absolute"},
+        {"explore": "greedy"},
+        {"mode": "expert"},
+        {"interactions": "some"},
+        {"decide": 3},
+        {"seed": -1},
+    ]
+    for arguments in wrong:
+        with pytest.raises(SpecError):
+            bl.Chooser(**arguments)
+    with pytest.raises(SpecError):
+        bl.Chooser().choose({})
+    for make in (
+        lambda: bl.explore.GapWeighted(0),
+        lambda: bl.explore.GapWeighted(floor=2),
+        lambda: bl.explore.Uniform(-0.1),
+    ):
+        with pytest.raises(SpecError):
+            make()
+
+
+def test_broken_snapshots_are_refused() -> None:
+    blob = lived().snapshot(key=b"secret")
+    for end in range(0, len(blob), 997):
+        with pytest.raises(SnapshotError):
+            bl.Chooser.restore(blob[:end], key=b"secret")
+    with pytest.raises(SnapshotError):
+        bl.Chooser.restore(blob, key=b"other")
+    with pytest.raises(SnapshotError):
+        bl.Chooser.restore(bl.LinearModel(bits=4).snapshot())
+
+
+# --- Verbs ---------------------------------------------------------------------------------------
+
+
+def test_it_learns_which_action_is_best_where() -> None:
+    chooser = bl.Chooser(["a", "b", "c"], bits=10)
+    best = {"mo": "a", "tu": "b", "we": "c"}
+    rng = np.random.default_rng(1)
+    right = 0
+    waiting: list[tuple[int, float]] = []
+    for t in range(900):
+        day = ["mo", "tu", "we"][t % 3]
+        choice = chooser.choose({"day": day})
+        right += t >= 600 and choice.action == best[day]
+        waiting.append((choice.ticket, float(choice.action == best[day]) + 0.3 * rng.normal()))
+        if len(waiting) > 20:
+            chooser.observe(*waiting.pop(0))
+    assert right > 270
+    assert chooser.report().explored < 0.5
+
+
+def test_what_nobody_was_shown_teaches_nothing() -> None:
+    chooser, other = lived(silence=0.0), lived(silence=0.0)
+    chooser.choose({"x": 1.0}, key="hidden", shown=False)
+    assert chooser.model.snapshot() == other.model.snapshot()
+    chooser.cancel("hidden")
+    assert chooser.model.snapshot() == other.model.snapshot()
+    assert chooser.report().withdrawn == 1
+    with pytest.raises(UnknownTicket):
+        chooser.shown("hidden")
+
+
+def test_a_choice_shown_later_is_like_one_shown_at_once() -> None:
+    early, late = lived(silence=0.0), lived(silence=0.0)
+    early.choose({"x": 1.0}, key="k")
+    late.choose({"x": 1.0}, key="k", shown=False)
+    late.shown("k")
+    assert early.snapshot() == late.snapshot()
+    assert early.observe("k", 1.0)
+    assert late.observe("k", 1.0)
+    assert early.snapshot() == late.snapshot()
+
+
+def test_deadlines_count_from_when_it_was_shown() -> None:
+    chooser = bl.Chooser(["a"], silence=0.0, deadline=timedelta(hours=1), bits=BITS)
+    with pytest.raises(ClockError):
+        chooser.choose({})
+    chooser.choose({}, key="now", at=NOON)
+    chooser.choose({}, key="later", at=NOON, shown=False)
+    chooser.shown("later", at=NOON + timedelta(hours=2))
+    assert not chooser.observe("now", 1.0, at=NOON + timedelta(hours=2))
+    assert chooser.observe("later", 1.0, at=NOON + timedelta(hours=2.5))
+
+
+def test_rewards_may_be_revised_and_added_to() -> None:
+    one, other = (
+        bl.Chooser(["a"], silence=0.0, bits=BITS),
+        bl.Chooser(["a"], silence=0.0, bits=BITS),
+    )
+    for chooser in (one, other):
+        chooser.choose({"x": 1.0}, key="k")
+    one.add("k", 2.0)
+    one.add("k", 3.0)
+    other.revise("k", 2.0)
+    other.revise("k", 5.0)
+    assert one.snapshot() == other.snapshot()
+    assert one.report().mean_reward == 5.0
+    one.observe("k", 1.0)
+    assert one.report().mean_reward == 1.0
+    bare = bl.Chooser(["a"], bits=BITS)
+    ticket = bare.choose({}).ticket
+    with pytest.raises(BadFeedback):
+        bare.add(ticket, 1.0)
+
+
+def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
+    chooser = bl.Chooser(["a", "b"], baseline="a", mode="apprentice", bits=BITS)
+    for t in range(50):
+        name = "b" if t % 5 == 0 else "a"
+        choice = chooser.choose({}, baseline=name)
+        assert choice[1:] == (name, 1.0)
+        chooser.observe(choice.ticket, float(name == "b"))
+    report = chooser.report()
+    assert report.agreement is not None
+    assert report.agreement < 0.5
+    assert report.gain is not None
+    assert report.gain > 0.3
+    chooser.mode = "learn"
+    assert [chooser.choose({}).action for _ in range(20)].count("b") > 15
+    with pytest.raises(SpecError):
+        bl.Chooser(["a"], mode="apprentice").choose({})
+    with pytest.raises(SpecError):
+        chooser.mode = "teach"  # type: ignore[assignment]
+
+
+def test_a_rule_of_ones_own_decides() -> None:
+    def second(values: dict[str, float], ticket: int) -> dict[str, float]:
+        return {name: float(i == 1) for i, name in enumerate(values)}
+
+    chooser = bl.Chooser(["a", "b", "c"], decide=second, bits=BITS)
+    assert chooser.choose({})[1:] == ("b", 1.0)
+    twin = bl.Chooser.restore(chooser.snapshot(), decide=second)
+    assert twin.choose({}) == chooser.choose({})
+    for wrong in ([0.5, 0.5], [0.5, 0.6, 0.0], [1.5, -0.5, 0.0], None, {"a": 1.0}):
+        bad = bl.Chooser(["a", "b", "c"], decide=lambda values, ticket, w=wrong: w, bits=BITS)  # type: ignore[misc]
+        before = bad.snapshot()
+        with pytest.raises(SpecError):
+            bad.choose({})
+        assert bad.snapshot() == before
+
+
+def test_one_action_and_a_thousand() -> None:
+    assert bl.Chooser(["only"], bits=BITS).choose({})[1:] == ("only", 1.0)
+    many = {f"item {i}": {"price": float(i)} for i in range(1000)}
+    choice = bl.Chooser(bits=12).choose({"hour": 3}, many)
+    assert choice.probability == pytest.approx(1e-3)
+
+
+def test_names_of_context_and_action_do_not_meet() -> None:
+    chooser = bl.Chooser(bits=16, interactions="none")
+    for _ in range(100):
+        choice = chooser.choose({"z": 0.0}, {"a": {"z": 1.0}, "b": {"z": 0.0}})
+        chooser.observe(choice.ticket, float(choice.action == "a"))
+    by_context = [chooser.peek({"z": z}, {"a": {"z": 0.5}})[0].value for z in (0.0, 1.0)]
+    assert by_context[0] == pytest.approx(by_context[1], abs=0.3)
+
+
+@pytest.mark.parametrize("crossing", ["all", "none", ("x",), ()])
+def test_interactions_are_those_that_were_asked_for(crossing: Any) -> None:
+    chooser = bl.Chooser(["a", "b"], interactions=crossing, bits=16)
+    for t in range(400):
+        context = {"x": "one" if t % 2 else "two", "noise": None if t % 3 else 1.0}
+        choice = chooser.choose(context)
+        chooser.observe(choice.ticket, float((choice.action == "a") == (context["x"] == "one")))
+    best = [chooser.peek({"x": x})[0].action for x in ("one", "two")]
+    assert (best == ["a", "b"]) == (crossing in ("all", ("x",)))
+    twin = bl.Chooser.restore(chooser.snapshot())
+    assert twin.snapshot() == chooser.snapshot()
+
+
+def test_memory_is_bounded_by_most_open() -> None:
+    chooser = bl.Chooser(["a", "b"], most_open=10, bits=BITS)
+    for t in range(6000):
+        chooser.choose({}, key=t, shown=t % 2 == 0)
+    assert chooser.open == 20
+    assert len(chooser._kept) < 2200  # with those that were given up on and may still answer
+    assert len(chooser.snapshot()) < 200_000
+    assert chooser.report().withdrawn == 2990
+
+
+def test_the_report_says_what_happened() -> None:
+    report = lived().report()
+    assert report.rounds == 60
+    assert sum(action.chosen for action in report.actions.values()) == 60
+    assert 0.0 < report.explored < 1.0
+    assert report.actions["b"].mean_reward == 1.0
+    assert "choices" in str(report)
+    assert bl.from_json(bl.explore.Uniform(0.1).to_json()) == bl.explore.Uniform(0.1)
+    assert '"rounds": 60' in report.to_json()
+
+
+# --- Games ---------------------------------------------------------------------------------------
+
+WORLDS = [
+    bl.worlds.Linear(rounds=200, dim=2, actions=3),
+    bl.worlds.Logistic(rounds=200, dim=2, lateness=bl.worlds.Lateness(10, by="action")),
+    bl.worlds.Switching(rounds=200, dim=2, lateness=bl.worlds.Lateness(5, by="context")),
+    bl.worlds.Featured(rounds=200, dim=2, actions=4, lateness=bl.worlds.Lateness(9, "heavy")),
+    bl.worlds.Changing(rounds=200, dim=2, actions=10, stay=40),
+]
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: type(world).__name__)
+def test_games_of_decisions(world: Any) -> None:
+    run = bl.play(bl.Chooser(bits=BITS), world, seed=3)
+    again = bl.play(bl.Chooser(bits=BITS), world, seed=3)
+    assert (run.choices == again.choices).all()
+    assert (run.regrets >= 0.0).all()
+    assert run.regret == pytest.approx(run.regret_curve[-1])
+    drawn = world.drawn(3)
+    assert drawn.present[np.arange(200), run.choices].all()
+    uniform = bl.play(bl.Chooser(bits=BITS, explore=bl.explore.Uniform(1.0)), world, seed=3)
+    assert run.regret < uniform.regret
+    assert bl.from_json(world.to_json()) == world
+
+
+def test_rows_with_classes_are_decisions_too() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    world = bl.worlds.Labelled(x, np.where(x[:, 0] > 0, "plus", "minus"))
+    run = bl.play(bl.Chooser(bits=BITS), world)
+    assert run.reward > 240.0
+
+
+def test_lost_rewards_never_come() -> None:
+    world = bl.worlds.Linear(rounds=50, dim=2, lateness=bl.worlds.Lateness(lost=1.0))
+    assert bl.play(bl.Chooser(bits=BITS), world).report.answered == 0
+    with pytest.raises(SpecError):
+        bl.play(lived(), world)
+    wrongs: list[dict[str, Any]] = [{"mean": -1}, {"shape": "round"}, {"by": "luck"}, {"lost": 2}]
+    for wrong in wrongs:
+        with pytest.raises(SpecError):
+            bl.worlds.Lateness(**wrong)
