@@ -369,7 +369,8 @@ class NaiveLinear:
     as a 16th of the tickets since, but no fewer than 8 and no more than 256, or a 16th of the open
     ones if that is more.
 
-    ``silence`` is a label that is learned at once, and corrected by what comes later. A ticket is
+    ``silence`` is a label that is learned at once, and corrected by what comes later; after 50
+    corrections experts are weighed anew, by later tickets. A ticket is
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
     given; from then on its label so far is the last word.
     """
@@ -413,6 +414,9 @@ class NaiveLinear:
         self.since: int | None = None  # the first ticket after the first label
         self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
         self.again = math.inf
+        self.corrected = 0
+        self.charged = 0  # the first ticket that experts are weighed by
+        self.ages_of: dict[float, list[int]] = {}
 
     # --- predict ---
 
@@ -513,6 +517,7 @@ class NaiveLinear:
         if at is not None:
             self.tick(at)
         self.ages.append(self.predictions - ticket - 1)
+        self.ages_of.setdefault(label, []).append(self.ages[-1])
         if ticket in self.given_up:
             self.given_up.remove(ticket)
             return False
@@ -550,7 +555,12 @@ class NaiveLinear:
     def _other_label(self, ticket: int, old: float, new: float) -> None:
         """Correct a label that counted once: charges and losses are linear in it."""
         kept = self.open[ticket]
-        self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
+        if ticket >= self.charged:
+            self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
+        self.corrected += 1
+        if self.silence is not None and self.corrected == 50:
+            self.mixture = Mixture(self.mixture.v)
+            self.charged = self.predictions
         self.counted[ticket] = new
         self.labels.replace(old, new, list(self.counted.values()))
         kept.label = new

@@ -84,11 +84,23 @@ def charge(code: Code, s: State, record: int, y: float, weight: float) -> None:
 
 
 @leaf
-def recharge(code: Code, s: State, record: int, old: float, new: float) -> None:
+def recharge(code: Code, s: State, record: int, ticket: int, old: float, new: float) -> None:
     """Correct what was charged when the label seemed to be ``old``: charges are linear in it."""
     f, p = s.f, s.kept[record + lm.SHOWN]
     f[lm.LOST] += loss(code, f, p, new) - loss(code, f, p, old)
-    _weigh(s, record, old - new)
+    if ticket >= f[lm.CHARGED]:
+        _weigh(s, record, old - new)
+
+
+@leaf
+def forgive(s: State) -> None:
+    """Weigh experts anew, by the tickets from now on."""
+    f = s.f
+    f[lm.CHARGED] = s.n[N.ROUNDS]
+    f[lm.LARGEST] = 0.0
+    for k in range(lm.EXPERTS):
+        f[lm.REGRET + k] = 0.0
+        f[lm.SQUARES + k] = 0.0
 
 
 @leaf

@@ -43,7 +43,13 @@ LEAN = 34  # what predictions are moved to, or by, for what open tickets may sti
 TRUST = 35  # ... and how much of the distance is left; see ``doubt``
 SINCE = 36  # the first ticket after the first label; infinity before
 AGAIN = 37  # predictions after which LEAN and TRUST are looked at again
-AGES = 40  # by age: labels that came (see ``waiting``), first labels, and sum of what these say
+CHARGED = 38  # the first ticket that experts are weighed by
+KINDS = 39  # labels that differ from each other; one more than MOST_KINDS for all above
+OF_KINDS = 40  # of each: the label, how many came, sum of their ages, the largest
+OF_KIND = 4
+MOST_KINDS = 10
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
+AGES = OF_KINDS + OF_KIND * MOST_KINDS
 BY_AGE = 3
 BUCKETS = 160
 HEADER = AGES + BY_AGE * BUCKETS

@@ -17,7 +17,7 @@ from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.doubt import hear, ponder
 from belated.kernels.linear.due import first_due, pop, push
-from belated.kernels.linear.experts import charge, correct, issue, learn, recharge
+from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
 from belated.kernels.linear.losses import (
     count_label,
     is_label,
@@ -27,7 +27,7 @@ from belated.kernels.linear.losses import (
     shown,
 )
 from belated.kernels.linear.rows import bad_entry, leave, pool_has_room
-from belated.kernels.linear.waiting import REVIEW, count_age, review
+from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
@@ -50,6 +50,9 @@ _of_clock = only(lm.TIMED)
 # up to nine times as late as the model waits then still tells it to wait longer.
 _GHOSTS = 900
 _PER_OPEN = 8
+# Corrections after which experts are weighed anew, where silence is a label: before the first ones
+# come, all that is charged is that nothing was heard, which says little about experts.
+_SETTLING = 50
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -263,6 +266,7 @@ def observe(
     if code[lm.TIMED] and at == at:
         tick(s, c, pool, at)
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
+    count_kind(s.f, s.n[N.ROUNDS] - ticket - 1, y)
     if is_ghost(s, entry):
         s.n[N.LATE] += 1
         lay_ghost(s, entry)
@@ -276,7 +280,9 @@ def observe(
         _learn(of_loss(code), s, c, pool, record, y, weight)
     elif old != y:
         s.n[N.CORRECTED] += 1
-        recharge(of_loss(code), s, record, old, y)
+        recharge(of_loss(code), s, record, ticket, old, y)
+        if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
+            forgive(s)
         recount_label(of_loss(code), s.f, old, y)
         correct(of_loss(code), s, c, pool, record, old, y)
         s.kept[record + lm.LABEL] = y

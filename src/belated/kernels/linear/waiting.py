@@ -42,6 +42,25 @@ def count_age(f: Floats, age: int) -> None:
 
 
 @leaf
+def count_kind(f: Floats, age: int, y: float) -> None:
+    """Count a label among those that are equal, while there are few kinds."""
+    kinds = int(f[lm.KINDS])
+    if kinds > lm.MOST_KINDS:
+        return
+    kind = 0
+    while kind < kinds and f[lm.OF_KINDS + lm.OF_KIND * kind] != y:
+        kind += 1
+    if kind == kinds:
+        f[lm.KINDS] = kinds + 1.0
+    if kind < lm.MOST_KINDS:
+        place = lm.OF_KINDS + lm.OF_KIND * kind
+        f[place] = y
+        f[place + 1] += 1.0
+        f[place + 2] += age
+        f[place + 3] = max(f[place + 3], float(age))
+
+
+@leaf
 def review(s: State) -> None:
     """Set LIMIT to the age beyond which tickets are given up on, or to 0 where there is none.
 
