@@ -23,6 +23,7 @@ NAMES = (
     "live",
     "loop",
     "memory",
+    "silence_real",
     "startup",
     "timeline",
 )

@@ -53,17 +53,18 @@ def play(drawn: Drawn, arguments: str, seed: int) -> float:
     regret = 0.0
     for t in range(len(contexts)):
         while due and due[0][0] <= t:
-            _, then, a, p, present = heapq.heappop(due)
-            label = f"0:{-drawn.rewards[then, a]:.7g}:{p:.7g} "
+            _, then, a, chance, present = heapq.heappop(due)
+            label = f"0:{-drawn.rewards[then, a]:.7g}:{chance:.7g} "
             rows = [label + actions[b] if b == a else actions[b] for b in present]
             vw.learn([contexts[then], *rows])
         present = np.flatnonzero(drawn.present[t]).tolist()
-        p = np.array(vw.predict([contexts[t], *(actions[b] for b in present)]))
-        place = min(int(np.searchsorted(np.cumsum(p / p.sum()), rng.random())), p.size - 1)
+        said = np.array(vw.predict([contexts[t], *(actions[b] for b in present)]))
+        drawn_at = np.searchsorted(np.cumsum(said / said.sum()), rng.random())
+        place = min(int(drawn_at), said.size - 1)
         a = present[place]
         when = t + 1 + int(drawn.delays[t, a])
         if when < len(contexts):
-            heapq.heappush(due, (when, t, a, float(p[place]), present))
+            heapq.heappush(due, (when, t, a, float(said[place]), present))
         regret += float(drawn.means[t, present].max() - drawn.means[t, a])
     vw.finish()
     return regret

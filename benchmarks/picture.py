@@ -53,9 +53,9 @@ def _ways() -> list[Way]:
     given = world("bounded", "fast", 0)
     waiting = windows(given)
     return [
-        Way("the truth", given.truth, INK, 1.4, (10_600, 0.305)),
+        Way("the truth", given.truth, INK, 1.4, (19_300, 0.318)),
         Way("waits 250 visits: too low", waiting["window of 250"], VERMILION, 1.6, (8_500, 0.055)),
-        Way("waits 4,000: too late", waiting["window of 4,000"], ORANGE, 1.6, (13_700, 0.243)),
+        Way("waits 4,000: too late", waiting["window of 4,000"], ORANGE, 1.6, (4_600, 0.305)),
         Way("belated", ours(given), BLUE, 2.6, (16_300, 0.112)),
     ]
 

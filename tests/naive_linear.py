@@ -629,6 +629,6 @@ class NaiveLinear:
         c.largest = max(c.largest, abs(z))
         c.G += abs(z)
         c.theta -= z
-        c.reward = max(c.reward - z * c.w[COIN], 0.0)
+        c.reward = min(max(c.reward - z * c.w[COIN], 0.0), 100.0 * S * c.largest)
         wealth = ENDOWMENT * S * c.largest + c.reward
         c.w[COIN] = c.theta / (c.largest * (c.G + c.largest)) * wealth

@@ -406,7 +406,7 @@ def test_the_command_asks_nicely(
     assert "left out: 2 bad rows" in capsys.readouterr().out
     assert cli.main(["audit", "none.csv"]) == 1
     assert "there is no file none.csv" in capsys.readouterr().err
-    assert cli.main(["audit", "flights", "--output", "no/where.html"]) == 1
+    assert cli.main(["audit", "flights", "--out", "no/where.html"]) == 1
     assert "there is no folder no" in capsys.readouterr().err
 
 

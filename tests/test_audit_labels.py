@@ -180,7 +180,7 @@ def test_the_page_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[
     pyarrow.parquet.write_table(pa.table(data), path)
     page = tmp_path / "page.html"
     arguments = ["audit", str(path), "--target", "bought", "--unit", "s"]
-    assert cli.main([*arguments, "--output", str(page)]) == 0
+    assert cli.main([*arguments, "--out", str(page)]) == 0
     assert "Lateness depends on the label" in capsys.readouterr().out
     text = page.read_text()
     assert "Does lateness depend on the label?" in text

@@ -379,7 +379,7 @@ def test_calls_on_long_sums(name: str, dim: int, most: int) -> None:
         assert found.calls <= most
 
 
-@pytest.mark.parametrize("name", ["logistic", "squared"])
+@pytest.mark.parametrize("name", [pytest.param("logistic", marks=pytest.mark.slow), "squared"])
 def test_calls_in_a_hundred_dimensions(name: str) -> None:
     oracle = family(name, *rows(100, 2_000))
     found = minimise(oracle, bl.Ball(100, 20.0), gap=1e-9 * 40.0 * 2_000)

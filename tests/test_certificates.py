@@ -185,7 +185,10 @@ def test_delays_that_depend_on_the_plays(
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("kind", [bl.PFTRL, bl.OMD, bl.Leader])
 def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> None:
-    """All delays with T <= 4, all costs at the ends and in the middle, as bent as can be."""
+    """All delays with T <= 4, all costs at the ends and in the middle, as bent as can be.
+
+    Of two lives that mirror each other one is lived.
+    """
     ball = bl.Ball(1)
     base = kind(ball, bl.rates.StronglyConvex(G, G))
     spec = bl.Skip(bl.FirstOrder(base)) if skip else bl.FirstOrder(base)
@@ -193,6 +196,8 @@ def test_exhaustive(kind: type[bl.PFTRL | bl.OMD | bl.Leader], skip: bool) -> No
     for delays in all_delays(4):
         happening = np.array(answered(bl.Timeline.from_delays(delays)))
         for signs in itertools.product((-G, 0.0, G), repeat=len(delays)):
+            if next(filter(None, signs), G) < 0.0:
+                continue
             costs = np.array(signs)[:, None]
             learner = bl.Learner(spec)
             plays = learner.run(happening, costs)

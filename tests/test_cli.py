@@ -6,6 +6,7 @@ import argparse
 import io
 import logging
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def test_help_names_every_command() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert done.stderr == ""
-    for command in ("demo", "warm"):
+    for command in ("demo", "warm", "completion"):
         assert re.search(rf"^\s+{command}\s+\S", done.stdout, re.MULTILINE)
 
 
@@ -191,3 +192,39 @@ def test_warm_compiles_and_says_where(
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
     names = [name for name, _ in warm._common()]
     assert len(names) == len(set(names)) == 2 * (3 * 2 + 2) + len(LOSSES) + 1  # and a chooser
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command_and_option(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command in ("audit", "replay", "study", "demo", "warm", "completion"):
+        assert command in script
+    for option in ("silence", "deadline", "answered-only", "text", "dates", "out"):
+        assert option in script
+    assert "logistic" in script
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("belated re", "replay"),
+        ("belated replay --sil", "--silence"),
+        ("belated replay --loss log", "logistic"),
+        ("belated audit --ties pre", "predict-first"),
+        ("belated completion fi", "fish"),
+    ],
+)
+def test_bash_completes(line: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    assert cli.main(["completion", "bash"]) == 0
+    words = line.split()
+    listed = " ".join(f"'{word}'" for word in words)
+    ask = f"COMP_WORDS=({listed}); COMP_CWORD={len(words) - 1}; _belated; echo ${{COMPREPLY[@]}}"
+    script = capsys.readouterr().out + ask
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [wanted]

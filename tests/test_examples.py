@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+@functools.cache
 def run(example: Path) -> str:
     """Run an example as a user would, with warnings as errors, and return what it prints."""
     command = [sys.executable, "-W", "error", str(example)]

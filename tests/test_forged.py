@@ -18,13 +18,12 @@ from belated.kernels.slots import own as OWN
 from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
-SAMPLE = 150
-"""Forgeries of a case in a pass; ``python tests/forging.py`` tries all of them."""
 
-
+@pytest.mark.parametrize("most", [60, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", forging.CASES)
-def test_one_number_of_a_snapshot_changed(name: str) -> None:
-    assert forging.check(forging.CASES[name], SAMPLE) == []
+def test_one_number_of_a_snapshot_changed(name: str, most: int) -> None:
+    """Of all the forgeries that ``python tests/forging.py`` tries, so many."""
+    assert forging.check(forging.CASES[name], most) == []
 
 
 @pytest.mark.needs_compiler

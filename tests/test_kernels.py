@@ -6,9 +6,11 @@ pass and therefore lives through every composition once more.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -25,13 +27,17 @@ import naive
 from belated.kernels import exact, jit
 from belated.kernels.directions import direction, philox
 from belated.kernels.learners import entries
+from belated.kernels.learners.past import level_of
 from belated.kernels.learners.sets import sum_of_squares
 from belated.kernels.learners.state import view
 from belated.kernels.slots import code as C
+from belated.kernels.slots import floats as F
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import own as OWN
 from belated.kernels.slots import status as S
 from belated.learner.program import compile_spec, schedule_of
 from belated.learner.state import Memory
-from compositions import ALL, COMPOSITIONS, Array, Composition, Drive, codes, events
+from compositions import ALL, COMPILED, COMPOSITIONS, Array, Composition, Drive, codes, events
 from naive import ChartSet
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -469,8 +475,12 @@ def test_schedules_against_the_formulas(composition: Composition) -> None:
 # --- Longer lives than those of the laws ---------------------------------------------------------
 
 
-@pytest.mark.parametrize("composition", ALL, ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "composition",
+    [pytest.param(c, id=c.name, marks=[pytest.mark.slow] * (c not in COMPILED)) for c in ALL],
+)
 def test_every_composition_in_a_long_life(composition: Composition) -> None:
+    """The laws have all of them in shorter ones."""
     answers, life = composition.answers(110), events(110)
     fast, slow = composition.learner(), composition.reference()
     quick = Drive(composition, answers)(fast, life)
@@ -572,3 +582,40 @@ def test_refusals_of_a_run() -> None:
         strict.run([0, ~0], [[100.0]])
     with pytest.raises(bl.BadFeedback, match="finite"):
         strict.run([0, ~0], [[math.nan]])
+
+
+# --- Parts of vectors, points of the past --------------------------------------------------------
+
+
+def test_parts_of_vectors_say_where_they_end() -> None:
+    """Compiled, the size of ``v[a:b]`` is b - a, whatever the size of v."""
+    source = Path(bl.__file__).parent
+    parts = [
+        (file.name, part.lineno, part.slice.upper is None)
+        for room in ("kernels", "rivals")
+        for file in (source / room).rglob("*.py")
+        for function in ast.walk(ast.parse(file.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        and (room == "kernels" or "leaf" in map(ast.unparse, function.decorator_list))
+        for part in ast.walk(function)
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice)
+    ]
+    assert len(parts) > 50
+    assert [(name, line) for name, line, is_open in parts if is_open] == []
+
+
+@compiled
+def level_of_past(f: Array, n: Ints, seen: int) -> int:
+    return level_of(view(f, n), seen)
+
+
+@given(st.integers(0, 2**40), st.integers(0, 2**40), st.booleans())
+def test_levels_of_the_past_against_a_loop(newest: int, lag: int, near: bool) -> None:
+    lag = min(lag % 100 if near else lag, newest)
+    level, high, low = 0, newest, newest - lag
+    while high - low >= OWN.PLACES:
+        high, low, level = high >> 1, low >> 1, level + 1
+    f, n = np.zeros(F.HEADER + OWN.HEADER), np.zeros(N.HEADER, dtype=np.int64)
+    n[N.ARRIVED], n[N.OWN_AT], n[N.KEPT_AT] = newest + 1, F.HEADER, f.size
+    f[F.HEADER + OWN.REACH] = 2.0**41
+    assert level_of_past(f, n, newest - lag) == level

@@ -343,6 +343,23 @@ def test_most_answers_never_come_and_memory_stays_small() -> None:
     assert losses["skip"] <= 1.002 * losses[2000]
 
 
+def test_corrections_without_end_do_not_break_the_model() -> None:
+    """A coordinate that is only ever corrected lets the coin win every bet; it stays a number."""
+    model = Model("logistic", bits=4, silence=0, wait=None)
+    for i in range(3000):
+        model.predict([1.0], key=f"first-{i}")
+    for i in range(0, 3000, 2):
+        model.predict(([1], [1.0]))
+        model.observe(f"first-{i}", 1.0)
+    assert np.isfinite(model._memory.rows).all()
+    assert math.isfinite(model.report().mean_loss or 0.0)
+    blob = model.snapshot()
+    assert Model.restore(blob).snapshot() == blob
+    for i in range(400):
+        model.observe(model.predict(([2], [1.0])).ticket, float(i % 2))
+    assert model.predict(([2], [1.0])).value < 0.9  # it goes on learning; it was 1 before
+
+
 def test_a_cap_on_what_is_open() -> None:
     model = Model("squared", bits=4, wait=None, most_open=5)
     tickets = [model.predict([1.0]).ticket for _ in range(20)]

@@ -172,17 +172,18 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
     answers, life = composition.answers(), events()
     whole = composition.learner()
     plays = Drive(composition, answers)(whole, life).plays
+    first = composition.learner(strict=False)
+    begun = Drive(composition, answers)
     for cut in range(0, len(life) + 1, 19):
-        first = composition.learner(strict=False)
-        drive = Drive(composition, answers)(first, life[:cut])
         blob = first.snapshot()
         second = restored(composition, blob)
         assert second.snapshot() == blob
-        drive(second, life[cut:])
+        drive = Drive(composition, answers, begun.plays.copy())(second, life[cut:])
         assert np.array(drive.plays).tobytes() == np.array(plays).tobytes()
         assert second.snapshot() == whole.snapshot()
         assert second.report() == whole.report()
         assert first.snapshot() == blob  # untouched by its copy
+        begun(first, life[cut : cut + 19])
 
 
 @every

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from belated.errors import LogError, TimelineError
 from belated.logs import BadRows, Log, read, scan
-from belated.logs import sources as sources_module
+from belated.logs import texts as texts_module
 from belated.logs.columns import choose
 from belated.logs.zones import to_utc
 from belated.timeline import Timeline
@@ -163,7 +163,7 @@ def test_small_blocks_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     rows = [f"{t},{t + t % 7}" for t in range(2000)]
     path = text_log(tmp_path, *rows)
     whole = read(path)
-    monkeypatch.setattr(sources_module, "BLOCK", 500)
+    monkeypatch.setattr(texts_module, "BLOCK", 500)
     found = scan(path)
     blocks = list(found)
     assert len(blocks) > 10
@@ -485,7 +485,7 @@ def test_a_long_compressed_file_that_breaks_off(tmp_path: Path) -> None:
 def test_files_that_are_not_there_or_no_logs(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="there is no file"):
         read(tmp_path / "none.csv")
-    with pytest.raises(LogError, match="cannot read"):
+    with pytest.raises(LogError, match=r"the folder .* holds no file that can be read"):
         read(tmp_path)
     (tmp_path / "log.parquet").write_text("asked_at,answered_at\n1,2\n")
     with pytest.raises(LogError, match="what its ending says"):

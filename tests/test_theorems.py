@@ -98,24 +98,31 @@ def widths(domain: bl.domains.Domain) -> Array:
     return np.array(domain.half_widths or (1.0,) * domain.dim)
 
 
-def play(spec: Reduction, timeline: bl.Timeline, adversary: Adversary) -> Record:
+def play(
+    spec: Reduction, timeline: bl.Timeline, adversary: Adversary, *, all_points: bool = True
+) -> Record:
     """Run the learner event by event and look at its point after every arrival.
 
-    A copy of the learner is asked for a prediction, which for gradients is the point itself.
+    The point is what it predicts next, for gradients; before another arrival a copy is asked, if
+    ``all_points`` are wanted.
     """
     assert isinstance(spec.base, Base)
     scale = widths(spec.base.domain)
     record = Record(bl.Learner(spec))
     learner, counters = record.learner, bl.Counters()
-    record.points.append(copy.copy(learner).predict().x / scale)
     for event in answered(timeline):
+        is_known = len(record.points) > len(record.costs)
         if event >= 0:
-            _, x = learner.predict()
+            x = learner.predict().x / scale
             counters.predict()
-            assert np.array_equal(x / scale, record.points[-1])  # steady (Definition 3.5)
-            record.plays.append(x / scale)
-            record.gradients.append(adversary(event, x / scale))
+            if not is_known or not all_points:
+                record.points.append(x)
+            assert np.array_equal(x, record.points[-1])  # steady (Definition 3.5)
+            record.plays.append(x)
+            record.gradients.append(adversary(event, x))
             continue
+        if all_points and not is_known:
+            record.points.append(copy.copy(learner).predict().x / scale)
         cost = record.gradients[~event]
         assert learner.observe(~event, cost / scale)
         arrival = counters.observe(~event)
@@ -123,6 +130,7 @@ def play(spec: Reduction, timeline: bl.Timeline, adversary: Adversary) -> Record
         record.etas.append(learner.report().rate or 0.0)
         record.lags.append(arrival.dual_delay)
         record.backlogs.append(arrival.dual_backlog)
+    if all_points and len(record.points) == len(record.costs):
         record.points.append(copy.copy(learner).predict().x / scale)
     return record
 
@@ -589,8 +597,14 @@ BASES: list[tuple[BaseName, RateName]] = [
 ]
 
 
-@pytest.mark.parametrize(("base", "rate"), BASES)
-@pytest.mark.parametrize("wait", [0, 4, 30])
+WAITS = [
+    pytest.param(*how, wait, marks=[pytest.mark.slow] * (how[0] == "portfolio" and wait != 4))
+    for how in BASES
+    for wait in (0, 4, 30)
+]
+
+
+@pytest.mark.parametrize(("base", "rate", "wait"), WAITS)
 def test_deadline(base: BaseName, rate: RateName, wait: int) -> None:
     """Regret on every kind of delays, against its bound and the live certificate."""
     problem = bl.Problem(bl.Ball(2), 1.0)
@@ -666,7 +680,7 @@ def test_certificate(name: str) -> None:
     seen = 0
     for pattern, timeline in patterns(45, 17).items():
         for game, adversary in adversaries(3, 1.0, 18).items():
-            record = play(bl.FirstOrder(base), timeline, adversary)
+            record = play(bl.FirstOrder(base), timeline, adversary, all_points=False)
             found = record.learner.report().certificate
             if found is None:
                 continue

@@ -9,7 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+from latex2mathml.converter import convert  # noqa: E402
+
 from docsite.built import problems  # noqa: E402
+from docsite.formulas import drawn  # noqa: E402
 from docsite.pages import BrokenLink, assemble  # noqa: E402
 from docsite.public import forgotten  # noqa: E402
 from docsite.reference import Undocumented  # noqa: E402
@@ -26,6 +29,8 @@ def main() -> int:
         assemble(ROOT, PAGES)
     except (BrokenLink, Undocumented) as error:
         return _said(str(error))
+    for page in PAGES.rglob("*.md"):
+        page.write_text(drawn(page.read_text(), convert))
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     done = subprocess.run([*command, "--config-file", str(ROOT / "mkdocs.yml")], cwd=ROOT)
     if done.returncode:

@@ -18,7 +18,7 @@ MOVED = {
 """Where files from outside of ``docs`` go; examples become pages of their own."""
 
 LINK = re.compile(r"(?<!!)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
-_FENCED = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} +(.+?)(?: +\{ *#([\w-]+) *\})? *$", re.MULTILINE)
 _PICTURE = re.compile(
     r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]+)">\s*'
@@ -83,14 +83,14 @@ def targets(text: str) -> list[str]:
     >>> targets("[a](b.md#c) ![d](e.png) `[f](g.md)` [h [i]](j.md)")
     ['b.md#c', 'e.png', 'j.md']
     """
-    outside = "".join(_FENCED.split(text)[::2])
+    outside = "".join(FENCED.split(text)[::2])
     pictured = [one[key] for one in _PICTURE.finditer(outside) for key in ("dark", "light")]
     return [found[1] or found[2] for found in LINK.finditer(_plain(text))] + pictured
 
 
 def _plain(text: str) -> str:
     """Return a text without the insides of its code."""
-    parts = _FENCED.split(text)
+    parts = FENCED.split(text)
     return "".join(part if i % 2 == 0 else "x" for i, part in enumerate(parts))
 
 
@@ -131,7 +131,7 @@ def slug(words: str) -> str:
 def rewritten(page: Path, root: Path) -> str:
     """Return the text of a page as it is on the site."""
     here = moved(page, root).parent
-    parts = _FENCED.split(page.read_text())
+    parts = FENCED.split(page.read_text())
     for i in range(0, len(parts), 2):
         parts[i] = _TAG.sub("&lt;", _PICTURE.sub(_as_images, parts[i]))
     text = "".join(parts)
@@ -150,5 +150,5 @@ def rewritten(page: Path, root: Path) -> str:
 
 def _as_images(found: re.Match[str]) -> str:
     """Return a picture as two images, of which the site shows one."""
-    light, dark, words = found["light"], found["dark"], found["words"]
+    light, dark, words = found["light"], found["dark"], " ".join(found["words"].split())
     return f"![{words}]({light}#only-light)\n![{words}]({dark}#only-dark)"

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         DecisionRun,
         Option,
     )
+    from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
     from belated.learner.counters import Counters
@@ -65,6 +66,8 @@ _LAZY = {
     "Counters": "learner.counters",
     "Decision": "learner.learner",
     "DecisionRun": "decisions",
+    "Estimate": "evaluations",
+    "Evaluation": "evaluations",
     "Forecast": "linear",
     "Game": "game",
     "Interval": "intervals",
@@ -84,6 +87,7 @@ _LAZY = {
     "bounds": "",
     "datasets": "",
     "delays": "",
+    "evaluate": "evaluations",
     "logs": "",
     "losses": "",
     "play": "game",
@@ -114,6 +118,8 @@ __all__ = [
     "Decision",
     "DecisionRun",
     "DualAveraging",
+    "Estimate",
+    "Evaluation",
     "FirstOrder",
     "Forecast",
     "FullInformation",
@@ -149,6 +155,7 @@ __all__ = [
     "datasets",
     "delays",
     "errors",
+    "evaluate",
     "explore",
     "from_json",
     "logs",

@@ -18,7 +18,8 @@ def add_log(parser: Arguments) -> None:
     parser.add_argument(
         "log",
         metavar="LOG",
-        help="CSV (also compressed), Parquet or Arrow; or flights, which comes with belated",
+        help="CSV, JSON lines, Parquet, Arrow or Excel, also compressed; a folder or pattern of "
+        "such files; - for standard input; or flights, which comes with belated",
     )
 
 
@@ -34,6 +35,11 @@ def add_reading(parser: Arguments) -> None:
         "--tz", metavar="ZONE", help="time zone of times that name none (default: UTC)"
     )
     parser.add_argument(
+        "--dates",
+        choices=["day-first", "month-first"],
+        help="what 5/6/2024 begins with, where the rows do not say",
+    )
+    parser.add_argument(
         "--unit",
         choices=["ns", "us", "ms", "s", "min", "h", "d"],
         help="what one unit is, where times are numbers",
@@ -43,9 +49,23 @@ def add_reading(parser: Arguments) -> None:
     )
 
 
-def add_output(parser: Arguments, default: str) -> None:
+def add_kinds(parser: Arguments) -> None:
+    """Add what columns are told to become."""
+    for name, about in (
+        ("number", "these columns are numbers"),
+        ("text", "these are words, whatever they look like"),
+        ("time", "these are times, which become hour, weekday, month and trend"),
+        ("ignore", "leave these out"),
+    ):
+        parser.add_argument(f"--{name}", metavar="COLUMN", nargs="+", help=about)
+
+
+def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """Add what is written: a page, no page, or JSON."""
-    add_path(parser, "--output", "FILE", default, "where to write the page")
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, help=f"where to write the page (default: {default})"
+    )
+    parser.set_defaults(usual_page=Path(default))
     parser.add_argument("--no-page", action="store_true", help="write no page")
     parser.add_argument("--json", action="store_true", help="write the numbers as JSON instead")
 

@@ -6,7 +6,6 @@ A spec says *what* to run; it holds numbers and other specs and does no arithmet
 from __future__ import annotations
 
 import importlib
-import json
 import math
 from dataclasses import Field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -64,6 +63,8 @@ class Spec:
         >>> Ball(3).to_json()
         '{"belated": 1, "spec": {"type": "Ball", "dim": 3, "radius": 1.0, "center": null}}'
         """
+        import json  # not needed by most who import specs
+
         return json.dumps(
             {"belated": JSON_VERSION, "spec": _encode(self, self.kind)}, indent=indent
         )
@@ -95,6 +96,8 @@ def from_json(text: str, *, limit: int | None = LIMIT) -> Spec:
     >>> from_json(Simplex(4).to_json())
     Simplex(dim=4)
     """
+    import json
+
     try:
         document = json.loads(text, parse_int=_int)
     except SpecError:
@@ -175,11 +178,12 @@ def _decode(value: Any) -> Any:
     arguments = dict(value)
     kind = arguments.pop("type", None)
     _load(kind)
-    known = sorted(name for name, spec in _REGISTRY.items() if is_dataclass(spec))
-    if kind not in known:
+    spec = _REGISTRY.get(kind) if isinstance(kind, str) else None
+    if spec is None or not is_dataclass(spec):
+        known = sorted(name for name, each in _REGISTRY.items() if is_dataclass(each))
         raise SpecError(f"from_json: unknown type {kind!r}; known: {', '.join(known)}")
     try:
-        return _REGISTRY[kind](**{name: _decode(item) for name, item in arguments.items()})
+        return spec(**{name: _decode(item) for name, item in arguments.items()})
     except SpecError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ Lateness multiplies the guarantee by 1.3; waiting longer than 1 h costs more tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from belated.audits.counting import Tally
@@ -15,8 +15,9 @@ from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
 from belated.audits.result import Audit, Quantiles
 from belated.audits.tradeoff import Patience
+from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
-from belated.logs import Log, OnBad, Scan, Unit, scan
+from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
@@ -35,13 +36,16 @@ def audit(
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
+    dates: DateOrder | None = None,
+    progress: bool | None = False,
     ties: Ties = "observe-first",
 ) -> Audit:
     """Count a log and say what its lateness costs.
 
     ``data`` is a :class:`Log`, a :class:`Scan`, or whatever :func:`belated.logs.read` takes, with
     the same arguments. A log in order of prediction is read once, in blocks, so that it may be
-    larger than memory; another one is sorted in memory first.
+    larger than memory; another one is sorted in memory first. ``progress`` counts the rows on the
+    standard error stream; None: on a terminal.
 
     The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
     would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
@@ -51,23 +55,36 @@ def audit(
     shown by label, and there is a warning if they depend on it.
     """
     if not isinstance(data, Log | Scan):
-        features = () if target is None else (target,)
-        data = scan(data, predicted, observed, features=features, tz=tz, unit=unit, on_bad=on_bad)
-    elif predicted or observed or tz or unit:
+        data = scan(
+            data, predicted, observed, target=target, dates=dates, tz=tz, unit=unit, on_bad=on_bad
+        )
+    elif predicted or observed or dates or tz or unit:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns = None
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
-    tally, waits = _counted(data, ties, target)
+    with row_counter(f"reading {data.name}", progress) as rows:
+        tally, waits = _counted(data, ties, target, rows)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
     unit = "ns" if data.is_calendar else data.unit
     return Audit(
-        data.name, unit, data.is_calendar, tally, data.bad, columns, target, waits.outcomes()
+        data.name,
+        unit,
+        data.is_calendar,
+        tally,
+        data.bad,
+        columns,
+        target,
+        waits.outcomes(),
+        is_epoch=data.is_epoch,
+        notes=data.notes,
     )
 
 
-def _counted(data: Log | Scan, ties: Ties, target: str | None) -> tuple[Tally, WaitsByLabel]:
+def _counted(
+    data: Log | Scan, ties: Ties, target: str | None, progress: Callable[[int], None]
+) -> tuple[Tally, WaitsByLabel]:
     """Count a log, as it is read where that is possible."""
     tally, waits = Tally(ties), WaitsByLabel(target)
     if isinstance(data, Log):
@@ -75,17 +92,20 @@ def _counted(data: Log | Scan, ties: Ties, target: str | None) -> tuple[Tally, W
         tally.count(_slices(data.times.checked("audit:")))
         return tally, waits
     try:
-        tally.count(_read(data, waits))
+        tally.count(_read(data, waits, progress))
     except OutOfOrder:
         tally, waits = Tally(ties), WaitsByLabel(target)
-        tally.count(_slices(joined_times(list(_read(data, waits)))))
+        tally.count(_slices(joined_times(list(_read(data, waits, progress)))))
     return tally, waits
 
 
-def _read(blocks: Scan, waits: WaitsByLabel) -> Iterator[Times]:
-    """Yield the times of blocks, and take note of their labels."""
+def _read(blocks: Scan, waits: WaitsByLabel, progress: Callable[[int], None]) -> Iterator[Times]:
+    """Yield the times of blocks, take note of their labels, and tell how many rows were read."""
+    rows = 0
     for block in blocks:
         waits.read(block)
+        rows += len(block)
+        progress(rows)
         yield block.times
 
 

@@ -9,7 +9,7 @@ from belated.audits.result import Audit
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import LogError
-from belated.report.command import is_flights, reading, report
+from belated.report.command import is_flights, reading, refuse_reading, report
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -22,6 +22,12 @@ def _found(arguments: argparse.Namespace) -> Audit:
     if is_flights(arguments.log):
         if arguments.target is not None:
             raise LogError("audit: flights has its target already; give no column for it")
+        refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    target = arguments.target
-    return audit(arguments.log, target=target, ties=arguments.ties, **reading(arguments))
+    return audit(
+        arguments.log,
+        target=arguments.target,
+        ties=arguments.ties,
+        progress=None,
+        **reading(arguments),
+    )

@@ -16,7 +16,7 @@ from belated.audits.result import SHARES, Audit
 from belated.audits.words import CONSTANTS, LABEL_HEADS, by_label, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
-from belated.report.plain import first_up, plain
+from belated.report.plain import counted, first_up, plain
 
 POINTS = 300
 """Most points of a curve on the page."""
@@ -58,6 +58,8 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         _guarantees(audit),
     ]
     facts = {"belated": __version__, "log": title(audit)}
+    if audit.notes:
+        facts["notes"] = "; ".join(audit.notes)
     if audit.bad:
         facts["left out"] = str(audit.bad)
     return Page(
@@ -87,7 +89,9 @@ def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
 def _beginning(audit: Audit) -> IntervalLines:
     rows = audit.tally.shown
     end = max(start + (0.0 if wait != wait else wait) for _, start, wait in rows)
-    return _intervals(audit, _Axis.of(audit, end), rows, f"The first {len(rows)} predictions")
+    return _intervals(
+        audit, _Axis.of(audit, end), rows, f"The first {counted(len(rows), 'prediction')}"
+    )
 
 
 def _intervals(
@@ -104,7 +108,9 @@ def _intervals(
 
 
 def _says_whole(audit: Audit) -> str:
-    text = f"There are {audit.rounds:,} predictions, and {len(audit.tally.drawn):,} are drawn."
+    drawn = len(audit.tally.drawn)
+    many = counted(audit.rounds, "prediction")
+    text = f"Of {many}, {drawn:,} {'is' if drawn == 1 else 'are'} drawn."
     return f"{text} A line to the right edge is a ticket that was never answered."
 
 

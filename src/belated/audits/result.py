@@ -17,8 +17,8 @@ from belated.audits.promises import Promise
 from belated.audits.spread import Spread
 from belated.audits.tradeoff import Patience, by_clock, by_rounds
 from belated.logs.bad import BadRows
-from belated.logs.log import SECONDS, Unit
-from belated.report.durations import humane, moment
+from belated.logs.log import SECONDS, Unit, as_date
+from belated.report.durations import humane, iso_moment, moment
 from belated.report.plain import plain
 
 SHARES = (0.5, 0.9, 0.99)
@@ -60,6 +60,10 @@ class Audit:
     """The name of the column of labels, where it was given."""
     outcomes: tuple[Outcome, ...] = ()
     """Waits by label, the quickest first, where there are two to ten labels."""
+    is_epoch: bool = False
+    """Whether times are numbers that count ``unit`` since 1970."""
+    notes: tuple[str, ...] = ()
+    """What was noticed when the log was read."""
 
     @property
     def rounds(self) -> int:
@@ -168,11 +172,17 @@ class Audit:
 
     def at(self, start: float) -> str:
         """Return a time after the first prediction as the log has it."""
+        return moment(self._time(start))
+
+    def _time(self, start: float) -> Any:
+        """Return a time after the first prediction: a date where there are dates."""
         origin = self.tally.origin
         assert origin is not None  # there is no audit of an empty log
         if self.is_calendar:
-            return moment(origin[0] + np.timedelta64(round(start), "ns"))
-        return moment(float(origin[0]) + start)
+            return origin[0] + np.timedelta64(round(start), "ns")
+        if self.is_epoch:
+            return as_date(origin[0].item() + round(start), self.unit)
+        return float(origin[0]) + start
 
     @property
     def span(self) -> float:
@@ -205,8 +215,9 @@ class Audit:
             "answered": self.answered,
             "never": self.never,
             "bad_rows": len(self.bad),
-            "first": self.at(0.0),
-            "last": self.at(self.span),
+            "notes": list(self.notes),
+            "first": iso_moment(self._time(0.0)),
+            "last": iso_moment(self._time(self.span)),
             "total_delay": tally.total_delay,
             "max_delay": tally.max_delay,
             "max_backlog": tally.max_backlog,

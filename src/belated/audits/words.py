@@ -6,8 +6,8 @@ import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 from belated.report.durations import humane
-from belated.report.plain import plain
-from belated.report.terminal import WIDTH, takes_tables
+from belated.report.plain import counted, plain
+from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
     from belated.audits.result import Audit, Quantiles
@@ -23,20 +23,15 @@ def summary(audit: Audit) -> str:
         lines += [*_paragraph(audit.warning), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
     if audit.outcomes:
-        lines += ["", "".join(f"{head:{_width(i)}}" for i, head in enumerate(LABEL_HEADS))]
-        for row in by_label(audit):
-            lines += ["".join(f"{cell:{_width(i)}}" for i, cell in enumerate(row))]
-    lines += ["", f"{'guarantee':<46}{'with lateness':>14}{'without':>12}{'factor':>9}"]
-    lines += [f"{a:<46}{b:>14}{c:>12}{d:>9}" for a, b, c, d in guarantees(audit)]
+        lines += ["", *aligned([LABEL_HEADS, *by_label(audit)])]
+    heads = ("guarantee", "with lateness", "without", "factor")
+    lines += ["", *aligned([heads, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
+    if audit.notes:
+        lines += ["", *(f"note: {note}" for note in audit.notes)]
     if audit.bad:
         lines += ["", f"left out: {audit.bad}"]
     return "\n".join(lines)
-
-
-def _width(column: int) -> str:
-    """Return how wide a column of the table of labels is; names stand to the left."""
-    return "<26" if column == 0 else ">14"
 
 
 def _paragraph(text: str) -> list[str]:
@@ -74,6 +69,8 @@ def show(audit: Audit, out: TextIO) -> None:
     for row in guarantees(audit):
         table.add_row(*map(Text, row))
     console.print(table)
+    for note in audit.notes:
+        console.print(Text(f"note: {note}", style="yellow"))
     if audit.bad:
         console.print(Text(f"left out: {audit.bad}", style="yellow"))
 
@@ -82,7 +79,7 @@ def title(audit: Audit) -> str:
     """Say what was audited."""
     span = f"{audit.at(0.0)} to {audit.at(audit.span)}"
     length = f", {audit.lasting(audit.span)}" if audit.unit is not None else ""
-    return f"{audit.name}: {audit.rounds:,} predictions, {span}{length}"
+    return f"{audit.name}: {counted(audit.rounds, 'prediction')}, {span}{length}"
 
 
 def facts(audit: Audit) -> list[tuple[str, str]]:

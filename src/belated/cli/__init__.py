@@ -15,7 +15,9 @@ from collections.abc import Sequence
 
 from belated._version import __version__
 from belated.cli.audit import add_audit
+from belated.cli.completion import add_completion
 from belated.cli.demo import add_demo
+from belated.cli.evaluate import add_evaluate
 from belated.cli.notices import notices
 from belated.cli.replay import add_replay
 from belated.cli.warm import add_warm
@@ -50,7 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for add in (add_demo, add_audit, add_replay, add_study_command, add_warm):
+    for add in (
+        *(add_demo, add_audit, add_replay, add_evaluate, add_study_command),
+        *(add_warm, add_completion),
+    ):
         add(commands)
     return parser
 

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from belated.arguments import Commands, add_log, add_output, add_reading, add_times, whole
+from belated.arguments import (
+    Commands,
+    add_kinds,
+    add_log,
+    add_output,
+    add_reading,
+    add_times,
+    whole,
+)
 from belated.linear.losses import LOSSES
 
 
@@ -19,6 +28,7 @@ def add_replay(commands: Commands) -> None:
     add_log(parser)
     _add_columns(parser)
     _add_labels(parser)
+    _add_silence(parser)
     parser.add_argument(
         "--wait",
         metavar="N",
@@ -31,6 +41,12 @@ def add_replay(commands: Commands) -> None:
         metavar="NAMES",
         default="",
         help="also replay through vw, river, or vw,river, where they are installed",
+    )
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        type=Path,
+        help="keep the model as it is where the log ends, to go on live with LinearModel.load",
     )
     parser.add_argument("--quick", action="store_true", help="only the first 5,000 predictions")
     parser.add_argument("--year", action="store_true", help="with flights: all of 2013")
@@ -50,6 +66,12 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="what is known when the prediction is made (default: all other columns)",
     )
+    columns.add_argument(
+        "--key",
+        metavar="COLUMN",
+        help="with --save: names rows whose label may still come; no feature (default: their "
+        "number in the log, from 0 on)",
+    )
     columns.add_argument("--weight", metavar="COLUMN", help="how often each label counts")
     columns.add_argument(
         "--slice",
@@ -57,7 +79,28 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="show losses by these columns (default: up to three with few words)",
     )
+    add_kinds(columns)
     add_reading(columns)
+
+
+def _add_silence(parser: argparse.ArgumentParser) -> None:
+    silence = parser.add_argument_group("rows without an answer")
+    silence.add_argument(
+        "--silence",
+        metavar="VALUE",
+        help="the target that no answer means; scores then count every row whose deadline passed",
+    )
+    silence.add_argument(
+        "--deadline",
+        metavar="TIME",
+        help="with --silence: how long an answer counts, such as 30d, 12h or 90min (default: the "
+        "longest that one took)",
+    )
+    silence.add_argument(
+        "--answered-only",
+        action="store_true",
+        help="learn and count only rows with an answer, whatever the others hold",
+    )
 
 
 def _add_labels(parser: argparse.ArgumentParser) -> None:
@@ -67,9 +110,11 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
         choices=list(LOSSES),
         help="what a prediction costs (default: logistic for a yes or no, else squared)",
     )
-    labels.add_argument("--quantile", metavar="Q", type=float, default=0.5, help="of quantile loss")
     labels.add_argument(
-        "--delta", metavar="D", type=float, default=1.0, help="where the Huber loss becomes linear"
+        "--quantile", metavar="Q", type=float, help="of quantile loss (default: 0.5)"
+    )
+    labels.add_argument(
+        "--delta", metavar="D", type=float, help="where the Huber loss becomes linear (default: 1)"
     )
     labels.add_argument(
         "--clip", metavar=("LOW", "HIGH"), nargs=2, type=float, help="cut the target to this range"

@@ -50,8 +50,7 @@ def pack(chooser: Chooser, key: bytes | None) -> bytes:
         "bytes": len(model),
         "names": names,
         "tally": dataclasses.asdict(chooser._tally),
-        "keys": chooser._keys.pairs(set(kept)),
-        "number_keys": chooser._keys.has_numbers,
+        **chooser._keys.about(lambda: set(kept)),
     }
     return sealed.seal(_KIND, about, {"model": sealed.as_words(model)} | _arrays(kept, names), key)
 

@@ -20,6 +20,8 @@ from belated.replays.command import replay_flights
 from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
 from belated.replays.words import columns, standing, table
 from belated.report.command import check_folder
+from belated.report.plain import counted
+from belated.report.terminal import aligned
 
 FEW = 3_000
 """Flights with ``--fast``."""
@@ -38,7 +40,7 @@ def tell(out: TextIO, page: Path, *, fast: bool = False) -> None:
         log = log.take(slice(0, FEW))
     screen.title(f"belated {__version__}: online learning when the answers come late")
     _introduce(screen, log)
-    _audit(screen, log)
+    _audit(screen, log, fast=fast)
     screen.title("A few flights, live")
     play_live(screen, log)
     found = _replay(screen, fast=fast)
@@ -55,9 +57,10 @@ def _introduce(screen: Screen, log: Log) -> None:
     )
 
 
-def _audit(screen: Screen, log: Log) -> None:
+def _audit(screen: Screen, log: Log, *, fast: bool) -> None:
     screen.title("What lateness costs in theory")
-    screen.code("found = bl.audit(bl.datasets.flights())")
+    screen.code(f"log = bl.datasets.flights(){f'.take(slice(0, {FEW:_}))' if fast else ''}")
+    screen.code("found = bl.audit(log)")
     found = audit(log)
     screen.show("\n".join(f"{name:<11}{text}" for name, text in facts(found) if name in SHOWN))
     screen.say(found.verdict)
@@ -73,7 +76,10 @@ def _replay(screen: Screen, *, fast: bool) -> Replay:
         "about delays and through what else one could do. Arrival delays are clipped to an hour "
         "early and three hours late."
     )
-    screen.code('found = bl.replay(bl.datasets.flights(), "arrival delay", clip=(-60, 180))')
+    first = f", first={FEW:_}" if fast else ""
+    screen.code(
+        f'found = bl.replay(bl.datasets.flights(), "arrival delay", clip=(-60, 180){first})'
+    )
     screen.progress("  replaying ...")
     found = replay_flights(first=FEW if fast else None)
     screen.progress("")
@@ -85,8 +91,7 @@ def _replay(screen: Screen, *, fast: bool) -> Replay:
 
 def _table(found: Replay) -> list[str]:
     """One line per method, the least loss first."""
-    rows = [columns(found), *table(found)]
-    return [f"{a:<28}{b:>20}{c:>18}{d:>14}{e:>9}" for a, b, c, d, e in rows]
+    return aligned([columns(found), *table(found)])
 
 
 def _alternatives(found: Replay) -> str:
@@ -99,7 +104,7 @@ def _alternatives(found: Replay) -> str:
         for loss in (found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss)
     )
     return (
-        f"A fixed wait of {found.wait:,} predictions threw {dropped:,} labels away, the "
+        f"A fixed wait of {counted(found.wait, 'prediction')} threw {dropped:,} labels away, the "
         "slowest. AdaGrad takes every late label for a fresh one: with steps that "
         f"would give {tuned.at_once:,.0f} if labels came at once (scale {tuned.scale:g}), it has "
         f"{tuned.late:,.0f}. Weather is hard to foresee: belated is {gain:.1%} below the mean of "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -48,6 +48,27 @@ def progress_bar(what: str, total: int, wanted: bool | None = None) -> Iterator[
     # Without a thread that redraws: with a second thread, worker processes could not be forked.
     with Bar(*columns, console=Console(stderr=True), auto_refresh=False) as bar:
         yield _Rich(bar, bar.add_task(what, total=total))
+
+
+@contextmanager
+def row_counter(what: str, wanted: bool | None = None) -> Iterator[Callable[[int], None]]:
+    """Count rows on one line of the standard error stream, from the start on.
+
+    ``wanted`` None: only on a terminal.
+    """
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield lambda rows: None
+        return
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[2K{text}")
+        sys.stderr.flush()
+
+    say(f"{what} ...")
+    try:
+        yield lambda rows: say(f"{what} ... {rows:,} rows")
+    finally:
+        say("")
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,8 @@ class Intervals:
     def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``.
+        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
+        ``LinearModel.load`` says of later tickets holds here.
         """
         intervals = cls.__new__(cls)
         intervals._connect(snapshot.unpack(blob, key, _restored))
@@ -208,6 +209,7 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
         wait=settings.wait,
         patience=settings.patience,
         most_open=settings.most_open,
+        columns=settings.columns,
     )
 
 

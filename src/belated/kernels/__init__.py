@@ -11,6 +11,7 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``jit``         how leaves and entries are compiled and cached; ``lean``: without machine
                 code for leaves; ``shortcuts``: with less asking; ``stamps``: by which
                 sources they are looked up
+``blas``        what numba need not look for
 ``vectors``     what leaves see of an array
 ``exact``       ln, exp and cube root with the same bits on every machine
 ``tickets``     the table of open tickets, and all counting of delays

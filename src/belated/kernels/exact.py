@@ -19,6 +19,7 @@ _INVERSE_LN2 = 1.4426950408889634
 _ROOT_TWO = 1.4142135623730951
 _FRACTION = 0xFFFFFFFFFFFFF  # bits of a float64 after the exponent
 _ONE = 1023 << 52  # exponent of 1.0
+_WHOLE = 6755399441055744.0  # 1.5 * 2^52: next to it floats are whole, their last bits a number
 _LEAST_NORMAL = 2.2250738585072014e-308
 
 
@@ -57,7 +58,9 @@ def exp(x: float) -> float:
     """Return e^x for x <= 0 (0 once it would be subnormal)."""
     if x < -708.0:
         return 0.0
-    e = math.floor(x * _INVERSE_LN2 + 0.5)
+    y = x * _INVERSE_LN2 + 0.5
+    e = (y + _WHOLE) - _WHOLE  # floor(y) without an int, as few processors have that in vectors
+    e -= 1.0 if e > y else 0.0
     r = (x - e * _LN2_HIGH) - e * _LN2_LOW
     low = 0.5000000000000001 + r * (
         0.16666666666666669 + r * (0.041666666666624164 + r * 0.008333333333330065)
@@ -72,7 +75,8 @@ def exp(x: float) -> float:
         )
     )
     square = r * r
-    power = float(np.int64((int(e) + 1023) << 52).view(np.float64))  # 2^e, normal down to -708
+    bits = int(np.float64(e + (_WHOLE + 1023.0)).view(np.int64))
+    power = float(np.int64((bits & 2047) << 52).view(np.float64))  # 2^e, normal down to -708
     return (1.0 + (r + square * (low + square * square * high))) * power
 
 

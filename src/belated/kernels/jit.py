@@ -23,6 +23,7 @@ from numba.core import sigutils
 
 from belated.errors import CacheWarning
 from belated.kernels import lean
+from belated.kernels.blas import take_on_trust
 
 # Options of entries, and of anything else that calls leaves.
 ENTRY: dict[str, Any] = {
@@ -57,6 +58,7 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """
     if numba.config.DISABLE_JIT:
         return _interpreted(function, signature)
+    take_on_trust()
     try:
         return _compiled(_cached(function), signature)
     except _TORN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import secrets
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def whole(given: Any, rule: str, error: type[BelatedError]) -> Ints:
 
 
 def _array(given: Any, kinds: str, rule: str, error: type[BelatedError]) -> NDArray[Any]:
-    masked = isinstance(given, np.ma.MaskedArray)
+    masked = "numpy.ma" in sys.modules and isinstance(given, np.ma.MaskedArray)
     try:
         array = np.asarray(np.ma.filled(given.astype(np.float64), np.nan) if masked else given)
     except (TypeError, ValueError) as reason:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers as abstract
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, MissingExtra, SpecError
 from belated.linear.rows import Rows
+
+if TYPE_CHECKING:
+    from belated.logs.kinds import Kinds
 
 __all__ = ["Hasher"]
 
@@ -87,6 +90,10 @@ class Hasher:
             self._hash = _digest()
         text = AND.join(p if isinstance(p, str) else p[0] + BETWEEN + p[1] for p in parts)
         return self._hash(text.encode("utf-8", "surrogatepass")) & self._mask
+
+    def named(self, features: Features) -> Features:
+        """Return what is hashed of a dict: itself."""
+        return features
 
     def row(self, features: Features) -> tuple[Ints, Floats]:
         """Return coordinates and values of one row, in the order of its names."""
@@ -258,6 +265,22 @@ class Hasher:
                 indices[:, j], values[:, j], present[:, j] = together
         indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
         return Rows(indptr, indices[present], values[present])
+
+
+class ReadingHasher(Hasher):
+    """A hasher of rows as a log has them: cells become what the columns of the log became."""
+
+    def __init__(self, bits: int, interactions: Iterable[Sequence[str]], columns: Kinds) -> None:
+        super().__init__(bits, interactions)
+        self.columns = columns
+
+    def named(self, features: Features) -> Features:
+        """Return the features that a row becomes."""
+        return self.columns.row(features)
+
+    def entries(self, features: Features) -> tuple[Ints, Floats, int]:
+        """Return two arrays that begin with a row, and its length; the next row overwrites them."""
+        return super().entries(self.columns.row(features))
 
 
 class _Column:

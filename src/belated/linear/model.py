@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from belated.errors import (
     AlreadyObserved,
     BadFeatures,
     BadFeedback,
+    BadKey,
     ClockError,
     SpecError,
     UnknownTicket,
@@ -35,7 +36,7 @@ from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.clock import Duration, Time, span_of, time_of, times_of
 from belated.linear.explain import Explanation, explained, names_of
-from belated.linear.features import Features, Hasher
+from belated.linear.features import Features, Hasher, ReadingHasher
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
@@ -43,6 +44,9 @@ from belated.linear.rows import Rows, SoundRows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
+
+if TYPE_CHECKING:
+    from belated.logs.kinds import Kinds
 
 _FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
@@ -77,6 +81,10 @@ class LinearModel:
     is heard of: it is learned at once, and corrected when something is. A ticket is due
     ``deadline`` after its prediction, in the unit of ``at`` or in predictions; then it closes, with
     the label so far as the last word. ``late="learn"`` keeps what has one open for later labels.
+
+    ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
+    log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
+    them.
 
     Five experts share the work: four scales a_k of per-coordinate steps
 
@@ -123,6 +131,7 @@ class LinearModel:
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
+        columns: Kinds | None = None,
     ) -> None:
         self._settings = checked(
             loss=loss,
@@ -139,6 +148,7 @@ class LinearModel:
             silence=silence,
             deadline=deadline,
             late=late,
+            columns=columns,
         )
         self._connect(ModelMemory(self._settings, self._settings.fresh()), Keys())
 
@@ -155,7 +165,10 @@ class LinearModel:
             entries.revise(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
         self._bad_entry = entries.bad_entry()
-        self._hasher = Hasher(settings.bits, settings.interactions)
+        if settings.columns is None:
+            self._hasher = Hasher(settings.bits, settings.interactions)
+        else:
+            self._hasher = ReadingHasher(settings.bits, settings.interactions, settings.columns)
         self._positions: Ints = np.arange(64, dtype=np.int64)
 
     def fresh(self) -> Self:
@@ -284,7 +297,7 @@ class LinearModel:
         if not isinstance(features, Mapping):
             raise BadFeatures("explain: features are a dict, so that they have names")
         value = self._peeked(features, "explain")
-        names = names_of(features, self._hasher.interactions)
+        names = names_of(self._hasher.named(features), self._hasher.interactions)
         return explained(self._memory, names, value)
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
@@ -504,6 +517,7 @@ class LinearModel:
         first: int = 0,
         at: ArrayLike | None = None,
         deadlines: ArrayLike | None = None,
+        keys: Sequence[Key] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Floats:
         """Feed a whole log through the compiled loop and return the predictions in ticket order.
@@ -513,7 +527,8 @@ class LinearModel:
         ticket is not observed they may be anything. ``timeline`` is a ``Timeline`` (labels that
         never came stay open) or an array of events: t for the prediction of ticket t, ~t for its
         label. ``at`` has the time of every event, and ``deadlines`` that of every row, where they
-        matter. ``progress`` is called with the number of events done, every now and then.
+        matter. ``keys`` has the key of every row; those of tickets that can still be answered at
+        the end are kept. ``progress`` is called with the number of events done, now and then.
 
         The result is the same, bit for bit, as event by event. Everything is checked before the
         first event. When the run is interrupted, the model stands between two events; its
@@ -534,6 +549,8 @@ class LinearModel:
         self._check_labels(observed, labels[places], weights[places], "replay")
         self._check_weights(observed, weights[places], "replay")
         times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
+        if keys is not None:
+            self._check_keys(keys, sparse.height, observed - begin)
         self._memory.has_times = self._memory.has_times or at is not None
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
@@ -549,7 +566,24 @@ class LinearModel:
                 self._make_room(sparse.widest)
             elif progress is not None:
                 progress(done)
+        if keys is not None:
+            for ticket in sorted(self._memory.answerable()):
+                if ticket >= begin:
+                    self._keys.give(keys[ticket - begin], ticket)
         return values
+
+    def _check_keys(self, keys: Sequence[Key], rows: int, observed: Ints) -> None:
+        """Refuse keys that cannot be, or that two rows have whose label does not come here."""
+        if len(keys) != rows:
+            raise BadKey(f"replay: {rows} rows need as many keys, got {len(keys)}")
+        is_answered = np.zeros(rows, dtype=np.bool_)
+        is_answered[observed[observed >= 0]] = True
+        given: set[Key] = set()
+        for key in (keys[row] for row in np.flatnonzero(~is_answered).tolist()):
+            self._keys.check(key, self._memory.is_open)
+            if key in given:
+                raise BadKey(f"replay: two rows without a label have the key {key!r}")
+            given.add(key)
 
     def _times(self, at: ArrayLike | None, events: int) -> Floats:
         """Return the times of events, or one that stands for none."""
@@ -608,7 +642,8 @@ class LinearModel:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
         ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
-        that goes on predicting numbers, or a ``SnapshotError``.
+        that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
+        were handed out later holds here too.
         """
         model = cls.__new__(cls)
         model._settings, memory, keys = snapshot.unpack(blob, key)
@@ -742,10 +777,18 @@ class LinearModel:
         if status == S.BAD:
             place = self._bad_entry(1 << self._settings.bits, indices[:count], values[:count])
             why = self._bad(int(indices[place]), float(values[place]))
-            name = _named(features, float(values[place])) or f"entry {place}"
+            name = self._name(features, float(values[place])) or f"entry {place}"
             raise BadFeatures(f"{who}: {name}: {why}; nothing has changed")
         self._make_room(count)
         return entry(*self._arrays, *arguments)
+
+    def _name(self, features: Row, value: float) -> str | None:
+        """Return the name of the feature with a value that cannot be used, if it has one."""
+        if isinstance(features, Mapping):
+            for name, given in self._hasher.named(features).items():
+                if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
+                    return repr(name)
+        return None
 
     def _labels(
         self, labels: ArrayLike, weights: ArrayLike | None, length: int | None, who: str
@@ -807,15 +850,6 @@ class LinearModel:
 
 def _is_name_and_string(name: Any) -> bool:
     return isinstance(name, tuple) and len(name) == 2 and all(isinstance(p, str) for p in name)
-
-
-def _named(features: Row, value: float) -> str | None:
-    """Return the name of the feature that has a value which cannot be used, if it has one."""
-    if isinstance(features, Mapping):
-        for name, given in features.items():
-            if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
-                return repr(name)
-    return None
 
 
 def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:

@@ -6,12 +6,12 @@ import math
 import operator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from belated.arrays import Code, Floats
-from belated.errors import SpecError
+from belated.errors import LogError, SpecError
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
 from belated.kernels.slots import ints as N
@@ -19,6 +19,9 @@ from belated.learner.state import Memory
 from belated.linear.clock import has_unit, span_of
 from belated.linear.features import Interactions, checked_interactions
 from belated.linear.losses import LOSSES, Loss, named
+
+if TYPE_CHECKING:
+    from belated.logs.kinds import Kinds
 
 Wait = Literal["skip"] | int | timedelta | None
 Late = Literal["drop", "learn"]
@@ -50,6 +53,8 @@ class Settings:
     """Whether the deadline is a length of time, so that predictions have to come with times."""
     late: Late
     most_open: int | None
+    columns: Kinds | None = None
+    """What the columns of a log become; None: features are as they are given."""
 
     @property
     def kind(self) -> int:
@@ -110,6 +115,7 @@ def checked(
     late: Any,
     most_open: Any,
     needs_times: Any = False,
+    columns: Any = None,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     named(loss, "LinearModel")
@@ -148,8 +154,21 @@ def checked(
         needs_times=bool(needs_times),
         late="learn" if late == "learn" else "drop",
         most_open=None if most_open is None else _whole("most_open", most_open, 1, LONGEST_WAIT),
+        columns=None if columns is None else _columns(columns),
         **penalties,
     )
+
+
+def _columns(columns: Any) -> Kinds:
+    """Return what columns become, which may be as plain as a snapshot has it."""
+    from belated.logs.kinds import Kinds
+
+    if isinstance(columns, Kinds):
+        return columns
+    try:
+        return Kinds.from_dict(columns)
+    except LogError as error:
+        raise _wrong("columns must be the kinds of a log", columns) from error
 
 
 def _silence(loss: Any, silence: Any) -> float | None:

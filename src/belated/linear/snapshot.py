@@ -15,7 +15,9 @@ _KIND = "LinearModel"
 
 def pack(settings: Settings, memory: ModelMemory, keys: Keys, key: bytes | None) -> bytes:
     """Return the blob."""
-    about = {"settings": dataclasses.asdict(settings), **keys.about(memory.answerable)}
+    columns = None if settings.columns is None else settings.columns.to_dict()
+    told = {**dataclasses.asdict(settings), "columns": columns}
+    about = {"settings": told, **keys.about(memory.answerable)}
     return sealed.seal(_KIND, about, memory.parts(), key)
 
 

@@ -13,7 +13,23 @@ from __future__ import annotations
 
 from belated.errors import LogError
 from belated.logs.bad import BadRow, BadRows
+from belated.logs.kinds import Kind, Kinds, Told
 from belated.logs.log import Log, Unit
 from belated.logs.reading import OnBad, Scan, read, scan
+from belated.logs.rules import DateOrder
 
-__all__ = ["BadRow", "BadRows", "Log", "LogError", "OnBad", "Scan", "Unit", "read", "scan"]
+__all__ = [
+    "BadRow",
+    "BadRows",
+    "DateOrder",
+    "Kind",
+    "Kinds",
+    "Log",
+    "LogError",
+    "OnBad",
+    "Scan",
+    "Told",
+    "Unit",
+    "read",
+    "scan",
+]

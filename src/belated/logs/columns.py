@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from belated.errors import LogError
-from belated.logs.values import Kind, is_blank, kind_of
+from belated.logs.cells import decoded
+from belated.logs.dates import ISO
+from belated.logs.moments import Clockwork, is_blank, kind_of, read_moments
+from belated.logs.rules import DateOrder, date_form, plain_name
 
 PREDICTED = (
     *("predicted_at", "prediction_time", "predict_time", "pred_time", "predicted", "asked_at"),
@@ -19,12 +22,15 @@ OBSERVED = (
     *("observed_at", "observation_time", "observe_time", "obs_time", "observed", "answered_at"),
     *("label_time", "labelled_at", "labeled_at", "feedback_time", "outcome_at", "outcome_time"),
     *("resolved_at", "completed_at", "finished_at", "ended_at", "end_time", "arrived_at"),
-    *("arrival_time", "converted_at", "conversion_time", "learned_at", "closed_at", "end"),
+    *("arrival_time", "converted_at", "conversion_time", "learned_at", "closed_at", "rewarded_at"),
+    *("reward_time", "end"),
 )
 """Usual names, the clearest first."""
 _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
-    "observed": r"obs|answer|label|feedback|outcome|resol|complet|finish|end|arriv|conver|close",
+    "observed": (
+        r"obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close"
+    ),
 }
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""
@@ -55,6 +61,7 @@ def choose(
     target: str | None,
     weight: str | None,
     features: Sequence[str] | str,
+    order: DateOrder | None = None,
 ) -> Columns:
     """Return the columns to read, from what was told and the first rows."""
     names = list(batch.schema.names)
@@ -69,7 +76,7 @@ def choose(
                 f"logs: {name} has no column {column!r}; it has {', '.join(map(repr, names))}"
             )
     if predicted is None or observed is None:
-        predicted, observed = _guess(batch, name, predicted, observed)
+        predicted, observed = _guess(batch, name, predicted, observed, order)
     if predicted == observed:
         raise LogError(f"logs: predicted and observed must be two columns, got {predicted!r} twice")
     taken = {predicted, observed, target, weight}
@@ -77,18 +84,20 @@ def choose(
     return Columns(predicted, observed, target, weight, tuple(chosen))
 
 
-def _guess(batch: Any, name: str, predicted: str | None, observed: str | None) -> tuple[str, str]:
+def _guess(
+    batch: Any, name: str, predicted: str | None, observed: str | None, order: DateOrder | None
+) -> tuple[str, str]:
     """Return the columns of times, or ask for them and list those that it could be."""
     kinds = {column: kind_of(batch.column(column)) for column in batch.schema.names}
     candidates = {column: kind for column, kind in kinds.items() if kind is not None}
     first = predicted or _by_name("predicted", PREDICTED, candidates, observed)
-    blank: dict[str, Kind] = {
+    blank: dict[str, Clockwork] = {
         column: "calendar" for column in batch.schema.names if is_blank(batch.column(column))
     }
     second = observed or _by_name("observed", OBSERVED, candidates | blank, first)
     dates = [column for column, kind in candidates.items() if kind == "calendar"]
     if first is None and second is None and len(dates) == 2:
-        return _by_order(batch, name, dates, candidates)
+        return _by_order(batch, name, dates, candidates, order)
     if first is None and second in dates and len(dates) == 2:
         first = next(column for column in dates if column != second)
     if second is None and first in dates and len(dates) == 2:
@@ -99,10 +108,10 @@ def _guess(batch: Any, name: str, predicted: str | None, observed: str | None) -
 
 
 def _by_name(
-    role: str, usual: Sequence[str], candidates: dict[str, Kind], other: str | None
+    role: str, usual: Sequence[str], candidates: dict[str, Clockwork], other: str | None
 ) -> str | None:
     """Return the one column whose name says this best, if there is just one."""
-    known = {_plain(column): column for column in candidates if column != other}
+    known = {plain_name(column): column for column in candidates if column != other}
     for name in usual:
         if name in known:
             return known[name]
@@ -114,23 +123,17 @@ def _by_name(
     return similar[0] if len(similar) == 1 else None
 
 
-def _plain(name: str) -> str:
-    """Return a name in small letters with one underscore between words.
-
-    >>> _plain("predictedAt"), _plain("Asked at")
-    ('predicted_at', 'asked_at')
-    """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", parted.lower()).strip("_")
-
-
 def _by_order(
-    batch: Any, name: str, dates: list[str], candidates: dict[str, Kind]
+    batch: Any,
+    name: str,
+    dates: list[str],
+    candidates: dict[str, Clockwork],
+    order: DateOrder | None,
 ) -> tuple[str, str]:
     """Return two columns of dates by which one is never later than the other."""
-    from belated.logs.values import read_moments
-
-    left, right = (read_moments(batch.column(column), "calendar", None) for column in dates)
+    cells = {column: decoded(batch.column(column)) for column in dates}
+    forms = {column: date_form(cells[column], column, order) or ISO for column in dates}
+    left, right = (read_moments(cells[column], "calendar", None, forms[column]) for column in dates)
     known = ~(left.missing | right.missing | left.bad | right.bad)
     early, late = left.values[known], right.values[known]
     if known.any() and (early <= late).all() and not left.missing.any():
@@ -141,7 +144,7 @@ def _by_order(
 
 
 def _question(
-    name: str, candidates: dict[str, Kind], first: str | None, second: str | None
+    name: str, candidates: dict[str, Clockwork], first: str | None, second: str | None
 ) -> LogError:
     """Return an error that asks for what could not be guessed."""
     missing = " and ".join(

@@ -13,6 +13,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats
 from belated.errors import SpecError
 from belated.logs.bad import NONE_BAD, BadRows
+from belated.logs.kinds import NO_KINDS, Kinds
 from belated.timeline import Timeline
 from belated.timeline.clock import Clock, gaps
 from belated.timeline.times import Times, read_times
@@ -45,8 +46,8 @@ class Log:
     """r_t: when its truth was known; NaT or NaN (for int64 any number) where it never was."""
     answered: Bools = None  # type: ignore[assignment]  # filled in below
     """False where the truth never came."""
-    target: Floats | None = None
-    """The truth; NaN where it is not known."""
+    target: Array | None = None
+    """The truth: float64, or words as objects; NaN or None where it is not known."""
     weight: Floats | None = None
     features: Mapping[str, Array] = field(default_factory=dict)
     """What was known at prediction time, by column: float64, or text as objects (None: missing)."""
@@ -57,6 +58,12 @@ class Log:
     """What one unit of the times is: "ns" for datetimes; None: numbers of which nobody said."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
+    is_epoch: bool = False
+    """Whether times are numbers that count ``unit`` since 1970."""
+    kinds: Kinds = NO_KINDS
+    """What the columns of the file became, and why; nothing for a log that was made by hand."""
+    notes: tuple[str, ...] = ()
+    """What was noticed when it was read."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""
@@ -148,13 +155,27 @@ class Log:
     def _clock(self) -> str:
         if self.is_calendar:
             return "UTC"
+        if self.is_epoch:
+            return f"in {self.unit} since 1970, UTC"
         return "numbers" if self.unit is None else f"in {self.unit},"
 
     def _span(self) -> str:
-        first, last = self.predicted_at.min(), self.predicted_at.max()
-        if self.is_calendar:
+        ends = self.predicted_at.min(), self.predicted_at.max()
+        first, last = (as_date(time, self.unit) if self.is_epoch else time for time in ends)
+        if self.is_calendar or self.is_epoch:
             first, last = (time.astype("datetime64[m]") for time in (first, last))
         return f"{first} to {last}"
+
+
+def as_date(time: Any, unit: Unit | None) -> np.datetime64:
+    """Return a count since 1970 as a date.
+
+    >>> as_date(1.7e12, "ms")
+    np.datetime64('2023-11-14T22:13:20.000000000')
+    """
+    whole = int(time)  # exact, where a float would not be
+    scale = round(SECONDS[unit or "s"] * 1e9)
+    return np.datetime64(whole * scale + int((time - whole) * scale), "ns")
 
 
 def joined(blocks: Sequence[Log], bad: BadRows) -> Log:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Array, Bools, Floats
+from belated.arrays import Array, Bools
 from belated.errors import LogError
 from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
-from belated.logs.columns import WORDS, Columns, choose
+from belated.logs.becoming import features_of, read_kind
+from belated.logs.cells import Cells, decoded, is_text, with_gaps
+from belated.logs.clocks import Clocks, clocks_of
+from belated.logs.columns import Columns, choose
+from belated.logs.kinds import DIGITS, Kind, Kinds, Told
 from belated.logs.log import Log, Unit, joined
-from belated.logs.sources import Source, source_of
-from belated.logs.values import Cells, Kind, kind_of, read_moments, read_numbers, read_text
+from belated.logs.moments import read_moments
+from belated.logs.numbers import read_numbers
+from belated.logs.rules import EMPTY, SLASHED, DateOrder, decide, kind_of_column
+from belated.logs.sources import Source, arrow, source_of
 from belated.logs.zones import zone_named
 from belated.timeline.times import Times, early
 
 OnBad = Literal["error", "skip"]
 """What to do with rows that cannot be used: refuse the log, or leave them out."""
+Key = str | tuple[str]
+"""What cells are kept under: the column, or for a feature a tuple with it."""
+NOTHING_TOLD: Mapping[str, Told] = MappingProxyType({})
 
 
 def read(
@@ -30,6 +40,8 @@ def read(
     target: str | None = None,
     weight: str | None = None,
     features: Sequence[str] | Literal["all"] = (),
+    kinds: Mapping[str, Told] = NOTHING_TOLD,
+    dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -40,12 +52,16 @@ def read(
     polars DataFrame, or a dict of columns. The names of the columns of times are guessed when they
     are not given and the types and names leave no doubt.
 
-    Times are numbers, dates, datetimes or ISO 8601 text, with any time zones, also mixed: all
-    become nanoseconds of UTC. ``tz`` is the zone of those that name none, by default UTC. There,
+    Times are numbers, dates, datetimes or text, in ISO 8601 with any time zones, also mixed, or in
+    one other usual form: all become nanoseconds of UTC. ``dates`` says what 5/6/2024 begins with,
+    where the rows do not. ``tz`` is the zone of times that name none, by default UTC. There,
     a wall time that occurs twice is the first one, except that an answer which would then precede
     its question is the second; a wall time that does not exist is that of a clock not yet put
     forward. Never answered is an empty cell, null, NaN, NaT, infinity, or a usual word for them.
     ``unit`` says what one unit of numbers is.
+
+    What each feature becomes, and why, is in ``Log.kinds``; ``kinds`` overrules it: it says of
+    columns that they are a "number", "text" or "time", or that it is to "ignore" them.
 
     Bad rows are an error, which counts them and shows the first; ``on_bad="skip"`` leaves them out
     and puts what the error would have said into ``Log.bad``. Needs ``belated[logs]``.
@@ -66,14 +82,13 @@ def read(
         target=target,
         weight=weight,
         features=features,
+        kinds=kinds,
+        dates=dates,
         tz=tz,
         unit=unit,
         on_bad=on_bad,
     )
-    blocks = list(found)
-    if not blocks:
-        raise LogError(f"logs: {found.name} has no rows that can be used\n{found.bad}")
-    return joined(blocks, found.bad)
+    return found.read()
 
 
 def scan(
@@ -84,6 +99,8 @@ def scan(
     target: str | None = None,
     weight: str | None = None,
     features: Sequence[str] | Literal["all"] = (),
+    kinds: Mapping[str, Told] = NOTHING_TOLD,
+    dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -102,29 +119,58 @@ def scan(
         zone_named(tz)
     source = source_of(data)
     sample = source.peek()
-    columns = choose(sample, source.name, predicted, observed, target, weight, features)
-    kinds = {name: kind_of(sample.column(name)) for name in columns.features}
-    numeric = frozenset(name for name, kind in kinds.items() if kind in ("whole", "number"))
-    kind = _kind_of_times(sample, source.name, columns)
-    return Scan(source, columns, kind, numeric, tz, unit, on_bad)
+    columns = choose(sample, source.name, predicted, observed, target, weight, features, dates)
+    is_named = features != "all"
+    found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
+    clocks = clocks_of(sample, source.name, columns, unit, dates)
+    _refuse_unused(clocks, found, tz, unit, dates)
+    truth = None if target is None else _kind_of_target(sample, target, tz, dates)
+    notes = _repeated(sample)
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes)
 
 
-def _kind_of_times(sample: Any, name: str, columns: Columns) -> Kind:
-    """Return the kind of times that holds both columns."""
-    first, second = (kind_of(sample.column(at)) for at in (columns.predicted, columns.observed))
-    if first is None:
-        shown = [cell for cell in sample.column(columns.predicted).to_pylist() if cell is not None]
-        raise LogError(
-            f"logs: column {columns.predicted!r} of {name} holds no times that can be read; it "
-            f"begins with {', '.join(map(repr, shown[:3])) or 'empty cells'}"
-        )
-    known = {first, second or first}
-    if "calendar" in known and len(known) == 2:
-        raise LogError(
-            f"logs: {columns.predicted!r} holds {WORDS[first]} and {columns.observed!r} holds "
-            f"{WORDS[second or first]}; both must be the same"
-        )
-    return "whole" if "whole" in known else first
+def _refuse_unused(
+    clocks: Clocks, kinds: Kinds, tz: str | None, unit: Unit | None, order: DateOrder | None
+) -> None:
+    """Refuse what says how times are read where nothing is read so."""
+    is_calendar = clocks.kind == "calendar"
+    has_times = any(kind.what == "time" for kind in kinds)
+    if unit is not None and is_calendar:
+        raise LogError("logs: unit (--unit) is for times that are numbers; here they are dates")
+    if tz is not None and not (is_calendar or has_times):
+        raise LogError("logs: tz (--tz) is for dates; here times are numbers")
+    forms = {clocks.predicted, clocks.observed, *(kind.form for kind in kinds)}
+    if order is not None and not forms & set(SLASHED):
+        raise LogError("logs: dates (--dates) is for dates like 5/6/2024; here there are none")
+
+
+def _repeated(sample: Any) -> tuple[str, ...]:
+    """Say how many of the first rows come twice, to the last of at least three cells."""
+    table = arrow("reading a log").Table.from_batches([sample])
+    if table.num_columns < 3 or any(_is_nested(column.type) for column in table.columns):
+        return ()
+    different = table.group_by(table.column_names).aggregate([]).num_rows
+    if different == table.num_rows:
+        return ()
+    again = table.num_rows - different
+    return (f"{again:,} of the first {table.num_rows:,} rows come twice, with every cell the same",)
+
+
+def _is_nested(kind: Any) -> bool:
+    return bool(arrow("reading a log").types.is_nested(kind))
+
+
+def _kind_of_target(sample: Any, name: str, tz: str | None, order: DateOrder | None) -> Kind:
+    """Return how the target is read: as numbers, or as words."""
+    column = decoded(sample.column(name))
+    kind = kind_of_column(column, name, None, tz, order, is_named=True)
+    if kind.what == "time":
+        raise LogError(f"logs: the target {name!r} holds times; predict a number, or a yes or no")
+    if kind.what == "yes or no":
+        # In the first rows; others may bring a third word.
+        return replace(kind, what="text") if is_text(column) and kind.words != DIGITS else kind
+    is_number = kind.what in ("number", "number and text") or kind.why == EMPTY
+    return replace(kind, what="number" if is_number else "text")
 
 
 @dataclass(eq=False)
@@ -133,12 +179,15 @@ class Scan:
 
     source: Source
     columns: Columns
-    kind: Kind
-    """What the times are."""
-    numeric: frozenset[str]
+    clocks: Clocks
+    kinds: Kinds
+    """What the features become."""
+    truth: Kind | None = None
+    """How the target is read."""
     tz: str | None = None
-    unit: Unit | None = None
     on_bad: OnBad = "error"
+    noted: tuple[str, ...] = ()
+    """What the first rows show."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -150,7 +199,42 @@ class Scan:
     @property
     def is_calendar(self) -> bool:
         """Whether times are dates and not numbers."""
-        return self.kind == "calendar"
+        return self.clocks.kind == "calendar"
+
+    @property
+    def unit(self) -> Unit | None:
+        """What one unit of the times is, where they are numbers."""
+        return self.clocks.unit
+
+    @property
+    def is_epoch(self) -> bool:
+        """Whether times are numbers that count since 1970."""
+        return self.clocks.is_epoch
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of how it is read."""
+        return (*self.source.notes, *self.clocks.notes(self.columns), *self.noted)
+
+    @property
+    def _wanted(self) -> list[str]:
+        """Every column that is read, once."""
+        roles = self.columns
+        names = [roles.predicted, roles.observed, roles.target, roles.weight]
+        names += [kind.name for kind in self.kinds if kind.names]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    def read(self, progress: Callable[[int], None] | None = None) -> Log:
+        """Return all rows in memory; ``progress`` is told how many have been read."""
+        blocks, rows = [], 0
+        for block in self:
+            blocks.append(block)
+            rows += len(block)
+            if progress is not None:
+                progress(rows)
+        if not blocks:
+            raise LogError(f"logs: {self.name} has no rows that can be used\n{self.bad}")
+        return joined(blocks, self.bad)
 
     def times(self) -> Iterator[Times]:
         """Yield the times of each block, as :meth:`Timeline.chunks` takes them."""
@@ -160,7 +244,7 @@ class Scan:
         """Yield the rows; with bad rows among them, the error comes when all were counted."""
         self.bad = NONE_BAD
         start = 0
-        for batch in self.source.batches(self.columns.all):
+        for batch in self.source.batches(self._wanted):
             if not batch.num_rows:
                 continue
             block, bad = self._block(batch, start)
@@ -174,7 +258,7 @@ class Scan:
 
     def _block(self, batch: Any, start: int) -> tuple[Log, BadRows]:
         """Read a batch, and leave out its bad rows."""
-        cells = {name: self._cells(batch, name) for name in self.columns.all}
+        cells = self._cells(batch)
         predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
         observed = self._later_reading(batch, predicted, observed)
         cells[self.columns.observed] = observed
@@ -193,13 +277,20 @@ class Scan:
         shown = tuple(self._bad_row(cells, faults, int(row), start, before) for row in first)
         return log.take(~wrong), BadRows(int(np.count_nonzero(wrong)), shown)
 
-    def _cells(self, batch: Any, name: str) -> Cells:
-        column = batch.column(name)
-        if name in (self.columns.predicted, self.columns.observed):
-            return read_moments(column, self.kind, self.tz)
-        if name in (self.columns.target, self.columns.weight) or name in self.numeric:
-            return read_numbers(column)
-        return read_text(column)
+    def _cells(self, batch: Any) -> dict[Key, Cells]:
+        """Read every column as what it is; a column with two roles is read for the first."""
+        roles, clocks = self.columns, self.clocks
+        cells: dict[Key, Cells] = {}
+        for name, form in ((roles.predicted, clocks.predicted), (roles.observed, clocks.observed)):
+            cells[name] = read_moments(batch.column(name), clocks.kind, self.tz, form)
+        if roles.target is not None and self.truth is not None:
+            cells[roles.target] = read_kind(batch.column(roles.target), self.truth)
+        if roles.weight is not None:
+            cells[roles.weight] = read_numbers(batch.column(roles.weight))
+        for kind in self.kinds:
+            if kind.names:
+                cells[_feature(kind.name)] = read_kind(batch.column(kind.name), kind)
+        return cells
 
     def _later_reading(self, batch: Any, predicted: Cells, observed: Cells) -> Cells:
         """Take an answer at a wall time that occurs twice as the second, if it must be."""
@@ -208,26 +299,37 @@ class Scan:
         before = _before(predicted, observed)
         if not before.any():
             return observed
-        later = read_moments(batch.column(self.columns.observed), self.kind, self.tz, late=True)
+        column, clocks = batch.column(self.columns.observed), self.clocks
+        later = read_moments(column, clocks.kind, self.tz, clocks.observed, late=True)
         return replace(observed, values=np.where(before, later.values, observed.values))
 
-    def _log(self, cells: dict[str, Cells]) -> Log:
+    def _log(self, cells: dict[Key, Cells]) -> Log:
         predicted, observed = cells[self.columns.predicted], cells[self.columns.observed]
-        features = {}
-        for name in self.columns.features:
-            column = cells[name]
-            features[name] = _gapped(column) if name in self.numeric else column.values
-        target, weight = self.columns.target, self.columns.weight
+        features: dict[str, Array] = {}
+        for kind in self.kinds:
+            if kind.names:
+                features |= features_of(kind, cells[_feature(kind.name)])
+        weight = self.columns.weight
         return Log(
             predicted_at=self._as_given(predicted),
             observed_at=self._as_given(observed),
             answered=~observed.missing,
-            target=None if target is None else _gapped(cells[target]),
-            weight=None if weight is None else _gapped(cells[weight]),
+            target=self._target(cells),
+            weight=None if weight is None else with_gaps(cells[weight]),
             features=features,
             name=self.name,
             unit=None if self.is_calendar else self.unit,
+            is_epoch=self.is_epoch,
+            kinds=self.kinds,
+            notes=self.notes,
         )
+
+    def _target(self, cells: dict[Key, Cells]) -> Array | None:
+        """Return the truth: numbers, or words."""
+        if self.columns.target is None or self.truth is None:
+            return None
+        found = cells[self.columns.target]
+        return found.values if self.truth.what == "text" else with_gaps(found)
 
     def _as_given(self, cells: Cells) -> Array:
         """Return times as their owner would write them."""
@@ -236,12 +338,12 @@ class Scan:
             if not cells.missing.any():
                 return times
             return np.where(cells.missing, np.datetime64("NaT", "ns"), times)
-        return _gapped(cells) if self.kind == "number" else cells.values
+        return with_gaps(cells) if self.clocks.kind == "number" else cells.values
 
     def _bad_row(
         self,
-        cells: dict[str, Cells],
-        faults: dict[str, Bools],
+        cells: dict[Key, Cells],
+        faults: dict[Key, Bools],
         row: int,
         start: int,
         before: Bools,
@@ -259,31 +361,24 @@ class Scan:
             reason = "must not be negative"
         else:
             reason = column.reason(text)
-        return BadRow(self._place(start + row), name, text, reason)
-
-    def _place(self, row: int) -> str:
-        """Say where a row that was read stands among all, those that were lost included."""
-        before = 0
-        for number, _ in self.source.lost:
-            if number - before <= row:
-                before += 1
-        return self._at(row + before)
-
-    def _at(self, row: int) -> str:
-        line = self.source.first_line
-        return f"row {row}" if line is None else f"line {row + line}"
+        return BadRow(self.source.place(start + row), _column(name), text, reason)
 
     def _lost(self) -> BadRows:
         """Return the rows that never came because their number of cells is wrong."""
-        lost = self.source.lost
-        rows = tuple(BadRow(self._at(row), "", "", reason) for row, reason in lost[:SHOWN])
-        return BadRows(len(lost), rows)
+        lost = self.source.lost_rows()
+        return BadRows(
+            len(lost), tuple(BadRow(place, "", "", reason) for place, reason in lost[:SHOWN])
+        )
 
     def _complaint(self, rows: int) -> str:
         """Say what is wrong and what can be done."""
-        total = rows + len(self.source.lost)
+        total = rows + len(self.source.lost_rows())
         text = f"logs: {self.name}: {self.bad}\nof {total:,}. Leave them out with on_bad='skip'"
         text += " (--skip-bad-rows on the command line), or mend the log"
+        suspects = {row.column for row in self.bad.first} & {*self.kinds.names}
+        if suspects:
+            name = sorted(suspects)[0]
+            text += f"; or say what {name} is: kinds={{{name!r}: 'text'}} (--text {name})"
         if sum("is before" in row.reason for row in self.bad.first) == len(self.bad.first):
             text += "; are predicted and observed swapped, or in different time zones?"
         return text
@@ -295,6 +390,10 @@ def _before(predicted: Cells, observed: Cells) -> Bools:
     return early(predicted.values, observed.values, known)
 
 
-def _gapped(cells: Cells) -> Floats:
-    """Return numbers with NaN where there is none."""
-    return np.where(cells.missing, np.nan, cells.values.astype(np.float64, copy=False))
+def _feature(name: str) -> tuple[str]:
+    """Return under what a column is kept as a feature, beside its other roles."""
+    return (name,)
+
+
+def _column(key: str | tuple[str]) -> str:
+    return key if isinstance(key, str) else key[0]

@@ -6,15 +6,17 @@ and :meth:`Source.batches` for the chosen columns of all rows, a batch at a time
 
 from __future__ import annotations
 
-import csv
+import lzma
 import math
+import zipfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +27,10 @@ PEEKED = 10_000
 """Rows that are looked at before columns are chosen."""
 ROWS = 1 << 17
 """Rows in a batch."""
-BLOCK = 1 << 21
-"""Bytes of text in a batch; the reader holds some tens of batches at a time."""
-BUFFER = 1 << 20
-"""Bytes that are read at once from one column of a Parquet file."""
-DELIMITERS = ",;\t|"
+
+
+BROKEN = (zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, NotImplementedError)
+"""What goes wrong with packed files that are not what they begin like."""
 
 
 def arrow(where: str) -> Any:
@@ -49,8 +50,13 @@ class Source(ABC):
     """What messages call it."""
     lost: list[tuple[int, str]] = field(default_factory=list, init=False)
     """Rows without the right number of cells, which no batch holds: number and reason."""
-    first_line: ClassVar[int | None] = None
+    notes: list[str] = field(default_factory=list, init=False)
+    """What is to be known of how it is read."""
+    first_line: int | None = field(default=None, init=False)
     """The line of row 0 in a text file; None elsewhere."""
+
+    kept: Any = field(default=None, init=False, repr=False)
+    """What must live as long as the source, such as a file that goes away with it."""
 
     @abstractmethod
     def peek(self) -> Any:
@@ -60,12 +66,29 @@ class Source(ABC):
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield RecordBatches with these columns, of all rows."""
 
+    def place(self, row: int) -> str:
+        """Say where a row that was read stands among all, those that were lost included."""
+        before = 0
+        for number, _ in self.lost:
+            if number - before <= row:
+                before += 1
+        return self._at(row + before)
+
+    def lost_rows(self) -> list[tuple[str, str]]:
+        """Return place and reason of the rows that no batch holds."""
+        return [(self._at(row), reason) for row, reason in self.lost]
+
+    def _at(self, row: int) -> str:
+        return f"row {row}" if self.first_line is None else f"line {row + self.first_line}"
+
 
 def source_of(data: Any) -> Source:
     """Return a source for a path, a table of any common kind, or a stream of batches."""
     pa = arrow("reading a log")
     if isinstance(data, str | Path):
-        return _file(Path(data))
+        from belated.logs.files import file_of  # which builds on this module
+
+        return file_of(data)
     if isinstance(data, pa.RecordBatchReader):
         return Stream("stream", data)
     if isinstance(data, pa.RecordBatch):
@@ -75,7 +98,7 @@ def source_of(data: Any) -> Source:
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         columns = {str(name): data.iloc[:, i] for i, name in enumerate(data.columns)}
-        _check_names("DataFrame", [str(name) for name in data.columns])
+        check_names("DataFrame", [str(name) for name in data.columns])
         return InMemory("DataFrame", _table(columns))
     if isinstance(data, Mapping):
         return InMemory("columns", _table({str(name): column for name, column in data.items()}))
@@ -97,8 +120,12 @@ def reading(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise LogError(f"logs: there is no file {name}") from None
-    except MemoryError:  # one of Arrow's errors is both, and says nothing about the file
-        raise
+    except BROKEN as error:
+        raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from error
+    except pa.ArrowMemoryError:
+        raise LogError(
+            f"logs: cannot read {name}: it asks for more memory than there is; is it complete?"
+        ) from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
         text = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise LogError(
@@ -106,145 +133,13 @@ def reading(name: str) -> Iterator[None]:
         ) from error
 
 
-def _file(path: Path) -> Source:
-    """Return the source for a file, by what it begins with and how its name ends."""
-    name = str(path)
-    with reading(name):
-        with open(path, "rb") as file:
-            start = file.read(8)
-        if not start:
-            raise LogError(f"logs: {name} is empty")
-        ending = path.suffix.lower()
-        if start.startswith(b"PAR1") or ending in (".parquet", ".pq"):
-            return Parquet(name)
-        if start.startswith(b"ARROW1") or ending in (".arrow", ".feather", ".ipc"):
-            return Ipc(name, is_stream=not start.startswith(b"ARROW1"))
-        return Csv(name)
-
-
-def _check_names(name: str, names: Sequence[str]) -> None:
+def check_names(name: str, names: Sequence[str]) -> None:
     twice = {column for column in names if list(names).count(column) > 1}
     if twice:
         raise LogError(f"logs: {name} has two columns called {sorted(twice)[0]!r}; rename one")
 
 
-# ---- text --------------------------------------------------------------------------------------
-
-
-@dataclass
-class Csv(Source):
-    """Text with one row per line, as it is or compressed; every cell is read as text."""
-
-    first_line = 2
-
-    def peek(self) -> Any:
-        """Return the first rows."""
-        self.lost.clear()
-        with reading(self.name):
-            batch = next(self._reader(self._header(), block=1 << 20), None)
-        self.lost.clear()
-        if batch is None or not batch.num_rows:
-            raise LogError(f"logs: {self.name} has a header and no rows")
-        return batch.slice(0, PEEKED)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows; lines with too few or too many cells are noted in ``lost``."""
-        self.lost.clear()
-        with reading(self.name):
-            yield from self._reader(self._header(), columns)
-
-    def _header(self) -> tuple[list[str], str]:
-        """Return the names of the columns, and what stands between cells."""
-        pa = arrow("reading a log")
-        with pa.input_stream(self.name, compression="detect") as stream:
-            text = stream.read(1 << 16).decode("utf-8-sig", errors="replace")
-        line, _, rest = text.partition("\n")
-        if not rest.strip():
-            raise LogError(f"logs: {self.name} has a header and no rows")
-        line = line.rstrip("\r")
-        delimiter = max(DELIMITERS, key=line.count)
-        names = next(csv.reader([line], delimiter=delimiter), [])
-        _check_names(self.name, names)
-        return names, delimiter
-
-    def _reader(
-        self, header: tuple[list[str], str], columns: Sequence[str] = (), block: int | None = None
-    ) -> Iterator[Any]:
-        """Return a reader of the columns, or of all."""
-        from pyarrow import csv as reader
-
-        pa = arrow("reading a log")
-        names, delimiter = header
-
-        def note(row: Any) -> str:
-            self.lost.append((row.number - 2, f"has {row.actual_columns} cells, not {len(names)}"))
-            return "skip"
-
-        found: Iterator[Any] = reader.open_csv(
-            pa.input_stream(self.name, compression="detect"),
-            # With threads, rows that are skipped would not know their number.
-            reader.ReadOptions(block_size=block or BLOCK, use_threads=False),
-            reader.ParseOptions(delimiter=delimiter, invalid_row_handler=note),
-            reader.ConvertOptions(
-                column_types={name: pa.string() for name in names},
-                include_columns=list(columns),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
-        return found
-
-
-# ---- binary files ------------------------------------------------------------------------------
-
-
-@dataclass
-class Parquet(Source):
-    """A Parquet file."""
-
-    def peek(self) -> Any:
-        """Return the first rows."""
-        return _first(self.name, self._batches(None, PEEKED))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows."""
-        return self._batches(list(columns), ROWS)
-
-    def _batches(self, columns: list[str] | None, rows: int) -> Iterator[Any]:
-        from pyarrow import parquet
-
-        # Without these two, the whole file is kept in memory while it is read.
-        options = {"pre_buffer": False, "buffer_size": BUFFER}
-        with reading(self.name), parquet.ParquetFile(self.name, **options) as file:
-            _check_names(self.name, file.schema_arrow.names)
-            yield from file.iter_batches(batch_size=rows, columns=columns)
-
-
-@dataclass
-class Ipc(Source):
-    """A file of Arrow batches, with or without a table of contents at its end."""
-
-    is_stream: bool
-
-    def peek(self) -> Any:
-        """Return the first rows."""
-        return _first(self.name, self._batches())
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows."""
-        return (batch.select(list(columns)) for batch in self._batches())
-
-    def _batches(self) -> Iterator[Any]:
-        pa = arrow("reading a log")
-        with reading(self.name), pa.memory_map(self.name) as file:
-            if self.is_stream:
-                yield from pa.ipc.open_stream(file)
-                return
-            found = pa.ipc.open_file(file)
-            yield from (found.get_batch(i) for i in range(found.num_record_batches))
-
-
-def _first(name: str, batches: Iterator[Any]) -> Any:
+def first_rows(name: str, batches: Iterator[Any]) -> Any:
     for batch in batches:
         if batch.num_rows:
             return batch.slice(0, PEEKED)
@@ -262,8 +157,8 @@ class InMemory(Source):
 
     def peek(self) -> Any:
         """Return the first rows."""
-        _check_names(self.name, self.table.schema.names)
-        return _first(self.name, iter(self.table.to_batches()))
+        check_names(self.name, self.table.schema.names)
+        return first_rows(self.name, iter(self.table.to_batches()))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows."""
@@ -322,7 +217,7 @@ def _array(column: Any, name: str) -> Any:
         raise LogError(f"logs: column {name!r} must have one dimension, got {column!r:.60}")
     try:
         if isinstance(column, list | tuple) or getattr(dtype, "kind", "") == "O":
-            return _listed(list(column))
+            return listed(list(column))
         if hasattr(column, "to_arrow"):
             return column.to_arrow()
         return pa.array(column, from_pandas=True)
@@ -330,7 +225,7 @@ def _array(column: Any, name: str) -> Any:
         raise LogError(f"logs: column {name!r} cannot be read: {error}") from error
 
 
-def _listed(items: list[Any]) -> Any:
+def listed(items: list[Any]) -> Any:
     """Return Python objects as an array; dates as text, which may have any time zone."""
     pa = arrow("reading a log")
     items = [None if is_nothing(item) else item for item in items]

@@ -64,6 +64,23 @@ def to_utc(local: Ints, zone: str, *, late: bool = False) -> Ints:
     return local - offsets[known] * SECOND
 
 
+def to_wall(utc: Ints, zone: str) -> Ints:
+    """Return instants, in nanoseconds of UTC, as what the wall clock of a zone shows.
+
+    >>> noon = np.array(["2013-07-01T12:00"], dtype="datetime64[ns]").view(np.int64)
+    >>> to_wall(noon, "America/New_York").view("datetime64[ns]").astype("M8[m]")
+    array(['2013-07-01T08:00'], dtype='datetime64[m]')
+    """
+    if not len(utc):
+        return utc
+    first, last = _years(utc)
+    changes = [change for year in range(first, last + 1) for change in _changes(zone, year)]
+    start = changes[0][1] if changes else _offset(zone_named(zone), int(utc[0]) // SECOND)
+    offsets = np.array([start, *(after for _, _, after in changes)], dtype=np.int64)
+    turns = np.array([at for at, _, _ in changes], dtype=np.int64)
+    return utc + offsets[np.searchsorted(turns, utc // SECOND, side="right")] * SECOND
+
+
 def _years(local: Ints) -> tuple[int, int]:
     ends = np.array([local.min(), local.max()]).view("datetime64[ns]").astype("datetime64[Y]")
     first, last = ends.astype(np.int64) + 1970

@@ -14,19 +14,24 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from belated.engine import progress_bar
+from belated.engine import progress_bar, row_counter
+from belated.errors import LogError
 from belated.linear.losses import Loss
-from belated.logs import OnBad, Unit
+from belated.logs import DateOrder, OnBad, Told, Unit
+from belated.logs.reading import NOTHING_TOLD
 from belated.replays import measures, others
 from belated.replays.contenders import Contender, Replayer, Scale
 from belated.replays.measures import Bin, Curve, Slice
 from belated.replays.result import Replay
-from belated.replays.task import Features, Labels, task_of
+from belated.replays.silence import Silence
+from belated.replays.task import Asked, Features, Labels, task_of
 
 __all__ = ["Bin", "Contender", "Curve", "Replay", "Scale", "Slice", "replay"]
 
@@ -39,16 +44,22 @@ def replay(
     *,
     features: Features = "all",
     weight: str | None = None,
+    key: str | None = None,
     loss: Loss | None = None,
     quantile: float = 0.5,
     delta: float = 1.0,
     clip: tuple[float, float] | None = None,
     threshold: float | None = None,
     positive: str | None = None,
+    silence: str | float | None = None,
+    deadline: str | float | timedelta | None = None,
+    answered_only: bool = False,
     wait: int | None = None,
     slices: Sequence[str] | None = None,
     also: Sequence[str] = (),
     first: int | None = None,
+    kinds: Mapping[str, Told] = NOTHING_TOLD,
+    dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -60,8 +71,14 @@ def replay(
     :class:`belated.logs.Log` with a target, of which ``target`` is then only the name. ``features``
     are the columns that are known when the prediction is made; "all" takes every column that is
     nothing else, so name them if some are known only later. The target may be cut to ``clip``, or
-    made a yes or no: above ``threshold``, or equal to ``positive``. ``loss`` is that of
-    :class:`belated.LinearModel`, by default "logistic" for a yes or no and else "squared".
+    made a yes or no: above ``threshold``, or equal to ``positive``; 0 and 1, truth values and any
+    two words are one as they are. ``loss`` is that of :class:`belated.LinearModel`, by default
+    "logistic" for a yes or no and else "squared". ``kinds`` overrules what columns become.
+
+    ``silence`` is the target that no answer means, and ``deadline`` how long an answer may take
+    ("30d", a timedelta, or a number in the unit of the log; by default the longest that one took):
+    then scores count every row whose deadline has passed. A log in which silence seems to mean
+    something is refused, unless ``answered_only`` says to learn and count answers alone.
 
     The methods are the default model; the same model told every label at once; the same model with
     a fixed wait of ``wait`` predictions, by default the median delay; AdaGrad that ignores delays,
@@ -69,7 +86,10 @@ def replay(
     mean of the labels so far. ``also`` may name "vw" and "river", where they are installed.
 
     ``slices`` are columns by whose values losses are shown, by default the first text features with
-    few values. ``first`` takes only so many predictions. ``progress`` shows a bar; None: on a
+    few values. ``first`` takes only so many predictions. ``found.model`` is the default model where
+    the log ends, with what is still open and what the columns become, to be saved and to go on
+    live; ``key`` is the column of keys for open rows, which is then no feature, and by default they
+    are the numbers of the rows. ``progress`` shows a bar; None: on a
     terminal.
     """
     how = Labels(
@@ -81,20 +101,29 @@ def replay(
         positive,
     )
     names = tuple(dict.fromkeys(also))
-    others.check(names, how)
-    task = task_of(
-        data,
+    others.check(names)
+    said = Silence(silence, deadline, answered_only)
+    if silence is not None and wait is not None:
+        raise LogError("replay: with silence the deadline is the wait; give no wait beside it")
+    asked = Asked(
         target,
         predicted,
         observed,
         features=features,
-        slices=slices or (),
+        slices=tuple(slices or ()),
         weight=weight,
-        how=how,
+        key=key,
+        kinds=dict(kinds),
+        dates=dates,
         tz=tz,
         unit=unit,
         on_bad=on_bad,
     )
+    with row_counter(
+        f"reading {data if isinstance(data, str | Path) else 'the log'}", progress
+    ) as rows:
+        task = task_of(data, asked, how, said, loss=loss, progress=rows)
+    others.check_loss(names, task.how)
     if first is not None:
         task = task.first(first)
     patience = int(np.median(task.delays)) if wait is None else wait
@@ -107,4 +136,4 @@ def replay(
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
         for name in columns
     }
-    return Replay(task, found, player.scales, patience, parts)
+    return Replay(task, found, player.scales, patience, parts, player.ours)

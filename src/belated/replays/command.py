@@ -7,11 +7,18 @@ from typing import Any
 
 from belated.datasets import flights
 from belated.errors import LogError
-from belated.linear.losses import BINARY
-from belated.replays import replay
+from belated.linear.losses import BINARY, LOSSES
+from belated.replays import replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show
-from belated.report.command import is_flights, reading, report
+from belated.report.command import (
+    check_folder,
+    is_flights,
+    reading,
+    refuse_reading,
+    report,
+    told,
+)
 
 DELAYS = (-60.0, 180.0)
 """To what arrival delays are clipped, in minutes."""
@@ -23,7 +30,22 @@ QUICK = 5_000
 
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
-    report(arguments, _found, show)
+    if arguments.save is not None:
+        check_folder(arguments.save, "--save")
+    elif arguments.key is not None:
+        raise LogError("replay: --key names open rows in the model that --save keeps; give both")
+    report(arguments, _saved, show)
+
+
+def _saved(arguments: argparse.Namespace) -> Replay:
+    """Return the replay, its model saved where the arguments say."""
+    found = _found(arguments)
+    if arguments.save is not None:
+        found.model.save(arguments.save)
+        if not arguments.json:
+            words = saving.says(found.model, found.task.how, found.task.target, arguments.key)
+            print(f"Model saved to {arguments.save}. {words}\n")
+    return found
 
 
 def _found(arguments: argparse.Namespace) -> Replay:
@@ -31,23 +53,43 @@ def _found(arguments: argparse.Namespace) -> Replay:
     options: dict[str, Any] = {
         "features": arguments.features or "all",
         "loss": arguments.loss,
-        "quantile": arguments.quantile,
-        "delta": arguments.delta,
+        **_parameters(arguments),
         "clip": None if arguments.clip is None else tuple(arguments.clip),
         "threshold": arguments.threshold,
         "positive": arguments.positive,
         "wait": arguments.wait,
         "slices": arguments.slice,
+        "key": arguments.key,
         "also": [name for name in arguments.others.split(",") if name],
         "first": QUICK if arguments.quick else None,
+        "silence": arguments.silence,
+        "deadline": arguments.deadline,
+        "answered_only": arguments.answered_only,
         "progress": None,
     }
     if is_flights(arguments.log):
-        if arguments.target or arguments.predicted or arguments.observed or arguments.weight:
+        if arguments.target or arguments.weight:
             raise LogError("replay: flights has its target and times; give no columns for them")
+        refuse_reading(arguments, "replay")
         return replay_flights(year=arguments.year, **options)
-    options |= reading(arguments)
+    if arguments.year:
+        raise LogError("replay: --year is for flights, the log that comes with belated")
+    options |= reading(arguments) | {"kinds": told(arguments)}
     return replay(arguments.log, arguments.target, weight=arguments.weight, **options)
+
+
+def _parameters(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the parameter of the loss; refuse one that its loss does not have."""
+    found = {}
+    for name in ("quantile", "delta"):
+        value = getattr(arguments, name)
+        if value is None:
+            continue
+        owners = [loss for loss, each in LOSSES.items() if each.parameter == name]
+        if arguments.loss not in owners:
+            raise LogError(f"replay: --{name} is of the {owners[0]} loss; say --loss {owners[0]}")
+        found[name] = value
+    return found
 
 
 def replay_flights(*, year: bool = False, **options: Any) -> Replay:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Array, Floats, Ints
 from belated.engine import Progress
+from belated.learner.keys import Key
+from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
 from belated.replays import others
 from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean
 from belated.replays.task import Task
+from belated.report.plain import counted
 
 OURS = "belated"
 AT_ONCE = "told at once"
@@ -66,6 +69,8 @@ class Replayer:
     def __init__(self, task: Task, wait: int, names: tuple[str, ...], bar: Progress) -> None:
         self.task, self.wait, self.names, self.bar = task, wait, names, bar
         self.model = task.how.model()
+        self.ours = task.how.listening(task.kinds or None)
+        """The model that goes on where the log ends."""
         self.scales: tuple[Scale, ...] = ()
 
     @staticmethod
@@ -76,12 +81,16 @@ class Replayer:
     def run(self) -> Iterator[Contender]:
         """Yield every contender."""
         self._compile()
-        about = "the default LinearModel, no setting given; it learns from labels as they come"
-        yield self._linear(OURS, about, "skip", at_once=False)
+        task = self.task
+        if task.how.silence is None:
+            about = "the default LinearModel, no setting given; it learns from labels as they come"
+            yield self._linear(OURS, about, self.ours, task.events, keys=task.keys)
+        else:
+            about = "the default LinearModel, told what silence means; it learns silence at once"
+            yield self._linear(OURS, about, self.ours, task.spoken, task.spoken_at, task.keys)
         about = "the same model, if every label came right after its prediction: not possible"
-        yield self._linear(AT_ONCE, about, "skip", at_once=True)
-        about = f"the same model, giving up on labels that take more than {self.wait:,} predictions"
-        yield self._linear(WAITING, about, self.wait, at_once=False)
+        yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
+        yield self._waiting()
         yield from self._blind()
         yield self._running_mean()
         for name in self.names:
@@ -94,16 +103,41 @@ class Replayer:
         """Run one event, so that nobody's seconds count what is compiled or loaded for it."""
         one = self.task.events[:1]
         self.task.how.model().replay(self.task.rows, self.task.labels, one)
+        if self.task.how.silence is not None:
+            at = self.task.spoken_at[:1]
+            self.task.how.listening().replay(self.task.rows, self.task.labels, one, at=at)
         self._ada_grad(self.task.rows, one, 1.0, lambda done: None)
 
-    def _linear(self, name: str, about: str, wait: str | int, *, at_once: bool) -> Contender:
+    def _waiting(self) -> Contender:
+        """Run the model that waits: for so many predictions, or with silence for the deadline."""
         task = self.task
-        events = task.at_once if at_once else task.events
+        if task.how.silence is None:
+            model = task.how.model(self.wait)
+            about = (
+                "the same model, giving up on labels that take more than "
+                f"{counted(self.wait, 'prediction')}"
+            )
+        else:
+            model = task.how.model(None)
+            about = "the same model, which learns of silence only when the deadline has passed"
+        return self._linear(WAITING, about, model, task.events)
+
+    def _linear(
+        self,
+        name: str,
+        about: str,
+        model: LinearModel,
+        events: Ints,
+        at: Array | None = None,
+        keys: Sequence[Key] | None = None,
+    ) -> Contender:
+        task = self.task
         begin = time.perf_counter()
-        model = task.how.model(wait)  # type: ignore[arg-type]  # a number or "skip"
-        counted = np.where(task.weights > 0.0, task.weights, 1.0)
+        weights = np.where(task.weights > 0.0, task.weights, 1.0)
         report = self._reporter(len(events))
-        values = model.replay(task.rows, task.labels, events, weights=counted, progress=report)
+        values = model.replay(
+            task.rows, task.labels, events, weights=weights, at=at, keys=keys, progress=report
+        )
         seconds = time.perf_counter() - begin
         report(len(events))
         return self._contender(name, about, values, seconds, model.report().observed)
@@ -162,7 +196,7 @@ class Replayer:
         self, name: str, about: str, values: Floats, seconds: float, used: int | None = None
     ) -> Contender:
         losses, cost = self._cost(values)
-        used = int(np.count_nonzero(self.task.known)) if used is None else used
+        used = int(np.count_nonzero(self.task.learned)) if used is None else used
         return Contender(name, about, values, losses, cost, used, seconds)
 
     def _cost(self, values: Floats) -> tuple[Floats, float]:

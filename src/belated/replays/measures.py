@@ -10,18 +10,12 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.logs import Log
-from belated.report.plain import plain
+from belated.report.slicing import VALUES, coded, usual
 
 WINDOWS = 48
 """Most windows of a curve."""
 BINS = 10
 """Most bins of predictions."""
-VALUES = 12
-"""Most values of a column that are shown by themselves."""
-FEW = 60
-"""Most values of a column that is sliced without being asked for."""
-COLUMNS = 3
-"""Most columns that are sliced without being asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +99,7 @@ def slices(
     column: Array, known: Bools, losses: Mapping[str, Floats], weights: Floats
 ) -> tuple[Slice, ...]:
     """Return the mean losses of the most frequent values of a column; the rest is one slice."""
-    names, codes = _coded(column[known])
+    names, codes = coded(column[known])
     size = np.bincount(codes, weights[known], minlength=len(names))
     counts = np.bincount(codes, minlength=len(names))
     sums = {
@@ -127,43 +121,6 @@ def slices(
     return tuple(found)
 
 
-def _coded(column: Array) -> tuple[list[str], Ints]:
-    """Return names of values, and for every row the number of its value."""
-    if column.dtype.kind == "f":
-        missing = np.isnan(column)
-        values = np.unique(column[~missing])
-        if len(values) > VALUES:
-            names, codes = _fifths(column, missing)
-        else:
-            names = [plain(float(value)) for value in values]
-            codes = np.searchsorted(values, np.where(missing, np.inf, column))
-        if missing.any():
-            names.append("missing")
-            codes[missing] = len(names) - 1
-        return names, codes
-    texts = np.array(["missing" if cell is None else str(cell) for cell in column])
-    values, codes = np.unique(texts, return_inverse=True)
-    return values.tolist(), codes.astype(np.int64)
-
-
-def _fifths(column: Array, missing: Bools) -> tuple[list[str], Ints]:
-    """Return a column of many numbers as five ranges with about as many rows each."""
-    present = column[~missing]
-    edges = np.unique(np.quantile(present, (0.2, 0.4, 0.6, 0.8), method="higher"))
-    codes = np.searchsorted(edges, np.where(missing, -np.inf, column), side="left")
-    used = np.unique(codes[~missing])
-    names = []
-    for code in used:
-        inside = column[~missing & (codes == code)]
-        names.append(f"{plain(float(inside.min()))} to {plain(float(inside.max()))}")
-    return names, np.searchsorted(used, codes).astype(np.int64)
-
-
 def usual_slices(log: Log, features: Sequence[str]) -> tuple[str, ...]:
     """Return the first text features with few values."""
-    found = []
-    for name in features:
-        column = log.features[name]
-        if column.dtype.kind != "f" and 2 <= len({*column.tolist()}) <= FEW:
-            found.append(name)
-    return tuple(found[:COLUMNS])
+    return usual({name: log.features[name] for name in features})

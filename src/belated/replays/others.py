@@ -21,12 +21,17 @@ Predict = Callable[[int], float]
 Learn = Callable[[int], None]
 
 
-def check(names: tuple[str, ...], how: Labels) -> None:
-    """Refuse other methods that are unknown, not installed, or have no such loss."""
+def check(names: tuple[str, ...]) -> None:
+    """Refuse other methods that are unknown or not installed."""
     for name in names:
         if name not in PACKAGES:
             raise BelatedError(f"replay: others are {' and '.join(PACKAGES)}, got {name!r}")
         _imported(name)
+
+
+def check_loss(names: tuple[str, ...], how: Labels) -> None:
+    """Refuse other methods that have no such loss."""
+    for name in names:
         if how.loss not in _LOSSES[name]:
             raise BelatedError(
                 f"replay: {TITLES[name]} has no {how.loss} loss that belated knows of; leave it out"

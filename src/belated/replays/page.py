@@ -11,13 +11,14 @@ import numpy as np
 
 from belated._version import __version__
 from belated.linear.losses import LOSSES
+from belated.logs.log import as_date
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
 from belated.replays.measures import calibration_error, finite
 from belated.replays.result import Replay
-from belated.replays.words import advice, command, title
+from belated.replays.words import KIND_HEADS, advice, command, deadline, kinds, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, moment
-from belated.report.plain import first_up, plain
+from belated.report.plain import counted, first_up, plain
 
 SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
@@ -40,12 +41,17 @@ def _page(replay: Replay) -> Page:
         _calibration(replay),
         *_slices(replay),
         _scales(replay),
+        *_columns(replay),
     ]
     facts = {
         "belated": __version__,
         "log": title(replay),
-        "fixed wait": f"{replay.wait:,} predictions",
+        "fixed wait": counted(replay.wait, "prediction"),
     }
+    if replay.task.how.silence is not None:
+        facts["fixed wait"] = f"the deadline, {deadline(replay)}"
+    if replay.task.notes:
+        facts["notes"] = "; ".join(replay.task.notes)
     if replay.task.log.bad:
         facts["left out"] = str(replay.task.log.bad)
     return Page(
@@ -76,9 +82,9 @@ def _losses(replay: Replay) -> Section:
         rows.append((method.name, loss, change, method.used, seconds, method.about))
     heads = ("method", replay.measure, "against belated, %", "labels used", "seconds", "what it is")
     says = (
-        f"Every method sees the same {replay.rounds:,} predictions and "
-        f"{replay.counted:,} labels, in the order of time, and pays for what it said when it was "
-        'asked. Only "told at once" hears the truth before it can be known.'
+        f"Every method sees the same {counted(replay.rounds, 'prediction')} and "
+        f"{counted(replay.counted, 'label')}, in the order of time, and pays for what it said when "
+        'it was asked. Only "told at once" hears the truth before it can be known.'
     )
     return Section("How good is every method?", figure, says, Table(heads, tuple(rows)))
 
@@ -96,7 +102,7 @@ def _over_time(replay: Replay) -> Section:
     figure = _lines(f"{replay.measure}, window by window", label, replay, series)
     ours = replay.curves[OURS].windowed
     worst = int(np.argmax(ours))
-    hardest = moment(replay.task.log.predicted_at[starts[worst]])
+    hardest = _moment(replay, int(starts[worst]))
     says = (
         f"Each point is the mean over a window of about {replay.counted // len(ends):,} "
         f"predictions whose label came, at the time when they were made. The worst window of the "
@@ -128,7 +134,7 @@ def _times(replay: Replay) -> tuple[Any, str]:
     """Return the time of every prediction after the first, and what the axis says."""
     log = replay.task.log
     away = (log.predicted_at - log.predicted_at[0]).astype(np.float64)
-    scale, label = axis(float(away[-1]), log.unit, moment(log.predicted_at[0]))
+    scale, label = axis(float(away[-1]), log.unit, _moment(replay, 0))
     return away * scale, label
 
 
@@ -252,7 +258,29 @@ def _scales(replay: Replay) -> Section:
     return Section("What hangs on AdaGrad's scale?", figure, says, Table(heads, rows))
 
 
+# ---- columns -----------------------------------------------------------------------------------
+
+
+def _columns(replay: Replay) -> Iterable[Section]:
+    """Show what every column became, and by which rule."""
+    if not replay.task.kinds:
+        return
+    says = (
+        "Each column became what the rules make of its first rows, its type and its name. "
+        "--number, --text, --time and --ignore overrule them."
+    )
+    table = Table(KIND_HEADS, tuple(kinds(replay)))
+    yield Section("What did the columns become?", None, says, table)
+
+
 # ---- shared parts ------------------------------------------------------------------------------
+
+
+def _moment(replay: Replay, row: int) -> str:
+    """Say when a prediction was made."""
+    log = replay.task.log
+    time = log.predicted_at[row]
+    return moment(as_date(time, log.unit) if log.is_epoch else time)
 
 
 def _value(value: float) -> str:

@@ -10,12 +10,16 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
+from belated.logs import Log
+from belated.logs.log import as_date
 from belated.replays import measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
 from belated.replays.measures import Bin, Curve, Slice, finite
 from belated.replays.task import Task
-from belated.report.plain import plain
+from belated.report.durations import iso_moment
+from belated.report.plain import counted, plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +39,8 @@ class Replay:
     """How many predictions the method with a fixed wait waits for a label."""
     slices: Mapping[str, tuple[Slice, ...]]
     """Mean losses by column and value, the most frequent values first."""
+    model: LinearModel
+    """The default model where the log ends: it knows what is open, and what columns become."""
 
     @property
     def name(self) -> str:
@@ -129,7 +135,11 @@ class Replay:
             "rounds": self.rounds,
             "counted": self.counted,
             "target": self.target,
+            "first": iso(task.log, 0),
+            "last": iso(task.log, self.rounds - 1),
             "features": list(task.features),
+            "columns": task.kinds.to_dict(),
+            "notes": list(task.notes),
             "loss": task.how.loss,
             "measure": self.measure,
             "wait": self.wait,
@@ -137,6 +147,9 @@ class Replay:
             "verdict": self.verdict,
             "methods": [self._method(method) for method in self.methods.values()],
             "windows": next(iter(self.curves.values())).ends.tolist(),
+            "window_times": [
+                iso(task.log, end - 1) for end in next(iter(self.curves.values())).ends.tolist()
+            ],
             "slices": {
                 column: [asdict(part) | {"losses": _plain(part.losses)} for part in parts]
                 for column, parts in self.slices.items()
@@ -168,7 +181,14 @@ class Replay:
 
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
-        return f"<Replay of {self.name!r}, {self.rounds:,} predictions: {self.verdict}>"
+        many = counted(self.rounds, "prediction")
+        return f"<Replay of {self.name!r}, {many}: {self.verdict}>"
+
+
+def iso(log: Log, row: int) -> str | float:
+    """Return when a prediction was made, for programs."""
+    time = log.predicted_at[row]
+    return iso_moment(as_date(time, log.unit) if log.is_epoch else time)
 
 
 def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,99 +11,43 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
-from belated.linear import LinearModel, Rows
-from belated.linear.losses import BINARY, LOSSES, Loss, named
-from belated.logs import Log, OnBad, Unit, read
+from belated.learner.keys import Key
+from belated.linear import Rows
+from belated.linear.losses import Loss
+from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
+from belated.replays import checks
+from belated.replays.labels import Labels, settled
+from belated.replays.saving import keys_of
+from belated.replays.silence import Hearing, Silence, heard
+
+__all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
 
 Features = Sequence[str] | Literal["all"]
 
 
 @dataclass(frozen=True)
-class Labels:
-    """How the target becomes a label, and what a prediction of it costs."""
+class Asked:
+    """What is asked of a log: which columns are what, and how they are read."""
 
-    loss: Loss = "squared"
-    quantile: float = 0.5
-    delta: float = 1.0
-    clip: tuple[float, float] | None = None
-    threshold: float | None = None
-    positive: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check what the model does not."""
-        if self.clip is not None and not self.clip[0] < self.clip[1]:
-            raise LogError(f"replay: clip must be low and high, in this order, got {self.clip}")
-        named(self.loss, "replay")
-        if self.is_binary and self.loss not in BINARY:
-            raise LogError(
-                "replay: threshold and positive make a yes or no of the target, whose loss is "
-                f"{' or '.join(BINARY)}, got {self.loss!r}"
-            )
-        if self.threshold is not None and self.positive is not None:
-            raise LogError("replay: give threshold or positive, not both")
+    target: str | None = None
+    predicted: str | None = None
+    observed: str | None = None
+    features: Features = "all"
+    slices: Sequence[str] = ()
+    weight: str | None = None
+    key: str | None = None
+    """The column of keys, which is no feature."""
+    kinds: Mapping[str, Told] = field(default_factory=dict)
+    dates: DateOrder | None = None
+    tz: str | None = None
+    unit: Unit | None = None
+    on_bad: OnBad = "error"
 
     @property
-    def is_binary(self) -> bool:
-        """Whether the target is made a yes or no."""
-        return self.threshold is not None or self.positive is not None
-
-    def model(self, wait: Literal["skip"] | int | None = "skip") -> LinearModel:
-        """Return a fresh model for these labels."""
-        return LinearModel(self.loss, quantile=self.quantile, delta=self.delta, wait=wait)
-
-    def of(self, target: Array) -> Floats:
-        """Return labels; NaN where the target is missing."""
-        if self.positive is not None:
-            return self._signed(_equal(target, self.positive))
-        labels = np.asarray(target, dtype=np.float64)
-        if self.clip is not None:
-            labels = np.clip(labels, *self.clip)
-        if self.threshold is not None:
-            return self._signed(np.where(np.isnan(labels), np.nan, labels > self.threshold))
-        values = set(np.unique(labels[~np.isnan(labels)][:1_000_000]).tolist())
-        classes = LOSSES[self.loss].labels.classes
-        if classes is not None and values <= {0.0, 1.0}:
-            return self._signed(labels)
-        allowed = values if classes is None else set(classes)
-        if not values <= allowed:
-            raise LogError(
-                f"replay: the {self.loss} loss needs a yes or no, and the target is "
-                f"{min(values - allowed):g}; say what is a yes with threshold (--threshold) or "
-                "positive (--positive)"
-            )
-        return labels
-
-    def _signed(self, labels: Floats) -> Floats:
-        """Return 0 and 1 as the loss has them."""
-        no, yes = LOSSES[self.loss].labels.classes or (0.0, 1.0)
-        return no + (yes - no) * labels
-
-    def words(self, target: str) -> str:
-        """Say what is predicted."""
-        if self.positive is not None:
-            return f"{target} = {self.positive}"
-        if self.threshold is not None:
-            return f"{target} above {self.threshold:g}"
-        if self.clip is not None:
-            return f"{target}, clipped to [{self.clip[0]:g}, {self.clip[1]:g}]"
-        return target
-
-
-def _equal(target: Array, positive: str) -> Floats:
-    """Return where the target is the positive value, as 0 and 1; NaN where it is missing."""
-    if target.dtype.kind == "f":
-        try:
-            wanted = float(positive)
-        except ValueError:
-            raise LogError(f"replay: the target holds numbers, got {positive!r}") from None
-        found = np.where(np.isnan(target), np.nan, target == wanted)
-    else:
-        found = np.array([np.nan if cell is None else cell == positive for cell in target])
-    if not (found == 1.0).any():
-        known = Counter(str(cell) for cell in target.tolist() if cell is not None and cell == cell)
-        listed = ", ".join(repr(value) for value, _ in known.most_common(5))
-        raise LogError(f"replay: no target is {positive!r}; the most frequent ones are {listed}")
-    return found.astype(np.float64)
+    def is_of_columns(self) -> bool:
+        """Whether something is asked that only a file or table can answer."""
+        given = (self.predicted, self.observed, self.weight, self.kinds, self.dates, self.tz)
+        return any(given) or self.unit is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +57,23 @@ class Task:
     log: Log
     labels: Floats
     """NaN where no label ever came."""
+    hearing: Hearing
+    """Which labels are learned, which count, and what is only silence."""
     how: Labels
     target: str
     """The name of the target."""
     features: tuple[str, ...]
     """What the methods see."""
-    columns: tuple[str, str] | None = None
-    """The names of the columns of times, where they were given."""
+    kinds: Kinds = field(default_factory=Kinds)
+    """What the columns became, and why; nothing for a log that was made by hand."""
+    asked: Asked = field(default_factory=Asked)
+    silence: Silence = field(default_factory=Silence)
+    notes: tuple[str, ...] = ()
+    """What is to be known before the result is believed."""
     whole: int = 0
     """Rows of the log of which these are the first; 0: of all."""
+    keys: Sequence[Key] = ()
+    """The key of every row: that of a column, or the number of the row in the log."""
 
     @property
     def rounds(self) -> int:
@@ -138,13 +89,33 @@ class Task:
     @cached_property
     def known(self) -> Bools:
         """Which predictions get a label that counts."""
-        return self.log.answered & ~np.isnan(self.labels) & (self.weights > 0.0)
+        return self.hearing.counts & (self.weights > 0.0)
+
+    @cached_property
+    def learned(self) -> Bools:
+        """Which labels are learned: those that count, and with silence also of younger rows."""
+        return self.hearing.heard & (self.weights > 0.0)
 
     @cached_property
     def events(self) -> Ints:
         """All events in the order of time: t for prediction t, ~t for its label."""
+        return self._events(self.learned)
+
+    @cached_property
+    def spoken(self) -> Ints:
+        """The same events without what is only silence, as a model hears them that knows of it."""
+        return self._events(self.learned & ~self.hearing.is_silence)
+
+    @cached_property
+    def spoken_at(self) -> Array:
+        """When those events happen."""
+        log, is_label = self.log, self.spoken < 0
+        tickets = np.where(is_label, ~self.spoken, self.spoken)
+        return np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
+
+    def _events(self, kept_labels: Bools) -> Ints:
         events = self.log.timeline.events
-        kept = (events >= 0) | self.known[np.where(events >= 0, 0, ~events)]
+        kept = (events >= 0) | kept_labels[np.where(events >= 0, 0, ~events)]
         return np.ascontiguousarray(events[kept])
 
     @cached_property
@@ -152,7 +123,7 @@ class Task:
         """The same events if every label came right after its prediction."""
         tickets = np.arange(self.rounds, dtype=np.int64)
         events = np.stack([tickets, ~tickets], axis=1)
-        return events[np.stack([np.ones_like(self.known), self.known], axis=1)]
+        return events[np.stack([np.ones_like(self.learned), self.learned], axis=1)]
 
     @cached_property
     def delays(self) -> Ints:
@@ -172,79 +143,122 @@ class Task:
         """Return the task of the first predictions only."""
         if count >= self.rounds:
             return self
-        log = self.log.take(slice(0, count))
-        return replace(self, log=log, labels=self.labels[:count], whole=self.rounds)
+        part = slice(0, count)
+        return replace(
+            self,
+            log=self.log.take(part),
+            labels=self.labels[part],
+            hearing=self.hearing.take(part),
+            keys=self.keys[part],
+            whole=self.rounds,
+        )
 
 
 def task_of(
     data: Any,
-    target: str | None,
-    predicted: str | None,
-    observed: str | None,
-    *,
-    features: Features,
-    slices: Sequence[str],
-    weight: str | None,
+    asked: Asked,
     how: Labels,
-    tz: str | None,
-    unit: Unit | None,
-    on_bad: OnBad,
+    silence: Silence,
+    *,
+    loss: Loss | None,
+    progress: Callable[[int], None] | None = None,
 ) -> Task:
-    """Return the task that a log and the names of its columns make."""
-    columns = None
-    if isinstance(data, Log):
-        if predicted or observed or weight or tz or unit:
-            raise LogError("replay: a Log has its columns, tz and unit already; give none here")
-        log, truth, name = data, data.target, target or "the target"
-    else:
-        if target is None:
-            raise LogError("replay: which column is to be predicted? Give target (--target)")
-        columns = None if predicted is None or observed is None else (predicted, observed)
-        wanted = features if features == "all" else list(dict.fromkeys([*features, *slices]))
-        # A target of words is read as a feature, since only features may be text.
-        text = how.positive is not None
-        if text and wanted != "all":
-            wanted = [*wanted, target]
-        log = read(
-            data,
-            predicted,
-            observed,
-            target=None if text else target,
-            weight=weight,
-            features=wanted,
-            tz=tz,
-            unit=unit,
-            on_bad=on_bad,
-        )
-        if text and target not in log.features:
-            raise LogError(
-                f"replay: {log.name} has no column {target!r} to predict; it has "
-                f"{', '.join(map(repr, log.features))}"
-            )
-        truth, name = log.features[target] if text else log.target, target
+    """Return the task that a log and what is asked of it make; stop at what cannot be right."""
+    log, name, features = _log(data, asked, progress)
+    log, keys = _keyed(log, asked)
+    truth = log.target
     if truth is None:
         raise LogError(f"replay: {log.name} has no target")
-    others = {column: cells for column, cells in log.features.items() if column != name}
-    chosen = tuple(others) if features == "all" else tuple(features)
-    _check_names(log.name, others, [*chosen, *slices])
-    return _task(replace(log, features=others), truth, how, name, chosen, columns)
-
-
-def _task(
-    log: Log,
-    truth: Array,
-    how: Labels,
-    name: str,
-    features: tuple[str, ...],
-    columns: tuple[str, str] | None,
-) -> Task:
-    """Return the task, its rows in order of prediction."""
+    how = settled(how, truth, name, is_told=loss is not None)
+    chosen, kinds, log = _features(log, name, features, asked)
     order = log.timeline.rows
+    log = log.take(order)
     labels = how.of(truth)[order]
-    task = Task(log.take(order), labels, how, name, features, columns)
-    if not task.known.any():
-        raise LogError(f"replay: {log.name} has no answered row with a target")
-    return task
+    log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
+    notes = (*log.notes, *checks.checked(log, labels, hearing.counts, name, chosen, kinds))
+    keys = [keys[row] for row in order.tolist()]
+    return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes, keys=keys)
+
+
+def _log(
+    data: Any, asked: Asked, progress: Callable[[int], None] | None
+) -> tuple[Log, str, Features]:
+    """Return the log, the name of its target, and the columns that were asked for."""
+    if isinstance(data, Log):
+        if asked.is_of_columns:
+            raise LogError("replay: a Log has its columns, tz and unit already; give none here")
+        return data, asked.target or "the target", asked.features
+    if asked.target is None:
+        raise LogError("replay: which column is to be predicted? Give target (--target)")
+    wanted, told = asked.features, dict(asked.kinds)
+    if wanted != "all":
+        wanted = list(dict.fromkeys([*wanted, *asked.slices]))
+    if asked.key is not None:
+        wanted = "all" if wanted == "all" else [*wanted, asked.key]
+        told[asked.key] = "text"  # as it is written, leading zeros included
+    found = scan(
+        data,
+        asked.predicted,
+        asked.observed,
+        target=asked.target,
+        weight=asked.weight,
+        features=wanted,
+        kinds=told,
+        dates=asked.dates,
+        tz=asked.tz,
+        unit=asked.unit,
+        on_bad=asked.on_bad,
+    )
+    checks.refuse_answers(found.columns)
+    return found.read(progress), asked.target, asked.features
+
+
+def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
+    """Return the log without its column of keys, and the key of every row."""
+    name = asked.key
+    if name is None:
+        return log, range(len(log))
+    if name in asked.features or name in asked.slices:
+        raise LogError(f"replay: {name!r} is the key of a row, and can be no feature and no slice")
+    if name not in log.features:
+        raise LogError(
+            f"replay: {log.name} has no column {name!r} of keys; it has "
+            f"{', '.join(map(repr, log.features)) or 'none'}"
+        )
+    others = {column: cells for column, cells in log.features.items() if column != name}
+    kinds = log.kinds.only(kind.name for kind in log.kinds if kind.name != name)
+    return replace(log, features=others, kinds=kinds), keys_of(log.features[name], name)
+
+
+def _features(
+    log: Log, target: str, features: Features, asked: Asked
+) -> tuple[tuple[str, ...], Kinds, Log]:
+    """Return the names of the features, what columns became, and the log without constants."""
+    if not log.kinds:
+        others = {name: column for name, column in log.features.items() if name != target}
+        chosen = tuple(others) if features == "all" else tuple(features)
+        _check_names(log.name, others, [*chosen, *asked.slices])
+        return chosen, log.kinds, replace(log, features=others)
+    kinds = checks.counted(log)
+    log = replace(log, features={name: log.features[name] for name in kinds.names}, kinds=kinds)
+    for name in asked.slices:
+        if name not in log.features:
+            _check_slice(kinds, name)
+    shown = kinds if features == "all" else kinds.only(features)
+    return shown.names, shown, log
+
+
+def _check_slice(kinds: Kinds, name: str) -> None:
+    known = [kind for kind in kinds if kind.name == name]
+    if known:
+        more = f"; it became {', '.join(known[0].names)}" if known[0].names else ""
+        raise LogError(
+            f"replay: {name!r} is {known[0].says} ({known[0].why}){more}: slice by others"
+        )
+    raise LogError(
+        f"replay: there is no column {name!r} to slice by; there are "
+        f"{', '.join(map(repr, kinds.names)) or 'none'}"
+    )
 
 
 def _check_names(name: str, known: dict[str, Array], wanted: Sequence[str]) -> None:

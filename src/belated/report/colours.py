@@ -67,6 +67,8 @@ FAMILIES = (
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),
     ("with Skip", "without Skip", "optimum"),
+    # policies that every evaluation has
+    ("logged", "chooser", "uniform"),
     # parts of a whole, and counts
     ("undelayed regret", "drift"),
     ("learning", "delay", "unanswered"),

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
-from belated.errors import BelatedError, MissingExtra
+from belated.errors import BelatedError, LogError, MissingExtra
 
 FLIGHTS = "flights"
 """What to call the log that comes with belated."""
@@ -34,16 +34,21 @@ def report(
     show: Callable[[_F, TextIO], None],
 ) -> None:
     """Find something out about a log, and show it as the arguments say."""
+    path = arguments.out
+    if path is not None and (arguments.no_page or arguments.json):
+        other = "--json" if arguments.json else "--no-page"
+        raise BelatedError(f"--out is where the page is written, and {other} says to write none")
     has_page = not (arguments.no_page or arguments.json)
+    path = path or arguments.usual_page
     if has_page:
-        check_folder(arguments.output, "--output")
+        check_folder(path, "--out")
     found = find(arguments)
     if arguments.json:
         print(found.to_json(indent=2))
         return
     show(found, sys.stdout)
     if has_page:
-        _write_page(found, arguments.output)
+        _write_page(found, path)
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -72,10 +77,35 @@ def is_flights(log: str) -> bool:
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how a log is to be read, as ``audit`` and ``replay`` take it."""
+    order = None if arguments.dates is None else arguments.dates.replace("-", " ")
     return {
         "predicted": arguments.predicted,
         "observed": arguments.observed,
+        "dates": order,
         "tz": arguments.tz,
         "unit": arguments.unit,
         "on_bad": "skip" if arguments.skip_bad_rows else "error",
     }
+
+
+def refuse_reading(arguments: argparse.Namespace, who: str) -> None:
+    """Refuse what says how a file is read, where the log is the one that comes with belated."""
+    given = {name: value for name, value in reading(arguments).items() if value is not None}
+    given.pop("on_bad")
+    given |= {"skip-bad-rows": True} if arguments.skip_bad_rows else {}
+    given |= told(arguments) if hasattr(arguments, "number") else {}
+    if given:
+        raise LogError(
+            f"{who}: flights has its target and times, and is read already; leave out "
+            f"{', '.join(sorted(given))}"
+        )
+
+
+def told(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what columns are told to become."""
+    found: dict[str, Any] = {}
+    for what in ("number", "text", "time", "ignore"):
+        for name in getattr(arguments, what) or ():
+            if found.setdefault(name, what) != what:
+                raise LogError(f"--{found[name]} and --{what} both name {name!r}; give one")
+    return found

@@ -90,6 +90,18 @@ def moment(time: Any) -> str:
     return f"{float(time):,.10g}"
 
 
+def iso_moment(time: Any) -> str | float:
+    """Return a time of a log for programs: ISO 8601 in UTC, or a number.
+
+    >>> iso_moment(np.datetime64("2024-05-01T12:30:10.500000000")), iso_moment(np.float64(12.5))
+    ('2024-05-01T12:30:10.5Z', 12.5)
+    """
+    if isinstance(time, np.datetime64):
+        text = str(time.astype("datetime64[ns]"))
+        return f"{text.rstrip('0').rstrip('.')}Z"
+    return float(time)
+
+
 def _short(value: float) -> str:
     """Return a number with two or three digits that count."""
     if value >= 1000.0:

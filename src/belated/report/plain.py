@@ -31,6 +31,15 @@ def plain(value: float, digits: int = DIGITS) -> str:
     return f"−{text}" if value < 0 else text
 
 
+def counted(number: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> counted(1, "prediction"), counted(1200, "row")
+    ('1 prediction', '1,200 rows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def first_up(text: str) -> str:
     """Return a text that begins with a capital letter."""
     return text[:1].upper() + text[1:]

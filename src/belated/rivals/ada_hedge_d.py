@@ -52,7 +52,7 @@ def _gap(
 def _tune(code: Code, s: State, entry: int) -> None:
     """lambda += max(0, min(drift, aux, hat)) / ln K; theta is the sum of all costs up to g_s."""
     k = s.z.size
-    record = s.kept[entry * s.n[N.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
     seen, cost, strength = record[:k], record[k : 2 * k], record[2 * k]
     theta, w = s.own[IN_TURN : IN_TURN + k], s.work
     then = record[2 * k + 2 : 3 * k + 2]  # w_s

@@ -8,6 +8,7 @@ from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
+from belated.kernels.learners.sets import norm_of
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
 from belated.kernels.learners.uses import of_step
@@ -28,7 +29,7 @@ def _learn(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
         s.work[i] = c + new * c - old * last[i]
         last[i] = c
     s.f[WEIGHT] = new
-    step(of_step(code), s, s.work, s.f[F.ETA])
+    step(of_step(code), s, s.work, s.f[F.ETA], norm_of(s.work))
 
 
 @leaf
@@ -39,7 +40,7 @@ def _change_hint(code: Code, s: State, new: float) -> None:
     if new != old:
         for i in range(s.z.size):
             s.work[i] = new * s.own[i] - old * s.own[i]
-        step(of_step(code), s, s.work, s.f[F.ETA])
+        step(of_step(code), s, s.work, s.f[F.ETA], norm_of(s.work))
 
 
 @leaf

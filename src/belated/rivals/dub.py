@@ -32,7 +32,7 @@ def _tune(code: Code, s: State, entry: int) -> None:
     k = s.z.size
     own, sums = s.own, s.own[IN_TURN : IN_TURN + k]
     alpha = ln(float(k))
-    record = s.kept[entry * s.n[N.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
     seen, cost, paid = record[:k], record[k : 2 * k], record[2 * k + 1]
     pending, size = errors(sums, seen, cost)
     excess = max(0.0, pending - size)

@@ -77,7 +77,7 @@ def dot(v: Floats, w: Floats) -> float:
 @leaf
 def play_and_keep(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the current point, and keep it until the ticket is closed."""
-    record = s.kept[entry * s.n[N.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
     for i in range(s.z.size):
         x[i] = s.z[i]
         record[i] = s.z[i]
@@ -145,7 +145,7 @@ def _weigh(code: Code, s: State) -> None:
 def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> None:
     """Play the weights, and keep what they were made of."""
     k = s.z.size
-    record = s.kept[entry * s.n[N.KEEP] :]
+    record = s.kept[entry * s.n[N.KEEP] : s.kept.size]
     for i in range(k):
         x[i] = s.z[i]
         record[i] = s.p[i]
@@ -163,7 +163,7 @@ def _tune_in_turn(code: Code, s: State) -> None:
         entry = entry_of(s, int(s.own[TURN]))
         if s.table[2 * entry + 1] != T.HELD:
             return
-        cost = s.kept[entry * s.n[N.KEEP] + k :]
+        cost = s.kept[entry * s.n[N.KEEP] + k : s.kept.size]
         for i in range(k):
             s.own[IN_TURN + i] += cost[i]
         _tune(code, s, entry)
@@ -174,7 +174,7 @@ def _tune_in_turn(code: Code, s: State) -> None:
 @leaf
 def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """Add an answer to theta, and hold it until its turn comes."""
-    answer = s.kept[entry * s.n[N.KEEP] + s.z.size :]
+    answer = s.kept[entry * s.n[N.KEEP] + s.z.size : s.kept.size]
     for i in range(s.z.size):
         answer[i] = cost[i]
         s.p[i] += cost[i]

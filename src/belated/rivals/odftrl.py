@@ -8,6 +8,7 @@ from belated.arrays import Code, Floats
 from belated.bounds import Bound
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method
+from belated.kernels.learners.sets import norm_of
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
 from belated.kernels.learners.uses import of_step
@@ -23,13 +24,13 @@ from belated.timeline import Timeline
 def _lead(code: Code, s: State) -> None:
     """One step from the start with all that was received and the hint."""
     k = s.z.size
-    last, received = s.own[:k], s.own[k:]
+    last, received = s.own[:k], s.own[k : s.own.size]
     weight = hint_weight(s, 0)
     for i in range(k):
         s.work[i] = received[i] + weight * last[i]
         s.z[i] = 1.0 / k if code[C.DOMAIN] == K.SIMPLEX else 0.0
         s.p[i] = 0.0
-    step(of_step(code), s, s.work, s.f[F.ETA])
+    step(of_step(code), s, s.work, s.f[F.ETA], norm_of(s.work))
 
 
 @leaf

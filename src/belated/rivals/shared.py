@@ -18,7 +18,7 @@ from belated.errors import SpecError
 from belated.kernels import exact
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import give_up
-from belated.kernels.learners.sets import onto, threshold
+from belated.kernels.learners.sets import norm_of, onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import step
 from belated.kernels.learners.uses import of_set, of_step
@@ -75,7 +75,7 @@ def _source(function: Any) -> Any:
 @leaf
 def descend(code: Code, s: State, cost: Floats, eta: float) -> None:
     """x = Pi(x - eta c)."""
-    step(of_step(code), s, cost, eta)
+    step(of_step(code), s, cost, eta, norm_of(cost))
     s.f[F.ETA] = eta
 
 

@@ -53,8 +53,8 @@ def crossed() -> Cross:
                 vector(action_values),
                 bounds[a],
                 bounds[a + 1],
-                vector(indices)[indptr[a] :],
-                vector(values)[indptr[a] :],
+                vector(indices)[indptr[a] : indices.size],
+                vector(values)[indptr[a] : values.size],
             )
             indptr[a + 1] = indptr[a] + count
 

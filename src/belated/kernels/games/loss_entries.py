@@ -77,7 +77,7 @@ def total(rules: Code) -> Total:
     def total(q: Floats, rows: Floats, rounds: int, x: Floats, out: Floats, work: Floats) -> float:
         point, loss = vector(x), view(q, rows, x.size)
         gradients, both = vector(out), vector(work)
-        step, part = both[: x.size], both[x.size :]
+        step, part = both[: x.size], both[x.size : both.size]
         for i in range(x.size):
             gradients[i] = part[i] = 0.0
         value = 0.0

@@ -44,7 +44,7 @@ def pftrl_leap(s: State, cost: Floats, eta: float) -> bool:
 
 
 @leaf
-def pftrl_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def pftrl_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """v as above, then z = Pi(v) and p = (v - z) / eta."""
     pftrl_leap(s, cost, eta)
     settle(of_set(code), s, eta, True)
@@ -60,7 +60,7 @@ def omd_leap(s: State, cost: Floats, eta: float) -> bool:
 
 
 @leaf
-def omd_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def omd_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """v as above, then z = Pi(v)."""
     omd_leap(s, cost, eta)
     settle(of_set(code), s, eta, False)
@@ -77,7 +77,7 @@ def dual_averaging_leap(s: State, cost: Floats, eta: float) -> bool:
 
 
 @leaf
-def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """v as above, then z = Pi(v)."""
     dual_averaging_leap(s, cost, eta)
     settle(of_set(code), s, eta, False)
@@ -109,7 +109,7 @@ settle = switch(
 
 
 @leaf
-def entropy_step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def entropy_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """z_i proportional to z_i exp(-eta c_i), kept at or above the floor.
 
     Log weights are the state, so a weight that is 0 in floating point can still come back.
@@ -158,7 +158,7 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
 
 
 @leaf
-def wait_for_base(code: Code, s: State, cost: Floats, eta: float) -> None:
+def wait_for_base(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """Leave the step to a user's base."""
     s.n[N.WAITING] = 1
 

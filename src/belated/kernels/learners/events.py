@@ -117,7 +117,7 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
         s.f[F.VALUES] += answer[0]
     eta = count_step(code, s, entry, cost, norm)
     if moves(code, eta, norm):
-        step(of_step(code), s, cost, eta)
+        step(of_step(code), s, cost, eta, norm)
     s.table[2 * entry + 1] = T.DEAD
     return S.USED
 
@@ -192,7 +192,7 @@ def _feed_bowl(code: Code, s: State, entry: int) -> None:
     if code[C.HEARS]:
         s.n[N.LAG] = 0  # this gradient is not one at the point of the ticket
     if moves(code, eta, norm):
-        step(of_step(code), s, s.work, eta)
+        step(of_step(code), s, s.work, eta, norm)
 
 
 # Feed an entry that has no answer.

@@ -9,6 +9,8 @@ its owner wants to find there.
 
 from __future__ import annotations
 
+import numpy as np
+
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
@@ -27,12 +29,15 @@ def level_of(s: State, seen: int) -> int:
     newest = s.n[N.ARRIVED] - 1
     if newest - seen > s.own[OWN.REACH]:
         return -1
-    level = 0
-    while newest - seen >= OWN.PLACES:
-        newest >>= 1
-        seen >>= 1
-        level += 1
-    return level
+    # No level before the one where so many arrivals are fewer than PLACES, and at most one after
+    # it. The exponent of a float says which that is; a loop over levels would be mispredicted.
+    bits = int(np.float64((newest - seen) | (OWN.PLACES >> 1)).view(np.int64))
+    level = (bits >> 52) - _BEFORE
+    apart = (newest >> level) - (seen >> level)
+    return level + (1 if apart >= OWN.PLACES else 0)
+
+
+_BEFORE = 1023 + OWN.PLACES.bit_length() - 2  # exponent of PLACES / 2
 
 
 @leaf

@@ -41,7 +41,7 @@ from belated.kernels.learners.bases import (
     settle,
 )
 from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import norm_of, squared_distance
+from belated.kernels.learners.sets import squared_distance
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import floats as F
@@ -59,7 +59,7 @@ def _weights(s: State) -> State:
     """Name the parts of the weights: z is w, p what they are without the leash, work is l."""
     count = int(s.own[OWN.MEMBERS])
     room = _padded(count)
-    f = s.own[OWN.HEADER :]
+    f = s.own[OWN.HEADER : s.own.size]
     w = F.HEADER
     return State(
         f,
@@ -78,7 +78,7 @@ def _weights(s: State) -> State:
 def _member(s: State, place: int) -> State:
     """Name the parts of the member that begins at a place of the own region."""
     k = s.z.size
-    f = s.own[place:]
+    f = s.own[place : s.own.size]
     p = OWN.MEMBER_HEADER + _padded(k)
     return State(
         f,
@@ -133,41 +133,45 @@ _leap = select(_LEAPS, "m, cost, eta", "False")
 
 
 @leaf
-def _take_step(code: Code, m: State, cost: Floats, eta: float) -> None:
-    """Take a member's step."""
-    kind = int(m.f[OWN.KIND])
-    if not _leap(kind, m, cost, eta):
-        m.z[0] = math.nan  # never: programs are checked
-    settle(of_set(code), m, eta, kind == K.PFTRL)
+def _moves(m: State) -> bool:
+    """Tell whether a member has a step to take."""
+    return not m.f[F.ETA] <= 0.0  # NaN too
 
 
 @leaf
 def _move(code: Code, s: State, cost: Floats) -> None:
-    """Let every member take its step, and measure how far it goes from where it was kept."""
-    place, room, points = _places(s)
-    before = record_at(points, _width(s), 0, s.n[N.ARRIVED] - 1)
-    for _ in range(int(s.own[OWN.MEMBERS])):
-        m = _member(s, place)
-        if not m.f[F.ETA] <= 0.0:  # NaN too
-            _take_step(code, m, cost, m.f[F.ETA])
-            old = s.own[before + 1 : before + 1 + m.z.size]
-            m.f[OWN.WAY] += math.sqrt(squared_distance(old, m.z))
-        place += room
-        before += 1 + m.z.size
+    """Let every member take its step.
+
+    First all leap, then all settle in the set: they do not wait for each other, and a processor
+    that looks ahead finds the next member soon enough to work on several.
+    """
+    place, room, _ = _places(s)
+    count = int(s.own[OWN.MEMBERS])
+    for i in range(count):
+        m = _member(s, place + i * room)
+        if _moves(m) and not _leap(int(m.f[OWN.KIND]), m, cost, m.f[F.ETA]):
+            m.z[0] = math.nan  # never: programs are checked
+    for i in range(count):
+        m = _member(s, place + i * room)
+        if _moves(m):
+            settle(of_set(code), m, m.f[F.ETA], int(m.f[OWN.KIND]) == K.PFTRL)
 
 
 @leaf
 def _keep(s: State) -> None:
-    """Keep the points after this arrival."""
+    """Measure how far everyone went with this arrival, and keep the points after it."""
     place, room, points = _places(s)
     width = _width(s)
+    before = record_at(points, width, 0, s.n[N.ARRIVED] - 1)
     newest = record_at(points, width, 0, s.n[N.ARRIVED])
-    for _ in range(int(s.own[OWN.MEMBERS])):
-        m = _member(s, place)
+    for i in range(int(s.own[OWN.MEMBERS])):
+        m = _member(s, place + i * room)
+        old = s.own[before + 1 : before + 1 + m.z.size]
+        m.f[OWN.WAY] += math.sqrt(squared_distance(old, m.z))
         s.own[newest] = m.f[OWN.WAY]
         for j in range(m.z.size):
             s.own[newest + 1 + j] = m.z[j]
-        place += room
+        before += 1 + m.z.size
         newest += 1 + m.z.size
     w = _weights(s)
     s.own[newest] = w.f[OWN.WAY]
@@ -251,11 +255,13 @@ def _weigh(s: State, cost: Floats, norm: float) -> None:
     for i in range(charges.size):
         s.own[place + i * room + OWN.GAP] += mixed - charges[i]
     old = w.f[OWN.SOFT_TOP]
-    _follow(s, w)
+    _soften(s, w)
     w.f[F.SPREAD] += max(0.0, w.f[OWN.SOFT_TOP] - old)
     floor = _FLOOR * s.f[F.DIAMETER] * s.f[F.LARGEST]
     w.f[F.ETA] = w.f[F.GAIN] / (w.f[F.SPREAD] + floor)
-    _follow(s, w)
+    total = _soften(s, w)
+    for i in range(w.p.size):
+        w.p[i] /= total
 
 
 _FLOOR = 2.0**-30
@@ -263,10 +269,10 @@ _FLOOR = 2.0**-30
 
 
 @leaf
-def _follow(s: State, w: State) -> None:
-    """Weigh by the gaps at the current rate, and keep ln(sum_i prior_i exp(rate gap_i)) / rate.
+def _soften(s: State, w: State) -> float:
+    """Keep ln(sum_i prior_i exp(rate gap_i)) / rate, p being the terms; return their sum.
 
-    Before the first rate that is the largest gap, and there are no weights.
+    Terms are shifted by the largest gap. Before the first rate that gap is all there is.
     """
     place, room, _ = _places(s)
     eta, top = w.f[F.ETA], -math.inf
@@ -274,15 +280,21 @@ def _follow(s: State, w: State) -> None:
         top = max(top, s.own[place + i * room + OWN.GAP])
     w.f[OWN.SOFT_TOP] = top
     if eta == 0.0:
-        return
+        return 1.0
+    wide = _padded(w.p.size)
+    terms = w.f[F.HEADER + wide : F.HEADER + 2 * wide]
+    for i in range(w.p.size):
+        terms[i] = eta * (s.own[place + i * room + OWN.GAP] - top)
+    for i in range(w.p.size, wide):
+        terms[i] = -math.inf
+    for i in range(wide):  # on its own and without a rest, so that several are taken at a time
+        terms[i] = exp(terms[i])
     total = 0.0
     for i in range(w.p.size):
-        member = s.own[place + i * room :]
-        w.p[i] = member[OWN.PRIOR] * exp(eta * (member[OWN.GAP] - top))
-        total += w.p[i]
-    for i in range(w.p.size):
-        w.p[i] /= total
+        terms[i] *= s.own[place + i * room + OWN.PRIOR]
+        total += terms[i]
     w.f[OWN.SOFT_TOP] += ln(total) / eta
+    return total
 
 
 @leaf
@@ -303,7 +315,7 @@ def _hold(s: State) -> None:
 def _is_taut(s: State, anchor: int) -> bool:
     """Tell whether the play has lost, or may soon have, what the leash allows over the anchor."""
     place, room, _ = _places(s)
-    f = s.own[place + anchor * room :]
+    f = s.own[place + anchor * room : s.own.size]
     bound = max(s.f[F.LIPSCHITZ], s.f[F.LARGEST])
     allowed = f[F.LEARNED] + bound * f[F.DRIFTED]
     if f[F.ETA] > 0.0:
@@ -326,9 +338,8 @@ def _mix(s: State) -> None:
 
 
 @leaf
-def step(code: Code, s: State, cost: Floats, eta: float) -> None:
+def step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
     """Charge the members, move the weights, move the members, mix, and keep where they are."""
-    norm = norm_of(cost)
     if norm > 0.0:
         _weigh(s, cost, norm)
         if level_of(s, seen_by(s)) >= 0:

@@ -48,14 +48,15 @@ def view(f: Floats, n: Ints) -> State:
     k = n[N.DIM]
     room = _padded(k)
     z = F.HEADER
+    chart = z + 3 * room
     return State(
         f,
         n,
         f[z : z + k],
         f[z + room : z + room + k],
         f[z + 2 * room : z + 2 * room + k],
-        f[z + 3 * room : n[N.OWN_AT]],
+        f[chart : max(chart, n[N.OWN_AT])],  # room for a copy is all zero until there is one
         n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
         f[n[N.OWN_AT] : n[N.KEPT_AT]],
-        f[n[N.KEPT_AT] :],
+        f[n[N.KEPT_AT] : f.size],
     )

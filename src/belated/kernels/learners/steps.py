@@ -19,8 +19,9 @@ from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
 from belated.kernels.slots import kinds as K
 
-# ``step``: z_{n+1} out of z_n; what a user must do is left waiting. ``norm``: the dual norm of a
-# cost. ``hear_nothing``: what a cost of zero does to a base that hears of it.
+# ``step``: z_{n+1} out of z_n, a cost, a step size and the norm of the cost; what a user must do is
+# left waiting. ``norm``: the dual norm of a cost. ``hear_nothing``: what a cost of zero does to a
+# base that hears of it.
 BASES = Parts(
     "base",
     Part("PFTRL", K.PFTRL, step=pftrl_step, norm=euclidean_norm),

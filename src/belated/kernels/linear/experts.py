@@ -22,6 +22,7 @@ _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
 _C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
 _ENDOWMENT = 0.25  # what the coin starts with, as a part of S
+_MOST_WON = 100.0  # what it can win, in the unit of its bets: beyond, it would only overflow
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -322,14 +323,14 @@ def _move(
 def _bet(row: Floats, z: float, unit: float) -> None:
     """One round of the coin on a coordinate with gradient z != 0.
 
-    L = max(L, |z|); G += |z|; theta -= z; won = max(won - z w, 0);
+    L = max(L, |z|); G += |z|; theta -= z; won = max(won - z w, 0), but at most 100 S L;
     w = theta / (G + L) (S / 4 + won / L).
     """
     size = abs(z)
     stake = max(row[lm.STAKE], size)
     turnover = row[lm.TURNOVER] + size
     bets = row[lm.BETS] - z
-    wealth = max(row[lm.WEALTH] - z * row[lm.COIN], 0.0)
+    wealth = min(max(row[lm.WEALTH] - z * row[lm.COIN], 0.0), _MOST_WON * unit * stake)
     row[lm.STAKE] = stake
     row[lm.TURNOVER] = turnover
     row[lm.BETS] = bets

@@ -35,7 +35,7 @@ def state_of(f: Floats, n: Ints) -> State:
         nothing,
         n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
         nothing,
-        f[n[N.KEPT_AT] :],
+        f[n[N.KEPT_AT] : f.size],
     )
 
 

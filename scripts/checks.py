@@ -1,0 +1,180 @@
+"""Runs every check, two at a time. ``scripts/test`` calls it when .venv is ready.
+
+A job is a few processes in a row. Those that take longest go first, and none waits for another, so
+that both workers are busy until the end. What a job has to say is shown whole when it is done, with
+the processor time that it took. After a failure no other job begins.
+
+A process of pytest takes a few files and is then replaced, so that none grows; a file belongs to
+one process, so that what its tests share is compiled once.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 2
+NO_TESTS = 5
+"""What pytest returns when a file has no test of the wanted kind."""
+
+LONG = (
+    *("theorems", "game", "laws", "rivals", "certificates", "adapters_river", "linear"),
+    *("best_action", "study", "losses", "audit"),
+)
+"""Interpreted, these test files have a process of their own; then come ``FEW`` to a process."""
+LONG_COMPILED = ("rivals", "game", "laws", "cache", "portfolio", "docs", "replay")
+"""The same for the compiled pass."""
+FEW, FEW_COMPILED = 8, 4
+
+_COLD = "first-pftrl-l1-gradient-3"
+"""A learner that is compiled into an empty cache; that reaches what only runs then."""
+
+
+@dataclass
+class Job:
+    """Commands in a row, and what they took."""
+
+    name: str
+    commands: list[list[str]]
+    environment: dict[str, str] = field(default_factory=dict)
+    said: str = ""
+    passed: bool = True
+    seconds: float = 0.0
+    memory: float = 0.0
+
+    def run(self) -> None:
+        """Run the commands until one fails."""
+        for command in self.commands:
+            with tempfile.TemporaryFile("w+") as output:
+                process = subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env={**os.environ, **self.environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                )
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                output.seek(0)
+                self.said += output.read()
+            self.seconds += used.ru_utime + used.ru_stime
+            self.memory = max(self.memory, used.ru_maxrss / 2**20)
+            self.passed = process.returncode in (0, NO_TESTS)
+            if not self.passed:
+                return
+
+
+def batches(files: Iterable[str], first: Iterable[str], few: int) -> Iterator[list[str]]:
+    """Yield the files of every process: the named ones alone, then a few at a time.
+
+    >>> files = [f"tests/test_{name}.py" for name in ("audit", "cli", "game", "json", "pins")]
+    >>> for batch in batches(files, ["game", "logs"], 2):
+    ...     print(*batch)
+    tests/test_game.py
+    tests/test_audit.py tests/test_cli.py
+    tests/test_json.py
+    """
+    left = [file for file in files if file != "tests/test_pins.py"]
+    for name in (f"tests/test_{name}.py" for name in first):
+        if name in left:
+            left.remove(name)
+            yield [name]
+    for start in range(0, len(left), few):
+        yield left[start : start + few]
+
+
+def jobs(everything: bool, scratch: str) -> list[Job]:
+    """Return all jobs; ``everything`` asks for slow tests, and for every test compiled."""
+    python = sys.executable
+    tests = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").glob("test_*.py"))
+
+    def pytest(kind: str, batch: list[str], *options: str) -> Job:
+        words = [name.removeprefix("tests/test_").removesuffix(".py") for name in batch]
+        command = [python, "-m", "pytest", "-q", *options, *batch]
+        compiled = {"NUMBA_DISABLE_JIT": "0" if kind == "compiled" else "1"}
+        return Job(f"pytest, {kind}: {', '.join(words)}", [command], compiled)
+
+    marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
+    wanted = [] if everything else ["-m", "not slow"]
+    plain = [
+        pytest("interpreted", batch, *wanted)
+        for batch in batches([*tests, "src/belated", "scripts"], LONG, FEW)
+    ]
+    if everything:
+        compiled = [pytest("compiled", each) for each in batches(tests, LONG_COMPILED, 1)]
+    else:
+        found = batches(marked, LONG_COMPILED, FEW_COMPILED)
+        compiled = [pytest("compiled", batch, "-m", "compiled") for batch in found]
+    long, long_compiled = len(LONG), len(LONG_COMPILED)
+    return [
+        *compiled[:long_compiled],
+        *plain[:long],
+        _pins(python, scratch),
+        Job("mypy", [[python, "-m", "mypy"]]),
+        *compiled[long_compiled:],
+        *plain[long:],
+        Job(
+            "ruff and the direction of imports",
+            [
+                [python, "-m", "ruff", "check", "."],
+                [python, "-m", "ruff", "format", "--check", "."],
+                [str(Path(python).with_name("lint-imports"))],
+            ],
+        ),
+    ]
+
+
+def _pins(python: str, scratch: str) -> Job:
+    """Return the job of the pins; they run every kind of kernel, so it counts the lines reached."""
+    coverage = [python, "-m", "coverage"]
+    cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
+    return Job(
+        "pins, with coverage of the kernels",
+        [
+            ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run", "tests/pins.py"],
+            [*cold, *coverage, "run", "tests/compositions.py", _COLD],
+            [*coverage, "combine", "--quiet"],
+            [*coverage, "report"],
+        ],
+        {"COVERAGE_FILE": f"{scratch}/coverage"},
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Run all jobs, and return 0 if none failed."""
+    begin, failed, lock = time.monotonic(), threading.Event(), threading.Lock()
+
+    def work(job: Job) -> None:
+        if failed.is_set():
+            return
+        job.run()
+        with lock:
+            print(f"\n== {job.name} ({job.seconds:.0f} s)\n{job.said.rstrip()}", flush=True)
+            if not job.passed:
+                failed.set()
+
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["NUMBA_CACHE_DIR"] = f"{scratch}/kernels"
+        todo = jobs("--all" in arguments, scratch)
+        with ThreadPoolExecutor(WORKERS) as workers:
+            list(workers.map(work, todo))
+    seconds, memory = sum(job.seconds for job in todo), max(job.memory for job in todo)
+    passed = time.monotonic() - begin
+    print(f"\n{passed:.0f} s, {seconds:.0f} s of processors, {memory:.2f} GiB at most in a process")
+    wrong = [job.name for job in todo if not job.passed]
+    print(f"Failed: {'; '.join(wrong)}" if wrong else "All checks passed.")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

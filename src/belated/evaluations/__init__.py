@@ -1,0 +1,181 @@
+"""Is it better? What other policies would have earned in the decisions of a log.
+
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> blue = rng.random(400) < 0.5
+>>> log = {
+...     "shown_at": np.arange(400.0),
+...     "action": np.where(blue, "blue", "green"),
+...     "probability": np.full(400, 0.5),
+...     "reward": np.where(rng.random(400) < np.where(blue, 0.8, 0.2), 1.0, np.nan),
+... }
+>>> log["bought_at"] = np.where(np.isnan(log["reward"]), np.nan, log["shown_at"] + 3.0)
+>>> found = evaluate(log, silence=0.0, deadline=10, decided="shown_at", rewarded="bought_at")
+>>> found.counted, found.too_young
+(392, 8)
+>>> found.policies["always blue"].standing, found.policies["uniform"].standing
+('better', 'tie')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from belated.arrays import Floats
+from belated.decisions.chooser import Chooser
+from belated.engine import Progress, progress_bar
+from belated.errors import LogError, SpecError
+from belated.evaluations import policies as kinds
+from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
+from belated.evaluations.intervals import Estimate
+from belated.evaluations.log import DecisionLog
+from belated.evaluations.maturity import Ripe, ripe
+from belated.evaluations.policies import Given, Policy
+from belated.evaluations.reading import Columns, decisions_of
+from belated.evaluations.result import Evaluation, Judged, Part
+from belated.evaluations.spans import moment_in, span_in
+from belated.evaluations.walking import walk
+from belated.linear.clock import Duration, Time
+from belated.logs import OnBad, Unit
+from belated.logs.log import SECONDS
+from belated.report.slicing import usual
+
+__all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate"]
+
+_STEPS = 100  # of the progress bar, for every walk through the log
+
+
+def evaluate(
+    log: Any,
+    policies: Mapping[str, Given] | Sequence[Given] | Given | None = None,
+    *,
+    action: str = "action",
+    probability: str = "probability",
+    reward: str = "reward",
+    decided: str | None = None,
+    rewarded: str | None = None,
+    context: Sequence[str] | Literal["all"] = "all",
+    silence: float | None = None,
+    deadline: Duration | str | None = None,
+    until: Time | str | None = None,
+    chooser: bool = True,
+    estimator: Estimator = "dr",
+    against: str = kinds.LOGGED,
+    blocks: int | None = None,
+    slices: Sequence[str] | None = None,
+    tz: str | None = None,
+    unit: Unit | None = None,
+    on_bad: OnBad = "error",
+    progress: bool | None = False,
+) -> Evaluation:
+    """Say what policies would have earned in the decisions of a log, with 95 % intervals.
+
+    ``log`` is whatever :func:`belated.logs.read` takes, a file of JSON lines, or one of Vowpal
+    Wabbit's dsjson. Every row is a decision: the ``action`` taken, the ``probability`` with which
+    it was taken, the ``reward``, when it was ``decided`` and when it was ``rewarded`` (columns of
+    times are guessed where there is no doubt), and the ``context``, by default every other column.
+
+    A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
+    what was heard by then; ``silence`` is the reward of those of which nothing was. Without a
+    deadline all count, and without ``silence`` a decision that has no reward is refused.
+
+    The policies are the logged one; every action as if it were always taken; any action with the
+    same probability; a fresh :class:`belated.Chooser` that learns from the log as it goes, unless
+    ``chooser`` is False; and yours: functions (context, actions) -> an action or probabilities,
+    choosers that have seen nothing, arrays, and names of columns. A column holds actions, or the
+    probability of what was done; a text that is no column is what the names of several begin with,
+    one for every action. Of a policy that learns, what is estimated is the mean over the log of
+    what it would have earned at each moment, having learned from the logged actions so far.
+
+    Every policy is estimated by inverse propensity weights ("ips"), the same self-normalised
+    ("snips"), and doubly robust ("dr"); ``estimator`` is the one for differences, slices and the
+    verdict. Differences are paired, to the policy named ``against``. ``blocks`` takes variances
+    from so many stretches of time, where rewards share what happens to them. ``slices`` are columns
+    by which rewards are shown.
+    """
+    _check(estimator, blocks, silence)
+    given = kinds.named(policies)
+    columns = Columns(action, probability, reward, decided, rewarded, context)
+    prefixes = [each for each in given.values() if isinstance(each, str)]
+    options: dict[str, Any] = {"tz": tz, "unit": unit, "on_bad": on_bad}
+    read = decisions_of(log, columns, prefixes, silence=silence, **options)
+    counted = ripe(
+        read,
+        silence=silence,
+        deadline=None if deadline is None else span_in(deadline, read.unit),
+        until=None if until is None else moment_in(until, read.start, read.unit),
+    )
+    walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
+    with progress_bar("evaluating", walks * _STEPS, progress) as bar:
+        played, predictions = _played(counted, given, chooser, bar)
+    if against not in played:
+        raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
+    sliced = tuple(usual(counted.log.context) if slices is None else slices)
+    for column in sliced:
+        if column not in counted.log.context:
+            listed = ", ".join(map(repr, counted.log.context)) or "none"
+            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
+    weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
+    return Evaluation(
+        counted, columns, estimator, against, blocks, sliced, played, weighed, tuple(prefixes)
+    )
+
+
+def _check(estimator: Any, blocks: Any, silence: Any) -> None:
+    if estimator not in ESTIMATORS:
+        known = ", ".join(map(repr, ESTIMATORS))
+        raise SpecError(f"evaluate: estimator must be one of {known}, got {estimator!r}")
+    if blocks is not None and not (isinstance(blocks, int) and blocks >= 6):
+        raise SpecError(f"evaluate: blocks must be a whole number from 6 on, got {blocks!r}")
+    if silence is not None and not (
+        isinstance(silence, int | float) and np.isfinite(silence) and not isinstance(silence, bool)
+    ):
+        raise SpecError(f"evaluate: silence must be a finite number, got {silence!r}")
+
+
+def _played(
+    counted: Ripe, given: Mapping[str, Given], with_chooser: bool, bar: Progress
+) -> tuple[dict[str, Policy], Floats]:
+    """Return what every policy would have done, and the rewards that a default chooser predicts."""
+    log = counted.log
+    scale = 1.0 if log.unit is None else SECONDS[log.unit]
+    deadline = None if counted.deadline is None else counted.deadline * scale
+    ours = Chooser(silence=counted.silence, deadline=deadline)
+    probabilities, predictions = walk(log, ours, _reporter(bar, len(log)))
+    found = list(kinds.usual(log))
+    if with_chooser and kinds.CHOOSER not in given:
+        found.append(kinds.of_walk(log, kinds.CHOOSER, probabilities))
+    for name, each in given.items():
+        if isinstance(each, Chooser):
+            theirs, _ = walk(log, each, _reporter(bar, len(log)))
+            found.append(kinds.of_walk(log, name, theirs))
+        else:
+            found.append(kinds.own(log, name, each))
+    return {policy.name: policy for policy in found}, predictions
+
+
+def _reporter(bar: Progress, total: int) -> Any:
+    """Return what moves the bar by the steps of one walk."""
+    shown = 0
+
+    def report(done: int) -> None:
+        nonlocal shown
+        while shown < _STEPS * done // total:
+            shown += 1
+            bar.advance()
+
+    return report
+
+
+def _weighed(log: DecisionLog, policy: Policy, predictions: Floats) -> Weighed:
+    """Return all that the estimators need of a policy."""
+    predicted = predictions[np.arange(len(log)), log.action]
+    if policy.name == kinds.LOGGED:  # the mean of its rewards, whatever is predicted
+        return Weighed(np.ones(len(log)), predicted, predicted)
+    expected = None
+    if policy.probabilities is not None:
+        expected = (policy.probabilities * predictions).sum(axis=1)
+    return Weighed(policy.of_taken / log.probability, expected, predicted)

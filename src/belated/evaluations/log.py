@@ -1,0 +1,109 @@
+"""A log of decisions in memory, in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Array, Bools, Floats, Ints
+from belated.logs.bad import NONE_BAD, BadRows
+from belated.logs.log import Unit
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionLog:
+    """Decisions in the order in which they were made, and the rewards that were heard of them.
+
+    Times are numbers in ``unit``, after the first decision; those of dates are in seconds.
+    """
+
+    name: str
+    actions: tuple[str, ...]
+    """Names of all actions, sorted."""
+    action: Ints
+    """Which one was taken."""
+    probability: Floats
+    """With which it was taken."""
+    reward: Floats
+    """NaN where nothing was heard."""
+    decided: Floats
+    wait: Floats
+    """Time from the decision to its reward; NaN where nothing was heard."""
+    context: Mapping[str, Array]
+    """What was known when the decision was made, by column."""
+    rows: Ints
+    """The row of each decision in what was read."""
+    whole: int
+    """How many rows were read."""
+    more: Mapping[str, Array] = field(default_factory=dict)
+    """Columns that are neither, such as probabilities of another policy."""
+    offered: Bools | None = None
+    """Decisions x actions: which ones could be taken; None: all, always."""
+    unit: Unit | None = None
+    start: Any = 0.0
+    """When the first decision was made."""
+    bad: BadRows = NONE_BAD
+    """Rows that were left out."""
+
+    def __len__(self) -> int:
+        """Return the number of decisions."""
+        return len(self.action)
+
+    @property
+    def heard(self) -> Bools:
+        """Of which decisions a reward was heard."""
+        return ~np.isnan(self.wait)
+
+    @property
+    def end(self) -> float:
+        """The latest time of which the log knows anything."""
+        latest = float(self.decided[-1])
+        known = self.heard
+        return (
+            max(latest, float((self.decided + self.wait)[known].max())) if known.any() else latest
+        )
+
+    def contexts(self) -> Iterator[dict[str, float | str]]:
+        """Yield what is known of every decision, as a chooser takes it."""
+        names = list(self.context)
+        columns = [column.tolist() for column in self.context.values()]
+        for cells in zip(*columns, strict=True) if columns else ((),) * len(self):
+            yield {
+                name: cell
+                for name, cell in zip(names, cells, strict=True)
+                if cell is not None and cell == cell
+            }
+
+    def menu(self, i: int) -> tuple[str, ...]:
+        """Return the actions that could be taken in a decision."""
+        if self.offered is None:
+            return self.actions
+        return tuple(
+            name for name, is_there in zip(self.actions, self.offered[i], strict=True) if is_there
+        )
+
+    def take(self, rows: Any) -> DecisionLog:
+        """Return some of the decisions: a slice, a mask or their numbers."""
+        return replace(
+            self,
+            action=self.action[rows],
+            probability=self.probability[rows],
+            reward=self.reward[rows],
+            decided=self.decided[rows],
+            wait=self.wait[rows],
+            rows=self.rows[rows],
+            context={name: column[rows] for name, column in self.context.items()},
+            more={name: column[rows] for name, column in self.more.items()},
+            offered=None if self.offered is None else self.offered[rows],
+        )
+
+    def __repr__(self) -> str:
+        """Return what it is on one line."""
+        heard = int(np.count_nonzero(self.heard))
+        return (
+            f"DecisionLog({self.name!r}, {len(self):,} decisions among {len(self.actions):,} "
+            f"actions, {heard:,} rewards)"
+        )

@@ -1,0 +1,203 @@
+"""Policies: what each would have done in every decision of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Array, Floats
+from belated.decisions.chooser import Chooser
+from belated.errors import LogError, SpecError
+from belated.evaluations.log import DecisionLog
+
+Rule = Callable[
+    [dict[str, float | str], tuple[str, ...]], str | Mapping[str, float] | Sequence[float]
+]
+"""A policy: context and actions to an action, or to probabilities."""
+Given = Rule | Chooser | str | Array | Sequence[Any]
+"""A policy as users give it; text names a column, or the beginning of one for every action."""
+
+LOGGED = "logged"
+UNIFORM = "uniform"
+CHOOSER = "chooser"
+MOST_CONSTANT = 12
+"""Most actions that are evaluated as if they were always taken: those taken most often."""
+_CLOSE = 1e-6  # how far from 1 the probabilities of a policy may sum to
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What one policy would have done."""
+
+    name: str
+    about: str
+    of_taken: Floats
+    """Its probability of what was done."""
+    probabilities: Floats | None
+    """Those of all actions, decisions x actions; None where they are not known."""
+
+
+def named(policies: Any) -> dict[str, Given]:
+    """Return policies by name, from a dict, a list, or a single one."""
+    if policies is None:
+        return {}
+    if isinstance(policies, Mapping):
+        found = {str(name): policy for name, policy in policies.items()}
+    else:
+        several = policies if isinstance(policies, list | tuple) else [policies]
+        found = {}
+        for policy in several:
+            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+            name = CHOOSER if name is None and isinstance(policy, Chooser) else name
+            if name is None or name in found:
+                raise SpecError(
+                    f"evaluate: {policy!r:.60} has no name of its own; give policies as a dict of "
+                    "names and policies"
+                )
+            found[name.rstrip("_")] = policy
+    for name, policy in found.items():
+        if name in (LOGGED, UNIFORM):
+            raise SpecError(f"evaluate: {name!r} is a policy that is always there; rename yours")
+        if not (isinstance(policy, Chooser | str | np.ndarray | Sequence) or callable(policy)):
+            raise SpecError(
+                f"evaluate: policy {name!r} must be a function of context and actions, a Chooser, "
+                f"a column, or an array of probabilities, got {policy!r:.60}"
+            )
+    return found
+
+
+def usual(log: DecisionLog) -> Iterator[Policy]:
+    """Yield the policies that need no telling: the logged one, constant ones, and any of them."""
+    yield Policy(LOGGED, "what was done", log.probability, None)
+    counts = np.bincount(log.action, minlength=len(log.actions))
+    always = np.ones(len(log.actions), dtype=np.bool_)
+    if log.offered is not None:
+        always = np.logical_and.reduce(log.offered, axis=0)
+    often = np.argsort(-counts, kind="stable")[:MOST_CONSTANT]
+    for place in sorted(often.tolist()):
+        if always[place]:
+            one = np.zeros((len(log), len(log.actions)))
+            one[:, place] = 1.0
+            name = log.actions[place]
+            yield _policy(log, f"always {name}", f"{name} in every decision", one)
+    menu = np.ones((len(log), len(log.actions))) if log.offered is None else log.offered
+    even = menu / menu.sum(axis=1, keepdims=True)
+    yield _policy(log, UNIFORM, "every action as often as any other", even)
+
+
+def own(log: DecisionLog, name: str, given: Given) -> Policy:
+    """Return a policy that a user gave as a function, a column or an array."""
+    if isinstance(given, str):
+        return _of_columns(log, name, given)
+    if callable(given):
+        return _policy(log, name, "your function", _asked(log, name, given))
+    rows = np.asarray(given)
+    if rows.ndim == 0 or len(rows) != log.whole:
+        raise SpecError(
+            f"evaluate: policy {name!r} must have a row for each of the {log.whole:,} rows of the "
+            f"log, got shape {rows.shape}"
+        )
+    return _of_array(log, name, rows[log.rows], "your column")
+
+
+def of_walk(log: DecisionLog, name: str, probabilities: Floats) -> Policy:
+    """Return the policy of a chooser that walked through the log."""
+    about = "a Chooser that learned from the log as it went"
+    return _policy(log, name, about, probabilities)
+
+
+def _policy(log: DecisionLog, name: str, about: str, probabilities: Floats) -> Policy:
+    taken = probabilities[np.arange(len(log)), log.action]
+    return Policy(name, about, taken, probabilities)
+
+
+def _asked(log: DecisionLog, name: str, rule: Any) -> Floats:
+    """Ask a function about every decision."""
+    found = np.zeros((len(log), len(log.actions)))
+    places = {action: i for i, action in enumerate(log.actions)}
+    for i, context in enumerate(log.contexts()):
+        menu = log.menu(i)
+        said = rule(context, menu)
+        if isinstance(said, str):
+            said = {said: 1.0}
+        if not isinstance(said, Mapping):
+            said = dict(zip(menu, _sequence(said, menu, name), strict=True))
+        if set(said) - set(menu):
+            raise SpecError(
+                f"evaluate: policy {name!r} takes {min(set(said) - set(menu), key=str)!r} in row "
+                f"{i}, which is not among the actions of the log there: {', '.join(menu)}"
+            )
+        for action, probability in said.items():
+            found[i, places[action]] = probability
+    _check(found, name)
+    return found
+
+
+def _sequence(said: Any, menu: tuple[str, ...], name: str) -> list[float]:
+    try:
+        values = [float(each) for each in said]
+    except (TypeError, ValueError):
+        values = []
+    if len(values) != len(menu):
+        raise SpecError(
+            f"evaluate: policy {name!r} must return an action, or a probability for each of "
+            f"{', '.join(menu)}; it returned {said!r:.60}"
+        )
+    return values
+
+
+def _check(probabilities: Floats, name: str) -> None:
+    """Refuse what is no distribution over the actions."""
+    sums = probabilities.sum(axis=1)
+    wrong = ~(np.abs(sums - 1.0) <= _CLOSE) | ~(probabilities >= 0.0).all(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise SpecError(
+            f"evaluate: the probabilities of policy {name!r} must not be negative, and sum to 1; "
+            f"in row {row} they are {probabilities[row].tolist()}"
+        )
+
+
+def _of_columns(log: DecisionLog, name: str, column: str) -> Policy:
+    """Return the policy of a column, or of one column for every action."""
+    known = {**log.context, **log.more}
+    if column in known:
+        return _of_array(log, name, known[column], f"column {column}")
+    parts = [f"{column}{action}" for action in log.actions]
+    absent = [part for part in parts if part not in known]
+    if absent:
+        listed = ", ".join(map(repr, known)) or "none"
+        raise LogError(
+            f"evaluate: policy {name!r}: {log.name} has no column {column!r}, and not all of "
+            f"{', '.join(map(repr, parts))}: {absent[0]!r} is missing; it has {listed}"
+        )
+    columns = [known[part] for part in parts]
+    if any(each.dtype.kind != "f" for each in columns):
+        raise LogError(f"evaluate: the columns {column}... of {log.name} must hold numbers")
+    found = np.nan_to_num(np.stack(columns, axis=1), nan=0.0)
+    _check(found, name)
+    return _policy(log, name, f"columns {column}...", found)
+
+
+def _of_array(log: DecisionLog, name: str, given: Array, about: str) -> Policy:
+    """Return the policy of names of actions, or of probabilities of all or of what was done."""
+    if given.dtype.kind in "OUS":
+        return _policy(log, name, about, _asked(log, name, _reader(given)))
+    values = given.astype(np.float64)
+    if values.ndim == 2 and values.shape[1] == len(log.actions):
+        _check(values, name)
+        return _policy(log, name, about, values)
+    if values.ndim != 1 or not ((values >= 0.0) & (values <= 1.0)).all():
+        raise SpecError(
+            f"evaluate: policy {name!r} must be probabilities from 0 to 1 of what was done, or of "
+            f"all {len(log.actions)} actions in the order {', '.join(log.actions)}"
+        )
+    return Policy(name, f"{about}: its probability of what was done", values, None)
+
+
+def _reader(names: Array) -> Callable[[Any, Any], str]:
+    rows = iter(names.tolist())
+    return lambda context, actions: str(next(rows))

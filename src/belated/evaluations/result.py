@@ -1,0 +1,362 @@
+"""What an evaluation finds, in numbers and in words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+from belated.arrays import Floats
+from belated.errors import SpecError
+from belated.evaluations import overlap
+from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
+from belated.evaluations.intervals import LEVEL, Estimate, interval
+from belated.evaluations.maturity import Ripe
+from belated.evaluations.policies import LOGGED, Policy
+from belated.evaluations.reading import Columns
+from belated.evaluations.speeds import Speed, apart, speeds_of
+from belated.files import write_whole
+from belated.logs.bad import BadRows
+from belated.report.slicing import parted
+
+WINDOWS = 24
+"""Most stretches of time that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A policy and what is known of it."""
+
+    name: str
+    about: str
+    estimates: Mapping[Estimator, Estimate | None]
+    """What it would have earned per decision, by estimator; None: not with what is known of it."""
+    difference: Estimate | None
+    """How much more than the one it is compared with; None for that one itself."""
+    surely: Estimate | None
+    """The same with an interval that holds for all policies at once."""
+    effective: float
+    """Effective sample size."""
+    largest_weight: float
+    warnings: tuple[str, ...]
+
+    @property
+    def standing(self) -> str:
+        """Whether it is better or worse than the one it is compared with, or a tie."""
+        if self.surely is None:
+            return ""
+        return {1: "better", -1: "worse", 0: "tie"}[self.surely.sign]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Decisions that have something in common, and what every policy earns in them."""
+
+    value: str
+    count: int
+    estimates: Mapping[str, Estimate]
+    differences: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """What every policy would have earned in the decisions of a log, with 95 % intervals.
+
+    Rewards are per decision. ``str`` gives the words, ``to_dict`` and ``to_json`` the numbers,
+    ``page`` and ``save`` write them.
+    """
+
+    ripe: Ripe
+    columns: Columns
+    estimator: Estimator
+    """The one that differences, slices and pictures are from."""
+    against: str
+    """The policy that the others are compared with."""
+    blocks: int | None
+    sliced: tuple[str, ...]
+    """Columns by whose values rewards are shown."""
+    given: Mapping[str, Policy]
+    weighed: Mapping[str, Weighed] = field(repr=False)
+    columns_of_policies: tuple[str, ...] = ()
+    """Columns that were given as policies, or what their names begin with."""
+
+    @property
+    def name(self) -> str:
+        """What the log is called."""
+        return self.ripe.log.name
+
+    @property
+    def counted(self) -> int:
+        """Decisions that count."""
+        return len(self.ripe.log)
+
+    @property
+    def too_young(self) -> int:
+        """Decisions that do not count, as their deadline has not passed."""
+        return self.ripe.too_young
+
+    @property
+    def bad(self) -> BadRows:
+        """Rows that were left out."""
+        return self.ripe.log.bad
+
+    @property
+    def rewards(self) -> Floats:
+        """The reward of every decision that counts."""
+        return self.ripe.log.reward
+
+    # --- Estimates ------------------------------------------------------------------------------
+
+    def _best_for(self, *names: str) -> Estimator:
+        """Return the estimator to use; self-normalised where doubly robust cannot be had."""
+        if self.estimator == "dr" and any(self.weighed[name].expected is None for name in names):
+            return "snips"
+        return self.estimator
+
+    def estimate(
+        self, name: str, estimator: Estimator | None = None, rows: Any = slice(None)
+    ) -> Estimate | None:
+        """Return what a policy earns per decision, in some of the decisions or in all."""
+        self._check(name)
+        terms = self.weighed[name].terms(estimator or self._best_for(name), self.rewards, rows)
+        return None if terms is None else interval(terms, self.rewards[rows], blocks=self.blocks)
+
+    def compare(
+        self,
+        name: str,
+        other: str | None = None,
+        *,
+        estimator: Estimator | None = None,
+        level: float = LEVEL,
+        rows: Any = slice(None),
+    ) -> Estimate:
+        """Return how much more one policy earns than another, decision by decision.
+
+        The interval is that of the differences of their terms, so that what both have in common
+        does not count.
+        """
+        other = self.against if other is None else other
+        self._check(name)
+        self._check(other)
+        how = estimator or self._best_for(name, other)
+        pair = [self.weighed[each].terms(how, self.rewards, rows) for each in (name, other)]
+        if pair[0] is None or pair[1] is None:
+            raise SpecError(
+                f"evaluate: {how!r} cannot be had for {name!r} and {other!r}: only the probability "
+                "of what was done is known"
+            )
+        terms = pair[0].minus(pair[1])
+        return interval(terms, self.rewards[rows], level=level, blocks=self.blocks)
+
+    def _check(self, name: str) -> None:
+        if name not in self.weighed:
+            raise SpecError(
+                f"evaluate: there is no policy {name!r}; there are {', '.join(self.weighed)}"
+            )
+
+    @cached_property
+    def policies(self) -> dict[str, Judged]:
+        """Every policy by name, the best first."""
+        others = max(len(self.given) - 1, 1)
+        found = [self._judged(name, 1.0 - (1.0 - LEVEL) / others) for name in self.given]
+        found.sort(key=lambda judged: -self._value(judged))
+        return {judged.name: judged for judged in found}
+
+    def _value(self, judged: Judged) -> float:
+        estimate = judged.estimates[self._best_for(judged.name)]
+        return -math.inf if estimate is None else estimate.value
+
+    def _judged(self, name: str, level: float) -> Judged:
+        weighed = self.weighed[name]
+        is_other = name != self.against and float(weighed.weights.sum()) > 0.0
+        return Judged(
+            name=name,
+            about=self.given[name].about,
+            estimates={how: self.estimate(name, how) for how in ESTIMATORS},
+            difference=self.compare(name) if is_other else None,
+            surely=self.compare(name, level=level) if is_other else None,
+            effective=weighed.effective,
+            largest_weight=weighed.largest,
+            warnings=overlap.warnings_of(weighed, name),
+        )
+
+    # --- Parts ----------------------------------------------------------------------------------
+
+    @cached_property
+    def over_time(self) -> tuple[tuple[slice, Part], ...]:
+        """Stretches of time."""
+        rows = overlap.windows(self.counted, min(WINDOWS, max(1, self.counted // 50)))
+        return tuple((part, self._part("", part, self.given)) for part in rows)
+
+    @cached_property
+    def slices(self) -> dict[str, tuple[Part, ...]]:
+        """The most frequent values of each column that is sliced."""
+        return {
+            column: tuple(
+                self._part(value, rows, self.given)
+                for value, rows in parted(self.ripe.log.context[column])
+            )
+            for column in self.sliced
+        }
+
+    def _part(self, value: str, rows: Any, names: Mapping[str, Any]) -> Part:
+        estimates, differences = {}, {}
+        for name in names:
+            found = self.estimate(name, rows=rows)
+            if found is None:
+                continue
+            estimates[name] = found
+            if name != self.against and float(self.weighed[self.against].weights[rows].sum()) > 0.0:
+                differences[name] = self.compare(name, rows=rows)
+        return Part(value, len(self.rewards[rows]), estimates, differences)
+
+    @cached_property
+    def overlaps(self) -> Floats:
+        """How much every two policies do the same, from 0 to 1, in the order of ``given``."""
+        weights = {name: weighed.weights for name, weighed in self.weighed.items()}
+        return overlap.overlaps(self.given, weights)
+
+    @cached_property
+    def speeds(self) -> tuple[Speed, ...]:
+        """How soon rewards came, by action."""
+        return speeds_of(self.ripe.log)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before one believes any of it."""
+        from belated.evaluations.words import (
+            alike_warning,
+            open_warning,
+            speed_warning,
+        )
+
+        found: list[str] = []
+        if self.ripe.still_open:
+            found.append(open_warning(self.ripe))
+        ends = apart(self.ripe.log, self.speeds)
+        if ends is not None:
+            found.append(speed_warning(*ends, self.ripe))
+        if self.blocks is None and overlap.is_alike(self.rewards):
+            found.append(alike_warning(overlap.likeness(self.rewards)))
+        for judged in self.policies.values():
+            found += judged.warnings
+        return tuple(found)
+
+    # --- Words ----------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> str:
+        """Who is better, in one or two plain sentences."""
+        from belated.evaluations.words import verdict
+
+        return verdict(self)
+
+    def summary(self) -> str:
+        """Return the evaluation in words, for a terminal."""
+        from belated.evaluations.words import summary
+
+        return summary(self)
+
+    def page(self, path: str | PathLike[str]) -> None:
+        """Write the evaluation as one HTML page; needs ``belated[report]``."""
+        from belated.evaluations.page import write
+
+        write(path, self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the numbers as JSON."""
+        write_whole(path, self.to_json(indent=2).encode("utf-8"))
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """A row of numbers for every policy, the best first."""
+        return [self._row(judged) for judged in self.policies.values()]
+
+    def _row(self, judged: Judged) -> dict[str, Any]:
+        return {
+            "policy": judged.name,
+            "about": judged.about,
+            **{how: _plain(estimate) for how, estimate in judged.estimates.items()},
+            "difference": _plain(judged.difference),
+            "difference_for_all": _plain(judged.surely),
+            "standing": judged.standing or None,
+            "effective_sample_size": judged.effective,
+            "largest_weight": judged.largest_weight,
+            "warnings": list(judged.warnings),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        ripe = self.ripe
+        return {
+            "name": self.name,
+            "decisions": ripe.decisions,
+            "counted": self.counted,
+            "too_young": ripe.too_young,
+            "silent": ripe.silent,
+            "late": ripe.late,
+            "silence": ripe.silence,
+            "deadline": ripe.deadline,
+            "unit": ripe.log.unit,
+            "actions": list(ripe.log.actions),
+            "context": list(ripe.log.context),
+            "estimator": self.estimator,
+            "against": self.against,
+            "level": LEVEL,
+            "verdict": self.verdict,
+            "warnings": list(self.warnings),
+            "policies": self.table,
+            "over_time": [
+                {"from": float(ripe.log.decided[rows.start]), **_of_part(part)}
+                for rows, part in self.over_time
+            ],
+            "slices": {
+                column: [{"value": part.value, **_of_part(part)} for part in parts]
+                for column, parts in self.slices.items()
+            },
+            "overlaps": {
+                name: dict(zip(self.given, row, strict=True))
+                for name, row in zip(self.given, self.overlaps.tolist(), strict=True)
+            },
+            "delays": [asdict(speed) for speed in self.speeds],
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the evaluation as JSON, without single decisions."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return the verdict and what it is about."""
+        return f"<Evaluation of {self.name!r}, {self.counted:,} decisions: {self.verdict}>"
+
+
+def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
+    """Return an estimate as plain data; ends that nothing is known of are None."""
+    if estimate is None:
+        return None
+    fields = estimate._asdict()
+    return {name: value if math.isfinite(value) else None for name, value in fields.items()}
+
+
+def _of_part(part: Part) -> dict[str, Any]:
+    return {
+        "decisions": part.count,
+        "estimates": {name: _plain(found) for name, found in part.estimates.items()},
+        "differences": {name: _plain(found) for name, found in part.differences.items()},
+    }
+
+
+def chosen(evaluation: Evaluation, most: int) -> Sequence[str]:
+    """Return the policies to show where there is no room for all: ours, yours and the best."""
+    always = [name for name in evaluation.policies if not name.startswith("always ")]
+    constant = [name for name in evaluation.policies if name.startswith("always ")]
+    first = [name for name in (LOGGED, *always) if name in evaluation.given]
+    return list(dict.fromkeys([*first, *constant]))[:most]

@@ -1,0 +1,241 @@
+"""An evaluation as text: plain lines, or set with ``rich`` where that is installed."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import textwrap
+from typing import TYPE_CHECKING, TextIO
+
+from belated.evaluations.estimators import TITLES
+from belated.report.durations import humane
+from belated.report.plain import plain
+from belated.report.terminal import WIDTH, takes_tables
+
+if TYPE_CHECKING:
+    from belated.evaluations.intervals import Estimate
+    from belated.evaluations.maturity import Ripe
+    from belated.evaluations.result import Evaluation, Judged
+    from belated.evaluations.speeds import Speed
+
+HEADS = ("policy", "reward", "95 % interval", "against", "95 % interval", "", "sample size")
+
+
+def summary(evaluation: Evaluation) -> str:
+    """Return all lines."""
+    lines = [*textwrap.wrap(title(evaluation), WIDTH), ""]
+    lines += [f"  {line}" for line in textwrap.wrap(evaluation.verdict, WIDTH - 2)]
+    rows = [heads(evaluation), *table(evaluation)]
+    width = min(28, max(len(row[0]) for row in rows))
+    lines += [""]
+    for row in rows:
+        a, b, c, d, e, f, g = row
+        lines.append(f"{a:<{width}}{b:>9}{c:>20}{d:>10}{e:>20}  {f:<7}{g:>11}".rstrip())
+    lines += ["", *textwrap.wrap(notes(evaluation), WIDTH)]
+    for warning in evaluation.warnings:
+        lines += textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ")
+    if evaluation.bad:
+        lines += ["", f"left out: {evaluation.bad}"]
+    return "\n".join(lines)
+
+
+def show(evaluation: Evaluation, out: TextIO) -> None:
+    """Write the summary; with colours and tables where a person looks on."""
+    if not takes_tables(out):
+        out.write(summary(evaluation) + "\n")
+        return
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=out)
+    console.print(Text(title(evaluation)))
+    console.print(Panel(Text(evaluation.verdict, style="bold")))
+    grid = Table()
+    for number, head in enumerate(heads(evaluation)):
+        grid.add_column(head, justify="right" if number not in (0, 5) else "left")
+    for row in table(evaluation):
+        grid.add_row(*map(Text, row), style="bold" if row[5] == "better" else None)
+    console.print(grid)
+    console.print(Text(notes(evaluation)))
+    for warning in evaluation.warnings:
+        console.print(Text(f"warning: {warning}", style="yellow"))
+    if evaluation.bad:
+        console.print(Text(f"left out: {evaluation.bad}", style="yellow"))
+
+
+def title(evaluation: Evaluation) -> str:
+    """Say what was evaluated, and what did not count."""
+    ripe = evaluation.ripe
+    log = ripe.log
+    text = f"{evaluation.name}: {ripe.decisions:,} decisions among {len(log.actions):,} actions"
+    if ripe.deadline is None:
+        text += ", all of which count."
+    else:
+        text += (
+            f"; {evaluation.counted:,} count, and {ripe.too_young:,} are too young: made less than "
+            f"{humane(ripe.deadline, log.unit)} before the end."
+        )
+    if ripe.silent:
+        text += f" Of {ripe.silent:,} nothing was heard"
+        text += " in time" if ripe.deadline is not None else ""
+        text += f", which counts as {plain(ripe.silence or 0.0)}"
+        text += f"; of {ripe.late:,} of them, something came too late." if ripe.late else "."
+    return text
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """Say who is better than the one compared with, by how much, and how sure that is."""
+    judged = [one for one in evaluation.policies.values() if one.difference is not None]
+    if not judged:
+        return "There is nothing to compare."
+    rival = _called(evaluation.against)
+    better = [one for one in judged if one.standing == "better"]
+    if not better:
+        best = judged[0]
+        ahead = [one for one in judged if one.standing == "tie"]
+        if not ahead:
+            return f"All others are worse than {rival}."
+        return (
+            f"A tie: no policy is shown to be better than {rival}. The best guess is "
+            f"{_called(best.name)}, at {_by(best)} a decision."
+        )
+    best = better[0]
+    gain = _gain(evaluation, best)
+    text = f"{_called(best.name, True)} is better than {rival}: {_by(best)} a decision{gain}."
+    seconds = [one for one in judged if one.name != best.name]
+    if seconds:
+        gap = evaluation.compare(best.name, seconds[0].name)
+        name = _called(seconds[0].name)
+        if gap.sign > 0:
+            text += f" It is also better than {name}, by {plain(gap.value, 3)} {range_of(gap)}."
+        else:
+            text += f" Between it and {name} it is a tie ({_signed(gap.value)} {range_of(gap)})."
+    return text
+
+
+def _called(name: str, first: bool = False) -> str:
+    known = {"logged": "the logged policy", "uniform": "uniform choice", "chooser": "the chooser"}
+    text = known.get(name, f'"{name}"')
+    return text[:1].upper() + text[1:] if first else text
+
+
+def _by(judged: Judged) -> str:
+    assert judged.surely is not None  # only those that are compared get here
+    return f"{_signed(judged.surely.value)} {range_of(judged.surely)}"
+
+
+def _gain(evaluation: Evaluation, judged: Judged) -> str:
+    """Return the gain as a share of what the other one earns, where that says something."""
+    base = evaluation.estimate(evaluation.against)
+    if base is None or judged.surely is None or not base.value > 0.0:
+        return ""
+    return f", {judged.surely.value / base.value:+.1%}"
+
+
+def notes(evaluation: Evaluation) -> str:
+    """Say how the numbers are to be read."""
+    others = len(evaluation.given) - 1
+    how = TITLES[evaluation.estimator]
+    return (
+        f"Rewards per decision, {how}. Intervals are for one policy at a time; better, worse and "
+        f"tie, and the intervals above, hold for all {others} comparisons at once. The sample size "
+        "is the effective one: as many decisions of the policy's own would say as much."
+    )
+
+
+def heads(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return the heads of the table."""
+    return (*HEADS[:3], f"vs {evaluation.against}"[:10], *HEADS[4:])
+
+
+def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Return the policies, the best first."""
+    rows: list[tuple[str, ...]] = []
+    for judged in evaluation.policies.values():
+        found = evaluation.estimate(judged.name)
+        rows.append(
+            (
+                judged.name[:28],
+                "unknown" if found is None else plain(found.value),
+                "" if found is None else range_of(found),
+                "" if judged.difference is None else _signed(judged.difference.value),
+                "" if judged.difference is None else range_of(judged.difference),
+                judged.standing,
+                f"{judged.effective:,.0f}",
+            )
+        )
+    return rows
+
+
+def range_of(estimate: Estimate) -> str:
+    """Return the ends of an interval."""
+    ends = (estimate.low, estimate.high)
+    if not all(map(math.isfinite, ends)):
+        return "[unknown]"
+    return f"[{plain(ends[0], 3)}, {plain(ends[1], 3)}]"
+
+
+def _signed(value: float) -> str:
+    return f"+{plain(value, 3)}" if value > 0.0 else plain(value, 3)
+
+
+# ---- warnings ----------------------------------------------------------------------------------
+
+
+def open_warning(ripe: Ripe) -> str:
+    """Say that rewards may still come."""
+    return (
+        f"{ripe.still_open:,} decisions count as silent, though a reward may still come: without a "
+        "deadline nobody can tell, and young decisions look worse than they are."
+    )
+
+
+def speed_warning(fast: Speed, slow: Speed, ripe: Ripe) -> str:
+    """Say that rewards of some actions come sooner than those of others."""
+    unit = ripe.log.unit
+    times = [humane(float(speed.median or 0.0), unit) for speed in (fast, slow)]
+    text = (
+        f"rewards of {fast.action} come sooner (median {times[0]}) than those of {slow.action} "
+        f"({times[1]})"
+    )
+    if ripe.deadline is None:
+        return f"{text}: young decisions favour {fast.action}; a deadline makes them comparable."
+    return f"{text}: with a shorter deadline {slow.action} would look worse than it is."
+
+
+def alike_warning(factor: float) -> str:
+    """Say that intervals are too narrow."""
+    return (
+        "rewards of neighbouring decisions are alike, beyond chance: if that is because they share "
+        f"what happens to them, intervals should be about {math.sqrt(factor):.1f} times as wide; "
+        "blocks= (--blocks) does that."
+    )
+
+
+def command(evaluation: Evaluation) -> str:
+    """Return what to type for the same evaluation."""
+    columns, ripe = evaluation.columns, evaluation.ripe
+    parts = ["belated", "evaluate", evaluation.name]
+    parts += ["--action", columns.action, "--probability", columns.probability]
+    parts += ["--reward", columns.reward]
+    if columns.decided is not None:
+        parts += ["--decided", columns.decided]
+    if columns.rewarded is not None:
+        parts += ["--rewarded", columns.rewarded]
+    if columns.context != "all":
+        parts += ["--context", *columns.context]
+    if ripe.silence is not None:
+        parts += ["--silence", f"{ripe.silence:g}"]
+    if ripe.deadline is not None:
+        parts += ["--deadline", f"{ripe.deadline:g}{ripe.log.unit or ''}"]
+    if evaluation.columns_of_policies:
+        parts += ["--policy", *evaluation.columns_of_policies]
+    if evaluation.estimator != "dr":
+        parts += ["--estimator", evaluation.estimator]
+    if evaluation.against != "logged":
+        parts += ["--against", evaluation.against]
+    if evaluation.blocks is not None:
+        parts += ["--blocks", str(evaluation.blocks)]
+    return shlex.join(parts)

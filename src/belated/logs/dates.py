@@ -1,0 +1,197 @@
+"""Dates as files write them: ISO 8601, American, German, with named months, counts since 1970.
+
+A form says how the dates of one column are written. It is recognised from the first rows, shown,
+and the same for the whole column: a date in another form makes a bad row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from belated.arrays import Array, Bools, Ints
+
+SECOND = 1_000_000_000
+"""Nanoseconds in a second."""
+DAY = 86_400 * SECOND
+"""Nanoseconds in a day."""
+ISO = "ISO 8601"
+DIGITS = "year month day, in digits"
+EPOCH = "since 1970"
+"""How counts since 1970 are called, after their unit."""
+EPOCH_UNITS: Mapping[str, int] = MappingProxyType(
+    {"s": SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
+)
+"""Nanoseconds in what dates are counted in."""
+
+_TIME = (
+    r"(?:(?:,?\s+|T)(?P<H>\d{1,2}):(?P<M>[0-5]\d)(?::(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?)?\s*(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)?\s*$"
+)
+_NAME = r"(?P<b>[A-Za-zÀ-ÿ]{3,9})\.?"
+_ON = r"^\s*(?:[A-Za-z]{2,9}\.?,?\s+)?"
+_ORDINAL = r"(?:st|nd|rd|th|\.)?"
+
+FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "month/day/year": r"^\s*(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
+        "day/month/year": r"^\s*(?P<d>\d{1,2})[/-](?P<m>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
+        "day.month.year": r"^\s*(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4}|\d\d)" + _TIME,
+        "year/month/day": r"^\s*(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})" + _TIME,
+        "day name year": (
+            _ON + r"(?P<d>\d{1,2})" + _ORDINAL + r"[\s-]*" + _NAME + r"[\s,-]+(?P<y>\d{4})" + _TIME
+        ),
+        "name day year": (
+            _ON + _NAME + r"\s+(?P<d>\d{1,2})" + _ORDINAL + r",?\s+(?P<y>\d{4})" + _TIME
+        ),
+        DIGITS: r"^\s*(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)" + _TIME,
+    }
+)
+"""What the dates of each form look like; those of :data:`ISO` are read by Arrow."""
+EXAMPLES: Mapping[str, str] = MappingProxyType(
+    {
+        ISO: "2024-05-01T12:00 or 2024-05-01 12:00:00+02:00",
+        "month/day/year": "5/31/2024 1:30 PM",
+        "day/month/year": "31/5/2024 13:30",
+        "day.month.year": "31.5.2024 13:30",
+        "year/month/day": "2024/5/31 13:30",
+        "day name year": "31 May 2024 13:30",
+        "name day year": "May 31, 2024 1:30 PM",
+        DIGITS: "20240531",
+    }
+)
+_MONTHS = {
+    name: number
+    for number, names in {
+        1: "jan",
+        2: "feb",
+        3: "mar mär mae mrz",
+        4: "apr",
+        5: "may mai",
+        6: "jun",
+        7: "jul",
+        8: "aug",
+        9: "sep",
+        10: "oct okt",
+        11: "nov",
+        12: "dec dez",
+    }.items()
+    for name in names.split()
+}
+"""By their first three letters, in English and German."""
+
+
+def epoch(unit: str) -> str:
+    """Return the form of counts since 1970 in a unit."""
+    return f"{unit} {EPOCH}"
+
+
+def epoch_unit(form: str) -> str | None:
+    """Return what a form counts in; None: it does not count.
+
+    >>> epoch_unit(epoch("ms")), epoch_unit(ISO)
+    ('ms', None)
+    """
+    unit, _, rest = form.partition(" ")
+    return unit if rest == EPOCH else None
+
+
+def one_written(text: str, form: str) -> tuple[int, bool] | None:
+    """Return nanoseconds of a date, and whether its zone was named; None: it is not of that form.
+
+    >>> one_written("31.5.2024 13:30", "day.month.year")
+    (1717162200000000000, False)
+    >>> one_written("Fri, May 31, 2024 1:30 PM GMT", "name day year")
+    (1717162200000000000, True)
+    """
+    found = re.match(FORMS[form], text.strip(), re.ASCII)
+    if found is None:
+        return None
+    text_of = {name: part or "" for name, part in found.groupdict().items()}
+    numbers = {name: np.array([READ[name](part)]) for name, part in text_of.items()}
+    moments, is_wrong = moments_of(numbers)
+    return None if is_wrong[0] else (int(moments[0]), bool(text_of["z"]))
+
+
+def _month(name: str) -> int:
+    return _MONTHS.get(name[:3].lower(), 0)
+
+
+def _shift(zone: str) -> int:
+    """Return by how many seconds a zone is ahead of UTC."""
+    if not zone or zone[0] not in "+-":
+        return 0
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return 60 * (minutes if zone[0] == "+" else -minutes)
+
+
+def _whole(text: str) -> int:
+    return int(text or "0")
+
+
+def _half(text: str) -> int:
+    """Return 1 for a.m., 2 for p.m."""
+    return {"a": 1, "p": 2}.get(text.lower(), 0)
+
+
+def _fraction(text: str) -> int:
+    """Return nanoseconds."""
+    return int(text.ljust(9, "0"))
+
+
+READ: Mapping[str, Callable[[str], int]] = MappingProxyType(
+    dict.fromkeys("ymdHMS", _whole) | {"b": _month, "p": _half, "z": _shift, "f": _fraction}
+)
+"""What each part of a date is as a number."""
+
+
+def moments_of(parts: Mapping[str, Ints]) -> tuple[Ints, Bools]:
+    """Return nanoseconds, and what is no date, from the parts of dates."""
+    year, day, hour, half = parts["y"], parts["d"], parts["H"], parts["p"]
+    month = parts["b"] if "b" in parts else parts["m"]
+    year = np.where(year < 100, np.where(year < 69, year + 2000, year + 1900), year)
+    wrong = (hour > 23) | ((half > 0) & ((hour < 1) | (hour > 12)))
+    hour = np.where(half > 0, hour % 12 + 12 * (half == 2), hour)
+    wrong |= (month < 1) | (month > 12) | (day < 1) | (year < 1678) | (year > 2261)
+    month, year = np.where(wrong, 1, month), np.where(wrong, 1970, year)
+    months = ((year - 1970) * 12 + month - 1).astype(np.int64).view("datetime64[M]")
+    first, then = (each.astype("datetime64[D]").astype(np.int64) for each in (months, months + 1))
+    wrong |= day > then - first
+    seconds = hour * 3600 + parts["M"] * 60 + parts["S"] - parts["z"]
+    values = (first + day - 1) * DAY + seconds * SECOND + parts["f"]
+    return np.where(wrong, 0, values), wrong
+
+
+# ---- parts of the calendar ---------------------------------------------------------------------
+
+PARTS = ("hour", "weekday", "month", "trend")
+"""What a time becomes: the hour as number and as word, two words, and days since 1970."""
+HOUR_TEXT = "hour (text)"
+WEEKDAYS = np.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"], dtype=object)
+"""1 January 1970 was a Thursday."""
+HOURS = np.array([str(hour) for hour in range(24)], dtype=object)
+MONTHS = np.array(
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+    dtype=object,
+)
+
+
+def calendar_part(part: str, wall: Ints, utc: Ints) -> Array:
+    """Return one part of times, in nanoseconds by the wall clock and in UTC.
+
+    >>> noon = np.array([np.datetime64("2024-05-01T12:00", "ns").astype(np.int64)])
+    >>> [calendar_part(part, noon, noon).tolist() for part in PARTS]
+    [[12.0], ['Wed'], ['May'], [19844.5]]
+    """
+    if part == "trend":
+        return (utc // SECOND) / 86_400.0
+    if part in ("hour", HOUR_TEXT):
+        hours = wall % DAY // (3600 * SECOND)
+        return hours.astype(np.float64) if part == "hour" else HOURS[hours]
+    if part == "weekday":
+        return WEEKDAYS[wall // DAY % 7]
+    months = wall.view("datetime64[ns]").astype("datetime64[M]").astype(np.int64)
+    return MONTHS[months % 12]

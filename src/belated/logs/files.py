@@ -1,0 +1,251 @@
+"""Files of every kind that is read, folders of them, and the standard input."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from belated.errors import LogError, MissingExtra
+from belated.logs.kinds import word
+from belated.logs.sources import (
+    PEEKED,
+    ROWS,
+    InMemory,
+    Source,
+    arrow,
+    check_names,
+    first_rows,
+    listed,
+    reading,
+)
+from belated.logs.streams import Opener, opener_of
+from belated.logs.texts import text_of
+
+BUFFER = 1 << 20
+"""Bytes that are read at once from one column of a Parquet file."""
+STANDARD_INPUT = "-"
+BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+OLD_BOOK = b"\xd0\xcf\x11\xe0"
+"""How an Excel file of the old kind begins."""
+ENDINGS = (
+    *(".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".arrow"),
+    *(".feather", ".ipc", ".gz", ".bz2", ".zst", ".xz", ".lz4", ".zip", *BOOKS),
+)
+"""How files end that are read from a folder."""
+
+
+def file_of(given: str | Path) -> Source:
+    """Return the source for a path: a file, a folder, a pattern such as logs/*.csv, or ``-``."""
+    text = str(given)
+    if text == STANDARD_INPUT:
+        return _standard_input()
+    path = Path(given)
+    if path.is_dir():
+        found = [file for file in sorted(path.rglob("*")) if _is_part(file, path)]
+        if not found:
+            raise LogError(f"logs: the folder {text} holds no file that can be read")
+        return _many(text, found)
+    if not path.exists() and glob.has_magic(text):
+        found = [Path(file) for file in sorted(glob.glob(text, recursive=True))]
+        found = [file for file in found if file.is_file()]
+        if not found:
+            raise LogError(f"logs: no file is like {text}")
+        return _many(text, found)
+    return _one(path, text)
+
+
+def _is_part(file: Path, folder: Path) -> bool:
+    """Whether a file in a folder is one of its logs; names with a dot or underscore are not."""
+    parts = file.relative_to(folder).parts
+    is_hidden = any(part.startswith((".", "_")) for part in parts)
+    return file.is_file() and not is_hidden and file.suffix.lower() in ENDINGS
+
+
+def _standard_input() -> Source:
+    """Return what comes in, kept in a file, since it is looked at twice."""
+    kept = tempfile.NamedTemporaryFile(prefix="belated-")  # noqa: SIM115  # as long as the source
+    shutil.copyfileobj(sys.stdin.buffer, kept)
+    kept.flush()
+    source = _one(Path(kept.name), "standard input")
+    source.kept = kept
+    return source
+
+
+def _one(path: Path, name: str) -> Source:
+    """Return the source for a file, by what it begins with and how its name ends."""
+    with reading(name):
+        opener = opener_of(path, name)
+        start = opener.start(8)
+    if start.startswith(b"PAR1") or opener.ending in (".parquet", ".pq"):
+        return Parquet(name, opener)
+    if start.startswith(b"ARROW1") or opener.ending in (".arrow", ".feather", ".ipc"):
+        return Ipc(name, opener, is_stream=not start.startswith(b"ARROW1"))
+    if start.startswith(OLD_BOOK) or opener.ending in BOOKS:
+        return _excel(name, opener)
+    if not start:
+        raise LogError(f"logs: {name} is empty")
+    return text_of(opener)
+
+
+# ---- binary files ------------------------------------------------------------------------------
+
+
+@dataclass
+class Parquet(Source):
+    """A Parquet file."""
+
+    opener: Opener
+
+    def peek(self) -> Any:
+        """Return the first rows."""
+        return first_rows(self.name, self._batches(None, PEEKED))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows."""
+        return self._batches(list(columns), ROWS)
+
+    def _batches(self, columns: list[str] | None, rows: int) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        # Without these two, the whole file is kept in memory while it is read.
+        options = {"pre_buffer": False, "buffer_size": BUFFER}
+        with reading(self.name):
+            is_packed = self.opener.packing is not None
+            where = self.opener.buffer() if is_packed else str(self.opener.path)
+            with parquet.ParquetFile(where, **options) as file:
+                check_names(self.name, file.schema_arrow.names)
+                yield from file.iter_batches(batch_size=rows, columns=columns)
+
+
+@dataclass
+class Ipc(Source):
+    """A file of Arrow batches, with or without a table of contents at its end."""
+
+    opener: Opener
+    is_stream: bool
+
+    def peek(self) -> Any:
+        """Return the first rows."""
+        return first_rows(self.name, self._batches())
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows."""
+        return (batch.select(list(columns)) for batch in self._batches())
+
+    def _batches(self) -> Iterator[Any]:
+        pa = arrow("reading a log")
+        with reading(self.name):
+            is_packed = self.opener.packing is not None
+            with self.opener.buffer() if is_packed else pa.memory_map(self.name_of_file) as file:
+                for batch in self._of(pa, file):
+                    batch.validate(full=True)  # what a broken file says may lead anywhere
+                    yield batch
+
+    @property
+    def name_of_file(self) -> str:
+        """Where it is."""
+        return str(self.opener.path)
+
+    def _of(self, pa: Any, file: Any) -> Iterator[Any]:
+        if self.is_stream:
+            yield from pa.ipc.open_stream(file)
+            return
+        found = pa.ipc.open_file(file)
+        check_names(self.name, found.schema.names)
+        yield from (found.get_batch(i) for i in range(found.num_record_batches))
+
+
+def _excel(name: str, opener: Opener) -> Source:
+    """Return the first sheet of an Excel file as a table."""
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise MissingExtra(
+            "python-calamine", extra="excel", where="reading an Excel file"
+        ) from None
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(opener.path))
+        sheets = book.sheet_names
+        rows = book.get_sheet_by_index(0).to_python(skip_empty_area=True)
+    except (calamine.CalamineError, OSError, IndexError, ValueError) as error:
+        raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from None
+    if len(rows) < 2:
+        raise LogError(f"logs: {name} has no rows")
+    names = [word(cell) for cell in rows[0]]
+    check_names(name, names)
+    cells = zip(*rows[1:], strict=True)
+    columns = {
+        head: listed([*map(_cell, column)]) for head, column in zip(names, cells, strict=True)
+    }
+    source = InMemory(name, arrow("reading a log").table(columns))
+    if len(sheets) > 1:
+        source.notes.append(f"only {sheets[0]!r} is read, the first of {len(sheets)} sheets")
+    return source
+
+
+def _cell(cell: Any) -> Any:
+    """Return what a cell of a sheet holds; whole numbers are no fractions."""
+    if cell == "":
+        return None
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+
+
+# ---- many files --------------------------------------------------------------------------------
+
+
+def _many(name: str, files: Sequence[Path]) -> Source:
+    if len(files) == 1:
+        return _one(files[0], str(files[0]))
+    return Many(name, [_one(file, str(file)) for file in files])
+
+
+@dataclass
+class Many(Source):
+    """Files with the same columns, one after the other by name."""
+
+    sources: list[Source]
+    rows: list[int] = field(default_factory=list, init=False)
+    """Rows that were read of each."""
+
+    def peek(self) -> Any:
+        """Return the first rows."""
+        first = self.sources[0].peek()
+        self.notes = [f"{len(self.sources):,} files are read, by name", *self.sources[0].notes]
+        return first
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of all files."""
+        self.rows = []
+        for source in self.sources:
+            self.rows.append(0)
+            missing = set(columns) - set(source.peek().schema.names)
+            if missing:
+                raise LogError(
+                    f"logs: {source.name} has no column {sorted(missing)[0]!r}, which "
+                    f"{self.sources[0].name} has; files of one log have the same columns"
+                )
+            for batch in source.batches(columns):
+                yield batch
+                self.rows[-1] += batch.num_rows
+
+    def place(self, row: int) -> str:
+        """Say in which file a row stands, and where."""
+        for source, count in zip(self.sources, self.rows, strict=False):
+            if row < count or source is self.sources[len(self.rows) - 1]:
+                return f"{source.name}, {source.place(row)}"
+            row -= count
+        return f"row {row}"
+
+    def lost_rows(self) -> list[tuple[str, str]]:
+        """Return the lost rows of every file."""
+        return [
+            (f"{source.name}, {place}", reason)
+            for source in self.sources
+            for place, reason in source.lost_rows()
+        ]

@@ -1,0 +1,366 @@
+"""What the columns of a log become: numbers, a yes or no, words, parts of the calendar, or nothing.
+
+A :class:`Kind` is what one column becomes and why, and :class:`Kinds` is all of them: plain data,
+which is stored with a model. :meth:`Kinds.row` turns one row as it comes, from a file or from a
+program, into features; a log that is read gives the same features, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers as abstract
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from belated.arrays import Ints
+from belated.errors import BadFeatures, LogError
+from belated.logs import dates, numerals
+from belated.logs.numerals import NumberForm
+from belated.logs.zones import to_utc, to_wall
+from belated.timeline.columns import is_nothing
+
+What = Literal["number", "yes or no", "text", "number and text", "time", "constant", "left out"]
+"""What a column can become."""
+Told = Literal["number", "text", "time", "ignore"]
+"""What a column can be told to become."""
+AS_TEXT = " (text)"
+"""Ends the name of the words that a column of numbers becomes too."""
+NOTHING = ("", "nan", "nat", "none", "null", "na", "n/a", "<na>")
+"""How text says that there is no value, in small letters."""
+NEVER = (*NOTHING, "inf", "+inf", "infinity", "never")
+"""How text says that a time never came."""
+ANSWERS = (
+    *(("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on")),
+    *(("nein", "ja"), ("non", "oui")),
+)
+"""Words that are a no and a yes."""
+DIGITS = ("0", "1")
+"""A no and a yes that are numbers; others may come among them later."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one column becomes.
+
+    >>> price = Kind("price", "number", "numbers with a decimal comma", form="decimal comma")
+    >>> price.features("1.234,5"), price.features(1234.5), price.features(None)
+    ({'price': 1234.5}, {'price': 1234.5}, {})
+    >>> Kind("paid", "yes or no", words=("no", "yes")).features("Yes")
+    {'paid': 1.0}
+    """
+
+    name: str
+    what: What
+    why: str = ""
+    """The rule that decided."""
+    form: str = "plain"
+    """How numbers or dates are written: one of ``numerals.FORMS`` or of ``dates``."""
+    words: tuple[str, str] = ("no", "yes")
+    """What a no and a yes are, in small letters."""
+    parts: tuple[str, ...] = ()
+    """Which parts of the calendar a time becomes."""
+    zone: str | None = None
+    """The time zone of times that name none, and of the calendar; None is UTC."""
+    values: int | None = None
+    """How many different values it has, where they were counted."""
+
+    def __post_init__(self) -> None:
+        """Check what was stored."""
+        forms: tuple[str, ...] = tuple(numerals.FORMS)
+        if self.what == "time":
+            forms = (dates.ISO, *dates.FORMS, *map(dates.epoch, dates.EPOCH_UNITS))
+        is_right = (
+            isinstance(self.name, str)
+            and self.what in get_args(What)
+            and self.form in forms
+            and len(self.words) == 2
+            and set(self.parts) <= set(dates.PARTS)
+        )
+        if not is_right:
+            raise LogError(f"kinds: there is no such kind: {self!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        if self.what in ("constant", "left out"):
+            return ()
+        if self.what == "number and text":
+            return self.name, self.name + AS_TEXT
+        if self.what == "time":
+            return tuple(f"{self.name} {part}" for part in _named_parts(self.parts))
+        return (self.name,)
+
+    @property
+    def says(self) -> str:
+        """What it became, in words.
+
+        >>> Kind("shop", "text", values=3).says
+        'text, 3 values'
+        """
+        if self.what == "time":
+            return f"time ({', '.join(self.parts)})"
+        if self.what in ("text", "number and text") and self.values is not None:
+            return f"{self.what}, {self.values:,} value{'' if self.values == 1 else 's'}"
+        return self.what
+
+    def features(self, value: Any) -> dict[str, float | str]:
+        """Return the features of one cell; none where it is empty."""
+        if self.what in ("constant", "left out") or is_nothing(value):
+            return {}
+        if self.what == "text":
+            text = word(value)
+            return {self.name: text} if text else {}
+        if isinstance(value, str) and value.strip().lower() in NOTHING:
+            return {}
+        if self.what == "time":
+            return self._calendar(self.moment(value))
+        number = self.yes(value) if self.what == "yes or no" else self.number(value)
+        if self.what == "number and text":
+            return {self.name: number, self.name + AS_TEXT: word(number)}
+        return {self.name: number}
+
+    def number(self, value: Any) -> float:
+        """Return a cell as a number; durations are seconds."""
+        found: float | None
+        if isinstance(value, str):
+            found = numerals.number(value, cast("NumberForm", self.form))
+        elif isinstance(value, abstract.Number | np.generic) or hasattr(value, "as_tuple"):
+            found = _finite(value)
+        else:
+            found = numerals.seconds_of(value)
+        if found is None:
+            raise self._refusal(value, f"is no finite number, {self.form}")
+        return found
+
+    def yes(self, value: Any) -> float:
+        """Return a cell as 0 or 1."""
+        if self.words == DIGITS:
+            return self.number(value)
+        if isinstance(value, str):
+            text = value.strip().lower()
+            if text in self.words:
+                return float(self.words.index(text))
+        elif isinstance(value, abstract.Real | np.bool_) and float(value) in (0.0, 1.0):
+            return float(value)
+        raise self._refusal(value, f"is neither {self.words[0]} nor {self.words[1]}")
+
+    def moment(self, value: Any) -> int:
+        """Return a cell as nanoseconds of UTC since 1970."""
+        found = self._moment(value)
+        if found is None or abs(found) > 2**63 - 2 * dates.DAY:
+            raise self._refusal(value, f"is no time, {self.form}")
+        return found
+
+    def _moment(self, value: Any) -> int | None:
+        unit = dates.epoch_unit(self.form)
+        if isinstance(value, datetime | np.datetime64 | date):
+            return self._of_object(value)
+        if unit is not None:
+            return _counted(value, dates.EPOCH_UNITS[unit])
+        if not isinstance(value, str):
+            return None
+        found = iso_moment(value) if self.form == dates.ISO else None
+        if self.form != dates.ISO:
+            found = dates.one_written(value, self.form)
+        if found is None:
+            return None
+        return found[0] if found[1] else self._from_wall(found[0])
+
+    def _of_object(self, value: Any) -> int | None:
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            value = value.astimezone(UTC)
+            value = value.replace(tzinfo=None) if not hasattr(value, "tz_localize") else value
+            is_utc = True
+        else:
+            is_utc = False
+        if hasattr(value, "tz_localize"):  # pandas: knows about nanoseconds
+            value = value.tz_localize(None).to_datetime64()
+        stamp = np.datetime64(value)
+        if not np.datetime64("1678") < stamp < np.datetime64("2262"):
+            return None
+        found = int(stamp.astype("datetime64[ns]").astype(np.int64))
+        return found if is_utc else self._from_wall(found)
+
+    def _from_wall(self, moment: int) -> int:
+        return moment if self.zone is None else int(to_utc(np.array([moment]), self.zone)[0])
+
+    def _calendar(self, moment: int) -> dict[str, float | str]:
+        utc = np.array([moment])
+        columns = calendar(self, utc)
+        return {name: column.tolist()[0] for name, column in columns.items()}
+
+    def _refusal(self, value: Any, why: str) -> BadFeatures:
+        return BadFeatures(f"features: {self.name!r} {why}, got {value!r}")
+
+
+def calendar(kind: Kind, utc: Ints) -> dict[str, Any]:
+    """Return the parts of the calendar that a column of times becomes."""
+    wall = utc if kind.zone is None else to_wall(utc, kind.zone)
+    parts = _named_parts(kind.parts)
+    return {f"{kind.name} {part}": dates.calendar_part(part, wall, utc) for part in parts}
+
+
+def _named_parts(parts: tuple[str, ...]) -> list[str]:
+    """Return the features of the parts: the hour is tried as number and as word."""
+    return [
+        name for part in parts for name in ((part, dates.HOUR_TEXT) if part == "hour" else (part,))
+    ]
+
+
+def word(value: Any) -> str:
+    """Return a cell of a column of words; whole numbers without a point, whatever holds them.
+
+    >>> word(7), word(7.0), word("07"), word(True), word(2.5)
+    ('7', '7', '07', 'true', '2.5')
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, abstract.Integral):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def iso_moment(text: str) -> tuple[int, bool] | None:
+    """Return nanoseconds of a date in any form of ISO 8601, and whether its zone was named."""
+    text = text.strip()
+    for name in ("UTC", "GMT"):
+        if text.endswith(name):
+            text = text.removesuffix(name).rstrip() + "Z"
+    head, sign, zone = text.rpartition("+" if "+" in text else "-")
+    if sign and head.endswith(" "):
+        text = head.rstrip() + sign + zone
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    has_zone = found.tzinfo is not None
+    try:
+        plain = found.astimezone(UTC).replace(tzinfo=None) if has_zone else found
+    except OverflowError:
+        return None
+    micros = int(np.datetime64(plain, "us").astype(np.int64))
+    return (micros * 1000, has_zone) if abs(micros) < 2**63 // 1000 - 2 * 86_400 * 10**6 else None
+
+
+def _finite(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _counted(value: Any, scale: int) -> int | None:
+    """Return nanoseconds from a count of something since 1970, whole numbers exactly."""
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            value = int(text) if text.lstrip("+-").isdigit() else numerals.number(text, "plain")
+        except ValueError:
+            return None
+    if isinstance(value, abstract.Integral) and not isinstance(value, bool):
+        return int(value) * scale
+    number = _finite(value) if isinstance(value, abstract.Real) else None
+    if number is None or isinstance(value, bool):
+        return None
+    whole = math.floor(number)
+    return whole * scale + int((number - whole) * scale)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """What every column becomes, in the order of the columns.
+
+    >>> kinds = Kinds((Kind("shop", "text"), Kind("price", "number", form="decimal comma")))
+    >>> kinds.row({"shop": "north", "price": "1,5", "other": "not a feature"})
+    {'shop': 'north', 'price': 1.5}
+    >>> Kinds.from_dict(kinds.to_dict()) == kinds
+    True
+    """
+
+    all: tuple[Kind, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse two features of one name."""
+        names = [name for kind in self.all for name in kind.names]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise LogError(f"logs: two columns become the feature {twice[0]!r}; rename one")
+
+    def __iter__(self) -> Iterator[Kind]:
+        """Return what every column becomes."""
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.all)
+
+    def __getitem__(self, name: str) -> Kind:
+        """Return what a column becomes."""
+        for kind in self.all:
+            if kind.name == name:
+                return kind
+        raise KeyError(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What all features are called, in their order."""
+        return tuple(name for kind in self.all for name in kind.names)
+
+    def row(self, cells: Mapping[str, Any]) -> dict[str, float | str]:
+        """Return the features of one row: a dict of cells as the log or a program has them.
+
+        Columns that are not there are missing, and others mean nothing. A cell that cannot be read
+        raises ``BadFeatures``.
+        """
+        found: dict[str, float | str] = {}
+        for kind in self.all:
+            if kind.name in cells:
+                found.update(kind.features(cells[kind.name]))
+        return found
+
+    def only(self, names: Iterable[str]) -> Kinds:
+        """Return those of some columns."""
+        wanted = set(names)
+        return Kinds(tuple(kind for kind in self.all if kind.name in wanted))
+
+    def changed(self, name: str, **changes: Any) -> Kinds:
+        """Return the same with changes to one column."""
+        return Kinds(
+            tuple(replace(kind, **changes) if kind.name == name else kind for kind in self.all)
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return plain data, ready for JSON."""
+        return [
+            asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
+            for kind in self.all
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Kinds:
+        """Return what :meth:`to_dict` gave; what it cannot have given is refused."""
+        try:
+            return cls(
+                tuple(
+                    Kind(**{**one, "words": tuple(one["words"]), "parts": tuple(one["parts"])})
+                    for one in data
+                )
+            )
+        except (TypeError, KeyError, AttributeError) as error:
+            raise LogError(f"kinds: this describes no columns: {error}") from None
+
+
+NO_KINDS = Kinds()
+"""Of a log that was made by hand."""

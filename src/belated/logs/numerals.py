@@ -1,0 +1,99 @@
+"""Numbers as files write them: with points or commas, in groups of thousands, and as durations.
+
+A form says how the numbers of one column are written. :func:`number` reads one cell and
+``values.read_numbers`` a whole column; both do the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+NumberForm = Literal["plain", "decimal comma", "thousands", "duration"]
+"""12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M."""
+
+PLAIN = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+WHOLE = r"^\s*[+-]?\d+\s*$"
+ZEROS = r"^\s*[+-]?0\d+\s*$"
+"""Whole numbers that begin with a zero, as only names do."""
+CLOCKED = (
+    r"^\s*(?P<sign>-)?(?:(?P<days>\d+) ?d(?:ays?)?,? ?)?"
+    r"(?P<hours>\d{1,4}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:[.,]\d+)?))?\s*$"
+)
+PERIOD = (
+    r"^\s*(?P<sign>-)?P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?\s*$"
+)
+
+FORMS: Mapping[NumberForm, str] = MappingProxyType(
+    {
+        "plain": PLAIN,
+        "decimal comma": r"^\s*[+-]?(\d{1,3}([.' ]\d{3})+|\d+)(,\d+)?\s*$",
+        "thousands": r"^\s*[+-]?(\d{1,3}([,' ]\d{3})+|\d+)(\.\d+)?\s*$",
+        "duration": rf"({CLOCKED})|(\s*-?P[0-9T][0-9TWDHMS.,]*)",
+    }
+)
+"""What the cells of each form look like."""
+REWRITTEN: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        "decimal comma": ((r"[.' ]", ""), (r",", ".")),
+        "thousands": ((r"[,' ]", ""),),
+    }
+)
+"""What turns a form into the plain one."""
+_SECONDS = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
+
+
+def number(text: str, form: NumberForm) -> float | None:
+    """Return what a cell says in a form; None: no finite number.
+
+    >>> number("1.234,5", "decimal comma"), number("1,234.5", "thousands"), number("1,5", "plain")
+    (1234.5, 1234.5, None)
+    >>> number("1:30:00", "duration"), number("PT90M", "duration"), number("inf", "plain")
+    (5400.0, 5400.0, None)
+    """
+    text = text.strip()
+    if form == "duration":
+        return _duration(text)
+    if form != "plain":
+        if not re.match(FORMS[form], text, re.ASCII):
+            return None
+        for pattern, instead in REWRITTEN[form]:
+            text = re.sub(pattern, instead, text)
+    if not re.match(PLAIN, text, re.ASCII):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _duration(text: str) -> float | None:
+    """Return seconds."""
+    found = re.match(CLOCKED, text, re.ASCII) or re.match(PERIOD, text, re.ASCII)
+    if found is None or not any(found.groups()[1:]):
+        return None
+    parts = found.groupdict()
+    total = 0.0
+    for name, seconds in _SECONDS.items():
+        if parts.get(name):
+            total += seconds * float(parts[name].replace(",", "."))
+    if not math.isfinite(total):
+        return None
+    return -total if parts["sign"] else total
+
+
+def seconds_of(value: Any) -> float | None:
+    """Return a duration or a time of day of Python's in seconds; None: it is neither.
+
+    >>> from datetime import time, timedelta
+    >>> seconds_of(timedelta(minutes=1.5)), seconds_of(time(0, 1, 30))
+    (90.0, 90.0)
+    """
+    if hasattr(value, "total_seconds"):
+        return float(value.total_seconds())
+    if hasattr(value, "hour") and not hasattr(value, "year"):
+        whole = value.hour * 3600 + value.minute * 60 + value.second
+        return float((whole * 1_000_000 + value.microsecond) / 1e6)
+    return None

@@ -1,0 +1,46 @@
+"""The model at the end of a replay, ready to go on live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from belated.arrays import Array
+from belated.errors import LogError
+from belated.learner.keys import Key
+from belated.linear import LinearModel
+from belated.linear.losses import LOSSES
+from belated.replays.labels import Labels
+
+
+def keys_of(cells: Array, name: str) -> list[Key]:
+    """Return the keys of rows from a column: whole numbers as such if all are some, else text.
+
+    >>> keys_of(np.array(["17", "18"], dtype=object), "id")
+    [17, 18]
+    >>> keys_of(np.array(["17", "018"], dtype=object), "id")
+    ['17', '018']
+    """
+    texts = [_text(cell) for cell in cells.tolist()]
+    if None in texts:
+        raise LogError(f"replay: row {texts.index(None)} has no key: its {name!r} is empty")
+    found = [text for text in texts if text is not None]
+    if all(text.removeprefix("-").isdecimal() and str(int(text)) == text for text in found):
+        return [int(text) for text in found]
+    return [*found]
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or cell != cell:
+        return None
+    is_whole = isinstance(cell, float) and cell.is_integer()
+    return str(int(cell)) if is_whole else str(cell)
+
+
+def says(model: LinearModel, how: Labels, target: str, key: str | None) -> str:
+    """Say how to go on with a model that was saved."""
+    names = "their row numbers, from 0 on" if key is None else f"their {key!r}"
+    no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
+    what = how.words(target)
+    labels = f"{yes:g} where {what}, else {no:g}" if how.is_binary else what
+    waiting = f"{len(model.answerable()):,} rows may still get a label, under {names}"
+    return f"{waiting}. Labels are {labels}."

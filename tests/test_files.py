@@ -1,0 +1,357 @@
+"""Files of every kind: packed, encoded, split; and no traceback, whatever they hold."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from belated import cli
+from belated.errors import LogError
+from belated.logs import Log, OnBad, read
+
+ROWS = 40
+HEADER = "asked_at,answered_at,size,shop,paid"
+
+
+def table() -> pa.Table:
+    """A log with a number, a word and a truth value."""
+    return pa.table(
+        {
+            "asked_at": list(range(ROWS)),
+            "answered_at": [t + 5 if t % 7 else None for t in range(ROWS)],
+            "size": [t / 2 for t in range(ROWS)],
+            "shop": [("Köln", "Bonn", "Trier")[t % 3] for t in range(ROWS)],
+            "paid": [t % 2 == 0 for t in range(ROWS)],
+        }
+    )
+
+
+def as_text(delimiter: str = ",", rows: pa.Table | None = None) -> str:
+    """The same as CSV."""
+    data = table() if rows is None else rows
+    lines = [delimiter.join(data.column_names)]
+    for row in data.to_pylist():
+        lines.append(delimiter.join("" if cell is None else str(cell) for cell in row.values()))
+    return "\n".join(lines) + "\n"
+
+
+def as_lines() -> str:
+    """The same as JSON lines; what is missing is left out."""
+    rows = ({k: v for k, v in row.items() if v is not None} for row in table().to_pylist())
+    return "\n".join(map(json.dumps, rows)) + "\n"
+
+
+def zipped(name: str, data: bytes) -> bytes:
+    """One file in a zip file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, data)
+    return out.getvalue()
+
+
+def with_codec(name: str, data: bytes) -> bytes:
+    """Pack bytes as Arrow does."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, name) as out:
+        out.write(data)
+    return bytes(sink.getvalue())
+
+
+def parquet() -> bytes:
+    sink = pa.BufferOutputStream()
+    pyarrow.parquet.write_table(table(), sink, row_group_size=15)
+    return bytes(sink.getvalue())
+
+
+def feather() -> bytes:
+    sink = pa.BufferOutputStream()
+    pyarrow.feather.write_feather(table(), sink, compression="uncompressed")
+    return bytes(sink.getvalue())
+
+
+def sheet() -> bytes:
+    """The same as a small Excel file."""
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return "<c/>"
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+        if isinstance(value, bool):
+            return f'<c t="b"><v>{int(value)}</v></c>'
+        return f"<c><v>{value}</v></c>"
+
+    rows = [table().column_names, *([*row.values()] for row in table().to_pylist())]
+    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    spread = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    types = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+        '<Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/xl/workbook.xml" ContentType="{types}.sheet.main+xml"/>'
+        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{types}.worksheet+xml"/>'
+        "</Types>",
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{spread}" xmlns:r="{office}"><sheets>'
+        '<sheet name="calls" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
+        "</Relationships>",
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{spread}"><sheetData>{body}</sheetData>'
+        "</worksheet>",
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
+    return out.getvalue()
+
+
+FILES: dict[str, Callable[[], bytes]] = {
+    "log.csv": lambda: as_text().encode(),
+    "log.tsv": lambda: as_text("\t").encode(),
+    "log.csv.gz": lambda: gzip.compress(as_text().encode()),
+    "log.csv.bz2": lambda: bz2.compress(as_text().encode()),
+    "log.csv.xz": lambda: lzma.compress(as_text().encode()),
+    "log.csv.zst": lambda: with_codec("zstd", as_text().encode()),
+    "log.csv.lz4": lambda: with_codec("lz4", as_text().encode()),
+    "log.zip": lambda: zipped("data/log.csv", as_text().encode()),
+    "log": lambda: gzip.compress(as_text().encode()),
+    "log.jsonl": lambda: as_lines().encode(),
+    "log.json.gz": lambda: gzip.compress(as_lines().encode()),
+    "lines.zip": lambda: zipped("log.ndjson", as_lines().encode()),
+    "log.parquet": parquet,
+    "log.parquet.gz": lambda: gzip.compress(parquet()),
+    "log.feather": feather,
+    "log.arrow.zst": lambda: with_codec("zstd", feather()),
+    "utf-16.csv": lambda: as_text().encode("utf-16"),
+    "utf-16-le.csv": lambda: as_text().encode("utf-16-le"),
+    "latin-1.csv": lambda: as_text().encode("latin-1"),
+    "latin-1.csv.gz": lambda: gzip.compress(as_text().encode("cp1252")),
+    "bom.csv": lambda: as_text().encode("utf-8-sig"),
+    "sep.csv": lambda: ("sep=;\n" + as_text(";")).encode(),
+    "comments.csv": lambda: ("# from the shop\n#\n" + as_text()).encode(),
+    "log.xlsx": sheet,
+}
+
+
+def written(folder: Path, name: str) -> Path:
+    if name.endswith(".xlsx"):
+        pytest.importorskip("python_calamine")
+    path = folder / name
+    path.write_bytes(FILES[name]())
+    return path
+
+
+def same(log: Log, other: Log) -> bool:
+    """Whether two logs have the same rows."""
+    return [log.row(i) for i in range(len(log))] == [other.row(i) for i in range(len(other))]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_gives_the_same_log(name: str, tmp_path: Path) -> None:
+    log = read(written(tmp_path, name), target="size", features=["shop", "paid"])
+    plain = read(table(), target="size", features=["shop", "paid"])
+    assert same(log, plain)
+    assert log.row(0) == {"shop": "Köln", "paid": 1.0}
+    assert log.target is not None
+    assert log.target.tolist() == table()["size"].to_pylist()
+    assert log.answered.tolist() == plain.answered.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("latin-1.csv", "is read as Windows-1252"),
+        ("utf-16.csv", "is read as UTF-16"),
+        ("comments.csv", "2 lines at the start that begin with # are left out"),
+        ("log.csv", None),
+    ],
+)
+def test_what_is_not_usual_is_said(
+    name: str, note: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, name)
+    log = read(path)
+    assert len(log.notes) == (note is not None)
+    assert cli.main(["audit", str(path), "--no-page"]) == 0
+    out = capsys.readouterr().out
+    assert ("note: " in out) == (note is not None)
+    assert note is None or note in out
+
+
+def test_lines_are_counted_below_comments(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("# one\n\n# two\nasked_at,answered_at\n1,2\n3\nx,5\n6,7\n8,9\n")
+    log = read(path, on_bad="skip")
+    assert [str(row).partition(":")[0] for row in log.bad.first] == ["line 7", "line 6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2\n3,4\n", "seems to have no header: its first line has '1', '2'"),
+        ("2024-05-01,x\n2024-05-02,y\n", "seems to have no header"),
+        ("#asked_at,answered_at\n1,2\n3,4\n", "take the # from the line with the names"),
+        ('[{"asked_at": 1}]', "begins like a JSON array; give JSON lines"),
+        ("asked_at,asked_at\n1,2\n", "two columns called 'asked_at'"),
+    ],
+)
+def test_text_that_is_no_log(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with pytest.raises(LogError, match=message):
+        read(path)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.bin"
+    path.write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(LogError, match="neither text nor a kind of file that belated reads"):
+        read(path)
+    path.write_bytes(b"asked_at,answered_at\n" + b"1,2\n" * 5_000_000 + b"\xff\xfe,3\n")
+    with pytest.raises(LogError, match=r"cannot read .*UTF8"):
+        read(path)
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_a_folder_and_a_pattern_are_one_log(end: str, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    (folder / "more").mkdir(parents=True)
+    for number, part in enumerate((table()[:10], table()[10:25], table()[25:])):
+        path = folder / ("more" if number == 2 else ".") / f"part-{number}.{end}"
+        if end == "csv":
+            path.write_text(as_text(rows=part))
+        else:
+            pyarrow.parquet.write_table(part, path)
+    (folder / "_SUCCESS").write_text("")
+    (folder / "readme.md").write_text("about")
+    whole = read(table(), features=["shop", "paid"])
+    for given_as in (folder, str(folder), f"{folder}/**/*.{end}"):
+        log = read(given_as, features=["shop", "paid"])
+        assert len(log) == ROWS
+        assert sorted(log.predicted_at.tolist()) == whole.predicted_at.tolist()
+        assert "3 files are read, by name" in log.notes
+    assert len(read(f"{folder}/part-*.{end}")) == 25
+    with pytest.raises(LogError, match="no file is like"):
+        read(f"{folder}/*.xyz")
+
+
+def test_bad_rows_of_many_files_say_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("asked_at,answered_at\n1,2\n3,4\n")
+    (tmp_path / "b.csv").write_text("asked_at,answered_at\n5,6\nx,8\n9\n")
+    with pytest.raises(LogError) as caught:
+        read(tmp_path)
+    assert f"{tmp_path / 'b.csv'}, line 3: asked_at = 'x'" in str(caught.value)
+    assert f"{tmp_path / 'b.csv'}, line 4: has 1 cells, not 2" in str(caught.value)
+    (tmp_path / "c.csv").write_text("asked_at,other\n5,6\n")
+    with pytest.raises(LogError, match=r"c.csv has no column 'answered_at', which .*a.csv has"):
+        read(tmp_path, on_bad="skip")
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.parquet", "log.jsonl"])
+def test_standard_input(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    incoming = io.TextIOWrapper(io.BytesIO(FILES[name]()))
+    monkeypatch.setattr(sys, "stdin", incoming)
+    assert cli.main(["audit", "-", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rounds"] == ROWS
+
+
+def test_text_that_ends_inside_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(as_text().encode().rpartition(b"K")[0] + "Kö".encode()[:-1])
+    with pytest.raises(LogError, match="ends inside a character"):
+        read(path)
+
+
+def test_zip_files_with_more_than_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", as_text())
+        archive.writestr("b.csv", as_text())
+    with pytest.raises(LogError, match=r"holds 2 files \(a.csv, b.csv\); unpack it"):
+        read(path)
+
+
+def test_json_lines_grow_columns_and_fractions(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    lines: list[dict[str, float]] = [{"asked_at": t, "size": t} for t in range(5)]
+    lines += [{"asked_at": 5, "answered_at": 6, "size": 1.5}]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    log = read(path, features=["size"])
+    assert log.answered.tolist() == [False] * 5 + [True]
+    assert log.features["size"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 1.5]
+    path.write_text('{"asked_at": 1, "answered_at": 2, "x": {"a": 1}, "y": [1]}\n')
+    kinds = read(path, features="all").kinds
+    assert [kind.why.partition(";")[0] for kind in kinds] == ["holds structs", "holds lists"]
+
+
+# ---- broken files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "log.xlsx"])
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
+)
+@given(data=st.data())
+def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.DataObject) -> None:
+    """Bytes of valid files, changed, moved and cut off: a log, or one error of ours."""
+    whole = bytearray(FILES[name]())
+    for _ in range(data.draw(st.integers(1, 4), "changes")):
+        at = data.draw(st.integers(0, max(0, len(whole) - 1)), "at")
+        what = data.draw(st.sampled_from(["flip", "cut", "insert", "double", "drop"]), "what")
+        if what == "flip" and whole:
+            whole[at] ^= data.draw(st.integers(1, 255), "bits")
+        elif what == "cut":
+            del whole[at:]
+        elif what == "insert":
+            whole[at:at] = data.draw(st.binary(min_size=1, max_size=8), "bytes")
+        elif what == "double":
+            whole[at:at] = whole[at : at + 20]
+        else:
+            del whole[at : at + 8]
+    path = tmp_path / name
+    path.write_bytes(bytes(whole))
+    for on_bad in get_args(OnBad):
+        with contextlib.suppress(LogError):
+            read(path, target="size", features="all", on_bad=on_bad)
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), max_size=5),
+        min_size=1,
+        max_size=12,
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_cells_are_read_or_refused(tmp_path: Path, cells: list[list[str]]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "\n".join([HEADER, "1,2,3,a,yes", *(",".join(row) for row in cells)]), encoding="utf-8"
+    )
+    for on_bad in get_args(OnBad):
+        with contextlib.suppress(LogError):
+            read(path, target="size", features="all", on_bad=on_bad)
