@@ -16,6 +16,7 @@ NAMES = (
     "audit",
     "conversions",
     "decisions",
+    "evaluation",
     "games",
     "intervals",
     "late_labels",
