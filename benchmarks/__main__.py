@@ -20,6 +20,7 @@ NAMES = (
     "games",
     "intervals",
     "late_labels",
+    "lateness_by_label",
     "live",
     "loop",
     "memory",
