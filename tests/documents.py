@@ -132,24 +132,10 @@ def lay_out_logs(folder: Path) -> None:
             csv.writer(file).writerows([["asked_at", "answered_at", "town", "hour", last], *rows])
     _lay_out_orders(folder / "orders.csv")
     _as_parquet(folder / "calls.csv")
-    (folder / "calls").mkdir()
+    (folder / "calls").mkdir(exist_ok=True)
     for month in ("2026-02", "2026-03"):
         (folder / "calls" / f"{month}.csv").write_text((folder / "calls.csv").read_text())
     _lay_out_visits(folder / "visits.csv")
-
-
-def _lay_out_visits(path: Path) -> None:
-    """Write visits: what was shown with what probability, and what was bought."""
-    visits = []
-    for i in range(120):
-        shown, country = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:00", ("PT", "NO")[i % 2]
-        action, p = (("blue", 0.75), ("blue", 0.75), ("green", 0.25), ("blue", 0.75))[i % 4]
-        later = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:40" if i % 3 == 0 else ""
-        new = (0.5, 0.5) if country == "PT" else (0.2, 0.8)
-        visits.append([shown, country, action, p, 1 if later else "", later, *new])
-    heads = ["shown_at", "country", "action", "probability", "bought", "bought_at"]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([[*heads, "new_blue", "new_green"], *visits])
 
 
 def _lay_out_orders(path: Path) -> None:
@@ -164,6 +150,20 @@ def _lay_out_orders(path: Path) -> None:
     names = ["asked_at", "answered_at", "order", "shop", "price", "due", "days"]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([names, *rows])
+
+
+def _lay_out_visits(path: Path) -> None:
+    """Write decisions with their probabilities, and those of a new policy."""
+    visits = []
+    for i in range(120):
+        shown, country = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:00", ("PT", "NO")[i % 2]
+        action, p = (("blue", 0.75), ("blue", 0.75), ("green", 0.25), ("blue", 0.75))[i % 4]
+        later = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:40" if i % 3 == 0 else ""
+        new = (0.5, 0.5) if country == "PT" else (0.2, 0.8)
+        visits.append([shown, country, action, p, 1 if later else "", later, *new])
+    heads = ["shown_at", "country", "action", "probability", "bought", "bought_at"]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([[*heads, "new_blue", "new_green"], *visits])
 
 
 def _as_parquet(path: Path) -> None:

@@ -64,13 +64,13 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
 
 
 def shortened(f: Floats) -> Floats:
-    """Leave out the ages beyond the last one that a label had."""
-    return f[: lm.AGES + len(np.trim_zeros(f[lm.AGES :], "b"))]
+    """Leave out the ages beyond the last one that a label had, and kinds where no label came."""
+    return f[: lm.OF_KINDS + len(np.trim_zeros(f[lm.OF_KINDS :], "b"))]
 
 
 def _lengthened(f: Floats) -> Floats:
     """Undo ``shortened``."""
-    demand(f.ndim == 1 and lm.AGES <= f.size <= lm.HEADER, "sums")
+    demand(f.ndim == 1 and lm.OF_KINDS <= f.size <= lm.HEADER, "sums")
     demand(shortened(f).size == f.size, "ages that no label had")
     return np.append(f, np.zeros(lm.HEADER - f.size))
 
