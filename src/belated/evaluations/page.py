@@ -310,7 +310,7 @@ def _with_range(estimate: Estimate | None) -> tuple[float | None, str | None]:
     """Return a number, and its interval as text."""
     if estimate is None:
         return None, None
-    return estimate.value, range_of(estimate)
+    return estimate.value, range_of(estimate).replace(" ", "\u00a0")
 
 
 def _short(names: Sequence[str]) -> tuple[str, ...]:
