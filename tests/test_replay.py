@@ -443,7 +443,7 @@ def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -
         time.sleep(0.3)
         return lambda t: 0.0, lambda t: None
 
-    monkeypatch.setattr(others, "check", lambda names, how: None)
+    monkeypatch.setattr(others, "check", lambda *what: None)
     monkeypatch.setattr(others, "about", lambda name: name)
     monkeypatch.setattr(others, "ready", ready)
     assert replay(small(), also=["river"]).methods["river"].seconds < 0.3
