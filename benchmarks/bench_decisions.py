@@ -18,7 +18,7 @@ from belated.worlds import Featured, Lateness, Linear, Logistic, Switching, Worl
 from benchmarks.decision_peers import RATES, RULES, play, workspace, written
 from benchmarks.timing import Result, compared
 
-SEEDS = 2
+SEEDS = 1
 LATENESS = {
     "no delay": Lateness(),
     "mean 200": Lateness(200),

@@ -113,17 +113,57 @@ def _compare(shown: str, printed: str, where: str) -> None:
 
 def lay_out_logs(folder: Path) -> None:
     """Write the logs that commands in the pages are given."""
-    calls, clicks = [], []
+    calls, clicks, sales = [], [], []
     for i in range(60):
         asked, wait, hour = f"2026-03-{1 + i // 8:02}T{10 + i % 8}:00", 1 + 5 * i % 9, 10 + i % 8
         answered = f"2026-03-{1 + i // 8 + wait // 4:02}T{10 + i % 8}:30" if i % 11 else ""
         town = ("Bonn", "Lyon", "Porto")[i % 3]
         calls.append([asked, answered, town, hour, 20.0 * wait + hour if answered else ""])
-        clicks.append([asked, answered, town, hour, ("bought", "left")[wait % 2]])
-    for name, last, rows in (("calls", "duration", calls), ("clicks", "outcome", clicks)):
+        outcome = ("bought", "left")[wait % 2] if answered else ""
+        clicks.append([asked, answered, town, hour, outcome])
+        sold = outcome == "bought"
+        sales.append([asked, answered if sold else "", town, hour, int(sold) or ""])
+    for name, last, rows in (
+        ("calls", "duration", calls),
+        ("clicks", "outcome", clicks),
+        ("sales", "sold", sales),
+    ):
         with (folder / f"{name}.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["asked_at", "answered_at", "town", "hour", last], *rows])
+    _lay_out_orders(folder / "orders.csv")
     _as_parquet(folder / "calls.csv")
+    (folder / "calls").mkdir(exist_ok=True)
+    for month in ("2026-02", "2026-03"):
+        (folder / "calls" / f"{month}.csv").write_text((folder / "calls.csv").read_text())
+    _lay_out_visits(folder / "visits.csv")
+
+
+def _lay_out_orders(path: Path) -> None:
+    """Write orders, each with a name, a price with a decimal comma, and a day when it is due."""
+    rows = []
+    for i in range(60):
+        asked, wait = f"2026-03-{1 + i // 8:02}T{10 + i % 8}:00", 1 + 5 * i % 9
+        answered = f"2026-03-{1 + i // 8 + wait:02}T{10 + i % 8}:30" if i % 11 else ""
+        price, due = f"{10 + 7 * i % 31},50", f"2026-03-{10 + i % 9}"
+        days = wait + 0.5 if answered else ""
+        rows.append([asked, answered, f"A-{1000 + i}", ("north", "south")[i % 2], price, due, days])
+    names = ["asked_at", "answered_at", "order", "shop", "price", "due", "days"]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+def _lay_out_visits(path: Path) -> None:
+    """Write decisions with their probabilities, and those of a new policy."""
+    visits = []
+    for i in range(120):
+        shown, country = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:00", ("PT", "NO")[i % 2]
+        action, p = (("blue", 0.75), ("blue", 0.75), ("green", 0.25), ("blue", 0.75))[i % 4]
+        later = f"2026-03-{1 + i // 12:02}T{8 + i % 12:02}:40" if i % 3 == 0 else ""
+        new = (0.5, 0.5) if country == "PT" else (0.2, 0.8)
+        visits.append([shown, country, action, p, 1 if later else "", later, *new])
+    heads = ["shown_at", "country", "action", "probability", "bought", "bought_at"]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([[*heads, "new_blue", "new_green"], *visits])
 
 
 def _as_parquet(path: Path) -> None:

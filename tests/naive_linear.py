@@ -33,6 +33,7 @@ EXPERTS = 5
 COIN = 4
 ENDOWMENT = 0.25
 BIAS = -1
+ANSWERS = ("logistic", "hinge")
 AGES = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
 
 
@@ -249,6 +250,93 @@ class Mixture:
 
 
 @dataclass
+class Doubt:
+    """What open tickets may still say, and what that leaves of a prediction.
+
+    Labels and open tickets are sorted by age into ``AGES``, and counted as Kaplan and Meier do:
+    ``share[a]`` of all tickets get their label at the age a. The rest, ``left``, is unknown.
+    """
+
+    loss: Loss
+    lean: float = 0.0
+    trust: float = 1.0
+
+    def shown(self, p: float, labels: Labels) -> float:
+        """Return what is shown for a prediction, before the link."""
+        if self.loss in ANSWERS:
+            return self.lean + self.trust * (p - self.lean)
+        return labels.clipped(self.loss, p + self.lean)
+
+    def look(
+        self, tickets: int, heard: list[tuple[int, float]], still_open: list[int], labels: Labels
+    ) -> None:
+        """Look at what was heard (age, what it says), and at the ages of open tickets."""
+        if not heard:
+            return
+        share = shares([age for age, _ in heard], still_open)
+        says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
+        mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
+        if self.loss in ANSWERS:
+            middle = age_group(tickets // 2)
+            later = sum(m for a, m in share.items() if a > middle) / sum(share.values())
+            self._of_answers(tickets, heard, mean, sum(share.values()), later)
+            return
+        n, o = len(heard), len(still_open)
+        above = sum(said for _, said in heard) / n
+        self.lean = o / (n + o) * (mean / sum(share.values()) - above)
+        if self.loss in ("absolute", "quantile"):
+            self.lean *= 1.25 * labels.scale(self.loss)
+        if self.loss == "poisson":
+            times = 1.0 + self.lean / labels.mean if labels.mean > 0.0 else 1.0
+            self.lean = math.log(clip(times, 0.25, 4.0))
+
+    def _of_answers(
+        self, t: int, heard: list[tuple[int, float]], yes: float, came: float, later: float
+    ) -> None:
+        n = len(heard)
+        tail = (1.0 - came) * max(1.0 - 2.5 * (later + 2.0 / n), 0.0)
+        p = clip(0.5, yes / (came + tail), (yes + tail) / (came + tail))
+        p = (t * p + 0.5) / (t + 1)
+        self.lean = math.log(p / (1.0 - p))
+        if self.loss == "hinge":
+            self.lean = clip(self.lean, -1.0, 1.0)
+        watched = [max(1.0 - age_group(age) / t, 0.0) ** 2 for age, _ in heard]
+        b = 0.5 + min(
+            sum(w for w, (_, said) in zip(watched, heard, strict=True) if said == which)
+            for which in (0.0, 1.0)
+        )
+        d = (0.3 * t + 1.0) * tail * self._dependence(heard)
+        self.trust = b / (b + d)
+
+    def _dependence(self, heard: list[tuple[int, float]]) -> float:
+        """Compare the ages of every yes with those of every no."""
+        ages = [[age_group(age) for age, said in heard if said == which] for which in (0.0, 1.0)]
+        rarer = min(len(ages[0]), len(ages[1]))
+        if rarer == 0:
+            return 1.0
+        r = sum(sign(yes - no) for yes in ages[1] for no in ages[0]) / len(ages[0]) / len(ages[1])
+        return (0.3 + rarer * r * r) / (0.3 + rarer)
+
+
+def age_group(age: int) -> int:
+    """Return the largest of ``AGES`` that is not above an age."""
+    return max(int(a) for a in AGES if a <= age)
+
+
+def shares(heard: list[int], still_open: list[int]) -> dict[int, float]:
+    """Return by age which share of all tickets has its label then (Kaplan and Meier)."""
+    came = [age_group(age) for age in heard]
+    waits = [age_group(age) for age in still_open]
+    left = 1.0
+    found = {}
+    for a in sorted(set(came)):
+        reached = sum(b >= a for b in came) + sum(b >= a for b in waits) - waits.count(a) / 2.0
+        found[a] = left * min(came.count(a) / reached, 1.0)
+        left -= found[a]
+    return found
+
+
+@dataclass
 class OpenTicket:
     """What a ticket keeps: its standardised row, what each expert said, and the mixture.
 
@@ -271,12 +359,18 @@ class NaiveLinear:
     ``wait`` says when an open ticket is given up. "skip": every 256 predictions the ages at which
     labels came are looked at; let L be the smallest age in ``AGES`` above ``patience`` such that at
     most 1/200 of all labels came at age L or later, and those and one more are at most 1/50 of the
-    tickets that are 2 L old by now, times the share of all that had no label before L; from then on
-    what is older than L is closed, and nothing before the first label. A number: a ticket is
+    tickets that are 10 L old by now, times the share of all that had no label before L; from then
+    on what is older than L is closed, and nothing before the first label. A number: a ticket is
     closed before the next prediction once so many predictions followed its own. None: never. If
     ``most_open`` are open, the oldest is closed before the next prediction.
 
-    ``silence`` is a label that is learned at once, and corrected by what comes later. A ticket is
+    What is shown is moved for what open tickets may still say: see ``Doubt``. It is looked at again
+    after a prediction, first when 8 tickets were issued since the first label, then after as many
+    as a 16th of the tickets since, but no fewer than 8 and no more than 256, or a 16th of the open
+    ones if that is more.
+
+    ``silence`` is a label that is learned at once, and corrected by what comes later; after 50
+    corrections experts are weighed anew, by later tickets. A ticket is
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
     given; from then on its label so far is the last word.
     """
@@ -316,6 +410,13 @@ class NaiveLinear:
         self.ages: list[int] = []
         self.limit: int | None = None
         self.clock = -math.inf
+        self.doubt = Doubt(loss)
+        self.since: int | None = None  # the first ticket after the first label
+        self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
+        self.again = math.inf
+        self.corrected = 0
+        self.charged = 0  # the first ticket that experts are weighed by
+        self.ages_of: dict[float, list[int]] = {}
 
     # --- predict ---
 
@@ -334,9 +435,24 @@ class NaiveLinear:
         issued = sum(v * p for v, p in zip(self.mixture.v, said, strict=True))
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
+        shown = self.doubt.shown(issued, self.labels)
         if self.silence is not None:
             self._first_label(ticket, self.silence, 1.0)
-        return ticket, self.loss.shown(issued)
+        elif self.predictions >= self.again:
+            self._ponder()
+        return ticket, self.loss.shown(shown)
+
+    def _ponder(self) -> None:
+        assert self.since is not None
+        still_open = [
+            self.predictions - ticket - 1
+            for ticket, kept in self.open.items()
+            if kept.label is None and self.since <= ticket < self.predictions - 1
+        ]
+        tickets = self.predictions - self.since
+        self.doubt.look(tickets, self.heard, still_open, self.labels)
+        pause = min(max(tickets // 16, 8), 256)
+        self.again = self.predictions + max(pause, len(still_open) // 16)
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
@@ -364,7 +480,7 @@ class NaiveLinear:
         for limit in AGES:
             later = sum(age >= limit for age in self.ages)
             t, soon = self.predictions, len(self.ages) - later
-            old = (1.0 - soon / max(t, 1)) * (t - 2 * limit)
+            old = (1.0 - soon / max(t, 1)) * (t - 10 * limit)
             if (
                 limit > self.patience
                 and self.ages
@@ -401,15 +517,27 @@ class NaiveLinear:
         if at is not None:
             self.tick(at)
         self.ages.append(self.predictions - ticket - 1)
+        self.ages_of.setdefault(label, []).append(self.ages[-1])
         if ticket in self.given_up:
             self.given_up.remove(ticket)
             return False
         old = self.open[ticket].label
         if old is None:
+            self._hear(ticket, label)
             self._first_label(ticket, label, weight)
         elif old != label:
             self._other_label(ticket, old, label)
         return True
+
+    def _hear(self, ticket: int, label: float) -> None:
+        if self.since is None:
+            self.since = self.predictions
+            self.again = self.predictions + 8
+        if ticket >= self.since:
+            says = float(label > 0.0)
+            if self.loss.kind not in ANSWERS:
+                says = -self.loss.slope(self.open[ticket].issued, label)
+            self.heard.append((self.predictions - ticket - 1, says))
 
     def _first_label(self, ticket: int, label: float, weight: float) -> None:
         kept = self.open[ticket]
@@ -427,7 +555,12 @@ class NaiveLinear:
     def _other_label(self, ticket: int, old: float, new: float) -> None:
         """Correct a label that counted once: charges and losses are linear in it."""
         kept = self.open[ticket]
-        self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
+        if ticket >= self.charged:
+            self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
+        self.corrected += 1
+        if self.silence is not None and self.corrected == 50:
+            self.mixture = Mixture(self.mixture.v)
+            self.charged = self.predictions
         self.counted[ticket] = new
         self.labels.replace(old, new, list(self.counted.values()))
         kept.label = new

@@ -980,6 +980,27 @@ def of_replays() -> Iterator[Pin]:
             yield f"replay of flights, {name}, {method.name}", digest(told)
 
 
+def of_evaluations() -> Iterator[Pin]:
+    """A log of decisions, with and without a deadline."""
+    rng = np.random.default_rng(7)
+    rounds = 200
+    at, action = np.arange(float(rounds)), rng.integers(0, 3, rounds)
+    heard = rng.random(rounds) < 0.2 + 0.2 * action
+    wait = rng.exponential(3.0, rounds)
+    visits = {
+        "decided_at": at,
+        "rewarded_at": np.where(heard, at + wait, np.nan),
+        "reward": np.where(heard, 1.0 + action, np.nan),
+        "action": np.array(["blue", "green", "red"])[action],
+        "probability": np.full(rounds, 1.0 / 3.0),
+        "shop": np.array(["north", "south"])[rng.integers(0, 2, rounds)],
+    }
+    for name, deadline in (("a deadline", 12), ("no deadline", None)):
+        found = bl.evaluate(visits, silence=0.0, deadline=deadline, blocks=8)
+        yield f"evaluation, {name}", digest(numbers(json.loads(found.to_json())))
+        yield f"evaluation, {name}: words", digest(str(found))
+
+
 # --- All of them ---------------------------------------------------------------------------------
 
 GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
@@ -1003,6 +1024,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_specs,
     of_audits,
     of_replays,
+    of_evaluations,
 )
 
 

@@ -62,6 +62,7 @@ def live_is_batch(log: Log, rows: list[dict[str, Any]]) -> bool:
         (["1,500", "2,500.5", "12"], "x", "number", "thousands"),
         (["0:01:30", "1:00:00", "12:30"], "x", "number", "duration"),
         (["PT1M30S", "PT1H", "P1DT2H"], "x", "number", "duration"),
+        (["PT", "PT", "NO", "PT"], "country", "text", "plain"),
         (["2 days 01:00:00", "0 days 00:00:05", ""], "x", "number", "duration"),
         ([timedelta(1), timedelta(2), None], "x", "number", "duration"),
         ([time(12, 30), time(1), None], "x", "number", "duration"),

@@ -332,8 +332,8 @@ def closed_before(model: NaiveLinear, predictions: int) -> dict[int, int]:
 def test_ages_by_hand() -> None:
     """Of 256 tickets, the even ones get their label when two more predictions were made.
 
-    So 127 labels came at age 2 and none at age 3; 250 tickets are twice as old, of which 129 in 256
-    had none by then, and 0 + 1 is below 1/50 of those.
+    So 127 labels came at age 2 and none at age 3; 226 tickets are ten times as old, of which 129 in
+    256 had none by then, and 0 + 1 is below 1/50 of those.
     """
     model = NaiveLinear(wait="skip")
     for t in range(260):
@@ -349,7 +349,7 @@ def test_ages_by_hand() -> None:
 def test_ages_that_forbid_giving_up() -> None:
     """With one label in 100 at the age of 200, no younger ticket may be given up on."""
     model = NaiveLinear(wait="skip")
-    for t in range(1025):
+    for t in range(2561):
         model.predict([(0, 1.0)])
         if t >= 2 and t % 2 == 0 and (t - 2) % 100:
             model.observe(t - 2, 1.0)

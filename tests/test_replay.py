@@ -542,7 +542,6 @@ def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
         "flights: late labels, replayed",
         "Which method is better, and is that sure?",
         "told at once (unreachable)",
-        "Too far away to be drawn: AdaGrad, delay-blind (",
         "would be the error if every label came at once",
         "How good is every method?",
         "When was it hard?",

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from belated import cli
+from belated.audits import audit
 from belated.errors import LogError, SpecError
 from belated.linear import LinearModel
 from belated.logs import Kinds, Log
@@ -445,6 +446,46 @@ def test_times_for_programs_are_iso(tmp_path: Path, capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out
     assert "2024-05-31 13:30 UTC to 2024-05-31 14:29 UTC" in out
     assert "count s since 1970" in out
+
+
+def test_counts_since_1970_are_dates_on_pages(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    asked = [1_717_162_200 + 60 * t for t in range(ROUNDS)]
+    table = columns(asked_at=asked, answered_at=[at + 90 for at in asked])
+    replay(table, "y").page(tmp_path / "replay.html")
+    audit(table).page(tmp_path / "audit.html")
+    for name in ("replay", "audit"):
+        text = (tmp_path / f"{name}.html").read_text()
+        assert "after 2024-05-31 13:30 UTC" in text
+        assert "1,717,162,200" not in text
+    text = (tmp_path / "replay.html").read_text()
+    assert "What did the columns become?" in text
+    assert "count s since 1970" in text
+
+
+def test_reading_is_shown_from_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "log.csv", columns())
+    audit(path, progress=True)
+    said = capsys.readouterr().err
+    assert said.startswith(f"\r\x1b[2Kreading {path} ...")
+    assert "60 rows" in said
+    assert said.endswith("\r\x1b[2K")
+    audit(path)
+    assert capsys.readouterr().err == ""
+
+
+def test_numbers_fit_their_columns() -> None:
+    found = replay(columns(), "y")
+    from dataclasses import replace
+
+    huge = replace(found.methods[WAITING], mean_loss=1.5e14)
+    text = replace(found, methods={**found.methods, WAITING: huge}).summary()
+    lines = [line for line in text.splitlines() if line.startswith(tuple(found.methods))]
+    rows = [line for line in lines if ": " not in line]
+    assert len({len(line) for line in rows}) == 1
+    assert "times" in text
 
 
 def test_one_prediction_is_one() -> None:

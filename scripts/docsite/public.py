@@ -33,6 +33,12 @@ CHAPTERS = {
         ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
         ("decisions", "explore"),
     ),
+    "evaluation": Chapter(
+        "Evaluation",
+        "What other policies would have earned. See [is it better?](../evaluation.md).",
+        ("evaluate", "Evaluation", "Estimate"),
+        ("evaluations",),
+    ),
     "worlds": Chapter(
         "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
     ),

@@ -148,7 +148,7 @@ class Switching(World, module="worlds"):
     dim: int = 8
     actions: int = 5
     noise: float = 0.3
-    phases: int = 4
+    phases: int = 2
     lateness: Lateness = Lateness()
 
     def __post_init__(self) -> None:

@@ -19,7 +19,8 @@ def add_evaluate(commands: Commands) -> None:
     parser.add_argument(
         "log",
         metavar="LOG",
-        help="CSV (also compressed), Parquet, Arrow, JSON lines, or dsjson of Vowpal Wabbit",
+        help="CSV, JSON lines, Parquet, Arrow or Excel, also compressed; a folder or pattern of "
+        "such files; - for standard input; or dsjson of Vowpal Wabbit",
     )
     _add_columns(parser)
     _add_rewards(parser)

@@ -19,6 +19,7 @@ Crossing = Literal["all", "none"] | tuple[str, ...]
 
 _ACTION = "action"  # the feature that holds the name of an action
 _REMEMBERED = 1 << 16
+_ONE: Floats = np.ones(1)
 
 
 class Context(NamedTuple):
@@ -50,6 +51,7 @@ class Encoder:
         self._crossing = crossing
         self._wanted = frozenset(crossing) if isinstance(crossing, tuple) else frozenset()
         self._known: dict[tuple[str, ...], Table] = {}
+        self._names: dict[str, Ints] = {}
         self._ones: Ints = np.ones(64, dtype=np.int64)
         self._zeros: Ints = np.zeros(64, dtype=np.int64)
 
@@ -62,7 +64,8 @@ class Encoder:
                 f"choose: a context is a dict of numbers and strings, got {type(features).__name__}"
             )
         indices, values, count = self._hasher.entries(features)
-        _check("context", features, values, count)
+        if not np.isfinite(values[:count]).all():
+            _check("context", features)
         return Context(indices, values, self._crossed(features, count), count)
 
     def _crossed(self, features: Features, count: int) -> Ints:
@@ -90,21 +93,36 @@ class Encoder:
 
     def _with_features(self, given: Mapping[str, Features | None]) -> Table:
         names = names_of(given)
-        lengths, indices, values = [0], [], []
+        bounds, indices, values = [0], [], []
         for name in names:
-            features = given[name] or {}
-            if not isinstance(features, Mapping):
-                raise BadFeatures(
-                    f"choose: the features of action {name!r} are a dict, got "
-                    f"{type(features).__name__}"
-                )
-            index, value, count = self._hasher.entries({_ACTION: name, **features})
-            _check(f"action {name!r}", features, value, count)
-            indices.append(index[:count].copy())
-            values.append(value[:count].copy())
-            lengths.append(count)
-        indptr = np.cumsum(lengths, dtype=np.int64)
-        return Table(names, indptr, np.concatenate(indices), np.concatenate(values))
+            features = given[name]
+            indices.append(self._name(name))
+            values.append(_ONE)
+            count = 0
+            if features:
+                if features.__class__ is not dict and not isinstance(features, Mapping):
+                    raise BadFeatures(
+                        f"choose: the features of action {name!r} are a dict, got "
+                        f"{type(features).__name__}"
+                    )
+                index, value, count = self._hasher.entries(features)
+                indices.append(index[:count].copy())
+                values.append(value[:count].copy())
+            bounds.append(bounds[-1] + 1 + count)
+        table = Table(names, np.array(bounds), np.concatenate(indices), np.concatenate(values))
+        if not np.isfinite(table.values).all():
+            _refuse(given)
+        return table
+
+    def _name(self, name: str) -> Ints:
+        """Return the coordinate of the name of an action."""
+        found = self._names.get(name)
+        if found is None:
+            if len(self._names) >= _REMEMBERED:
+                self._names.clear()
+            found = np.array([self._hasher.coordinate((_ACTION, name))])
+            self._names[name] = found
+        return found
 
 
 def names_of(given: Any) -> tuple[str, ...]:
@@ -139,13 +157,16 @@ def checked_crossing(given: Any) -> Crossing:
     )
 
 
-def _check(where: str, features: Features, values: Floats, count: int) -> None:
+def _check(where: str, features: Features) -> None:
     """Refuse numbers that cannot be used."""
-    if all(math.isfinite(value) for value in values[:count].tolist()):
-        return
     for name, value in features.items():
         if not isinstance(value, str | None) and not math.isfinite(value):
             raise BadFeatures(
                 f"choose: {where}: {name!r} is {value!r}, which is not finite; nothing has "
                 "changed: leave the feature out where it is not known"
             )
+
+
+def _refuse(given: Mapping[str, Features | None]) -> None:
+    for name, features in given.items():
+        _check(f"action {name!r}", features or {})

@@ -39,7 +39,7 @@ from belated.evaluations.result import Evaluation, Judged, Part
 from belated.evaluations.spans import moment_in, span_in
 from belated.evaluations.walking import walk
 from belated.linear.clock import Duration, Time
-from belated.logs import OnBad, Unit
+from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
 from belated.report.slicing import usual
 
@@ -66,6 +66,7 @@ def evaluate(
     against: str = kinds.LOGGED,
     blocks: int | None = None,
     slices: Sequence[str] | None = None,
+    dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -73,10 +74,11 @@ def evaluate(
 ) -> Evaluation:
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
-    ``log`` is whatever :func:`belated.logs.read` takes, a file of JSON lines, or one of Vowpal
-    Wabbit's dsjson. Every row is a decision: the ``action`` taken, the ``probability`` with which
-    it was taken, the ``reward``, when it was ``decided`` and when it was ``rewarded`` (columns of
-    times are guessed where there is no doubt), and the ``context``, by default every other column.
+    ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``
+    and ``on_bad``, or a file of Vowpal Wabbit's dsjson. Every row is a decision: the ``action``
+    taken, the ``probability`` with which it was taken, the ``reward``, when it was ``decided`` and
+    when it was ``rewarded`` (columns of times are guessed where there is no doubt), and the
+    ``context``, by default every other column.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
     what was heard by then; ``silence`` is the reward of those of which nothing was. Without a
@@ -100,7 +102,7 @@ def evaluate(
     given = kinds.named(policies)
     columns = Columns(action, probability, reward, decided, rewarded, context)
     prefixes = [each for each in given.values() if isinstance(each, str)]
-    options: dict[str, Any] = {"tz": tz, "unit": unit, "on_bad": on_bad}
+    options: dict[str, Any] = {"dates": dates, "tz": tz, "unit": unit, "on_bad": on_bad}
     read = decisions_of(log, columns, prefixes, silence=silence, **options)
     counted = ripe(
         read,

@@ -33,6 +33,7 @@ def _found(arguments: argparse.Namespace) -> Evaluation:
         against=arguments.against,
         blocks=arguments.blocks,
         slices=arguments.slice,
+        dates=None if arguments.dates is None else arguments.dates.replace("-", " "),
         tz=arguments.tz,
         unit=arguments.unit,
         on_bad="skip" if arguments.skip_bad_rows else "error",

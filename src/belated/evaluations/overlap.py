@@ -28,7 +28,7 @@ def warnings_of(weighed: Weighed, shown: str) -> tuple[str, ...]:
     if share * FEW > 1.0:
         found.append(
             f"{shown}: one decision has {share:.1%} of all weight, and all {weights.size:,} say as "
-            f"much as {weighed.effective:,.0f} of its own would; its interval is made wider."
+            f"much as {weighed.effective:,.0f} of its own would; its interval is made wide."
         )
     mean = interval(Terms(weights, np.zeros_like(weights), share), weights, level=_SURE)
     if not mean.low <= 1.0 <= mean.high:

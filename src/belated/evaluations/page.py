@@ -21,10 +21,11 @@ _GROUPS = 3  # most policies beside each other in a slice
 
 def write(path: str | PathLike[str], evaluation: Evaluation) -> None:
     """Write the page."""
-    write_page(path, _page(evaluation))
+    write_page(path, page_of(evaluation))
 
 
-def _page(evaluation: Evaluation) -> Page:
+def page_of(evaluation: Evaluation) -> Page:
+    """Return what the page says."""
     sections = [
         _rewards(evaluation),
         *_differences(evaluation),
@@ -309,7 +310,7 @@ def _with_range(estimate: Estimate | None) -> tuple[float | None, str | None]:
     """Return a number, and its interval as text."""
     if estimate is None:
         return None, None
-    return estimate.value, range_of(estimate)
+    return estimate.value, range_of(estimate).replace(" ", "\u00a0")
 
 
 def _short(names: Sequence[str]) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,14 +14,13 @@ from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.evaluations import dsjson
 from belated.evaluations.log import DecisionLog
-from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
+from belated.logs import BadRow, BadRows, DateOrder, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
-from belated.logs.sources import arrow, reading
 
 MOST_ACTIONS = 200
 """More actions than this are not evaluated: hardly any would have been tried often enough."""
-LINES = (".json", ".jsonl", ".ndjson", ".dsjson")
-"""Endings of files with one JSON object per line."""
+LINES = {".json", ".jsonl", ".ndjson"}
+"""Endings of files with one JSON object per line, which may be in that form all the same."""
 
 
 class Columns(NamedTuple):
@@ -41,6 +40,7 @@ def decisions_of(
     policies: Sequence[str] = (),
     *,
     silence: float | None = None,
+    dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
@@ -52,16 +52,12 @@ def decisions_of(
     """
     if isinstance(data, DecisionLog):
         return data
-    is_path = isinstance(data, str | Path)
-    if is_path and _has_lines(Path(data)):
-        if _is_dsjson(Path(data)):
-            return dsjson.read(data, on_bad=on_bad)
-        table, name = _json_lines(Path(data)), str(data)
-        log = replace(_read(table, columns, tz=tz, unit=unit, on_bad=on_bad), name=name)
-    elif isinstance(data, Log):
+    if isinstance(data, str | Path) and _is_dsjson(Path(data)):
+        return dsjson.read(data, on_bad=on_bad)
+    if isinstance(data, Log):
         log = data
     else:
-        log = _read(data, columns, tz=tz, unit=unit, on_bad=on_bad)
+        log = _read(data, columns, dates=dates, tz=tz, unit=unit, on_bad=on_bad)
     return _decisions(log, columns, policies, silence, on_bad)
 
 
@@ -73,14 +69,21 @@ def _read(data: Any, columns: Columns, **options: Any) -> Log:
             columns.rewarded,
             target=columns.reward,
             features="all",
+            kinds={columns.action: "text", columns.probability: "number"},
             **options,
         )
     except LogError as error:
-        raise LogError(_in_our_words(str(error))) from None
+        raise LogError(_in_our_words(str(error), columns)) from None
 
 
-def _in_our_words(text: str) -> str:
+def _in_our_words(text: str, columns: Columns) -> str:
     """Return what is said of predictions and truths as it is said of decisions and rewards."""
+    absent = re.fullmatch(r"logs: '(.*)' is told to be .* the features are (.*)", text)
+    if absent is not None:
+        is_action = absent[1] == columns.action
+        role = "action" if is_action else "probability"
+        meaning = "what was done" if is_action else "how likely that was"
+        return _question(role, meaning, absent[1], absent[2])
     for theirs, ours in (
         ("predicted=... (when each prediction was made)", "decided=... (when each was made)"),
         ("observed=... (when its truth was known)", "rewarded=... (when its reward was known)"),
@@ -100,7 +103,9 @@ def _decisions(
     probability = _column(log, columns.probability, "probability", "how likely that was")
     if probability.dtype.kind != "f":
         raise LogError(f"evaluate: column {columns.probability!r} of {log.name} holds no numbers")
-    reward = np.asarray(log.target, dtype=np.float64)
+    if log.target.dtype.kind != "f":
+        raise LogError(f"evaluate: column {columns.reward!r} of {log.name} holds no numbers")
+    reward = log.target
     if silence is not None:  # a silence that was written down is still none that was heard
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
     faults = {
@@ -148,9 +153,13 @@ def _column(log: Log, name: str, role: str, meaning: str) -> Array:
     if name in log.features:
         return log.features[name]
     listed = ", ".join(map(repr, log.features)) or "none"
-    raise LogError(
-        f"evaluate: which column of {log.name} says {meaning}? Give {role}= (--{role}); there is "
-        f"no {name!r} among {listed}"
+    raise LogError(_question(role, meaning, name, listed))
+
+
+def _question(role: str, meaning: str, name: str, listed: str) -> str:
+    return (
+        f"evaluate: which column says {meaning}? Give {role}= (--{role}); there is no {name!r} "
+        f"among {listed}"
     )
 
 
@@ -241,33 +250,14 @@ def _split(
     return context, {name: column for name, column in others.items() if name not in context}
 
 
-# ---- JSON lines --------------------------------------------------------------------------------
-
-
-def _has_lines(path: Path) -> bool:
-    endings = [ending.lower() for ending in path.suffixes[-2:]]
-    return any(ending in LINES for ending in endings)
-
-
 def _is_dsjson(path: Path) -> bool:
     """Whether a file is in the form of Vowpal Wabbit, by its ending or its first line."""
     if ".dsjson" in path.suffixes:
         return True
+    if not (set(path.suffixes[-2:]) & LINES and path.is_file()):
+        return False
     try:
         first = json.loads(next(dsjson.lines(path), "{}"))
     except ValueError:
         return False
     return isinstance(first, dict) and dsjson.LABEL in first
-
-
-def _json_lines(path: Path) -> Any:
-    """Return a table of what stands in a file, one object per line; nested ones become a.b."""
-    from pyarrow import json as reader
-
-    pa = arrow("reading a log")
-    with reading(str(path)), pa.input_stream(str(path), compression="detect") as stream:
-        table = reader.read_json(stream)
-    while any(pa.types.is_struct(field.type) for field in table.schema):
-        table = table.flatten()
-    flat = [field.name for field in table.schema if not pa.types.is_nested(field.type)]
-    return table.select(flat)

@@ -66,6 +66,12 @@ class ModelMemory(Memory):
         counts["skipped"] -= int(n[N.HEARD])
         return counts | {"settled": int(n[N.SETTLED]), "corrected": int(n[N.CORRECTED])}
 
+    def kinds(self) -> Floats:
+        """Return labels, how many came, the sum of their ages and the largest; none if too many."""
+        count = int(self.f[lm.KINDS])
+        table = self.f[lm.OF_KINDS : lm.AGES].reshape(-1, lm.OF_KIND)
+        return table[: count if count <= lm.MOST_KINDS else 0]
+
     def weights(self, indices: Ints) -> Floats:
         """Return the weights of coordinates, as the experts are mixed now."""
         of_experts = self.rows[indices, lm.WEIGHT : lm.WEIGHT + lm.EXPERTS]

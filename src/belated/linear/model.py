@@ -93,7 +93,8 @@ class LinearModel:
     with standardised features x, S the scale of the labels, g the slope of the loss at the current
     weights, open_i the |x_i| of the tickets still open, and r the slope after the step; and one
     that bets on coins and has no scale. Their predictions are mixed by what each has lost so far.
-    Nothing needs tuning. No theorem covers the whole.
+    Nothing needs tuning. What is shown is no surer than what open tickets may still say allows. No
+    theorem covers the whole.
 
     >>> import belated as bl
     >>> model = bl.LinearModel("squared")

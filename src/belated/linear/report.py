@@ -14,6 +14,23 @@ NAMES = ("1/64", "1/16", "1/4", "1", "coin")
 
 
 @dataclass(frozen=True)
+class LabelDelays:
+    """How late one of a few labels came, in predictions."""
+
+    label: float
+    count: int
+    mean_delay: float
+    max_delay: int
+
+    def __str__(self) -> str:
+        """Return a row of the report."""
+        return (
+            f"label {self.label:<7g} {self.count:>10,}   {self.mean_delay:,.4g} predictions late "
+            f"on average, at most {self.max_delay:,}"
+        )
+
+
+@dataclass(frozen=True)
 class LinearReport:
     """Counts and delays so far, the mean loss of the predictions as they were issued, and experts.
 
@@ -21,7 +38,9 @@ class LinearReport:
     so far, also that of silence, became the last word by itself; ``corrected`` counts labels that
     replaced another one. A ticket that was given up on closes when that happens. ``total_delay``
     and ``max_delay`` count open tickets up to now. ``mean_loss`` weighs labels as they were given;
-    it is None before the first one.
+    it is None before the first one. ``by_label`` has the delays of every label that came, from the
+    smallest on, where there are at most ten kinds: what comes late may be of another kind than what
+    comes soon.
     """
 
     rounds: int
@@ -40,6 +59,7 @@ class LinearReport:
     mean_loss: float | None
     experts: dict[str, float]
     """How much each expert counts now; sums to 1."""
+    by_label: tuple[LabelDelays, ...] = ()
 
     def _of_silence(self) -> list[str]:
         if not self.settled and not self.corrected:
@@ -66,6 +86,7 @@ class LinearReport:
                 *self._of_silence(),
                 f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
                 f"largest backlog {self.max_backlog:,}",
+                *(str(kind) for kind in self.by_label if len(self.by_label) > 1),
                 f"mean loss     {mean:>10}   {self.loss}",
                 f"experts       {experts}",
             ]
@@ -79,4 +100,8 @@ def report_of(loss: str, memory: ModelMemory) -> LinearReport:
         loss=loss,
         mean_loss=memory.mean_loss,
         experts=dict(zip(NAMES, memory.shares, strict=True)),
+        by_label=tuple(
+            LabelDelays(label, int(count), total / count, int(largest))
+            for label, count, total, largest in sorted(memory.kinds().tolist())
+        ),
     )

@@ -79,6 +79,7 @@ class Settings:
         f[lm.SILENCE] = 0.0 if self.silence is None else self.silence
         f[lm.DEADLINE] = math.inf if self.deadline is None else self.deadline
         f[lm.CLOCK] = -math.inf
+        f[lm.TRUST], f[lm.SINCE], f[lm.AGAIN] = 1.0, math.inf, math.inf
         return f
 
     def fresh(self) -> Memory:

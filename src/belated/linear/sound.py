@@ -28,7 +28,10 @@ _LARGE_SUM = 1e250  # sums of squares stay below
 _LARGE = 1e120  # whose square is no overflow
 _SLACK = 1e-6
 _MOST_LOG = 120.0  # of a label, and 1
-_UNUSED = slice(lm.CLOCK + 1, lm.AGES)  # slots of ``f``
+
+_UNBOUNDED = [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK, lm.SINCE, lm.AGAIN]
+# Labels that came too late count among their kind, and nowhere else.
+_OF_LABELS = slice(0, lm.KINDS)
 
 _PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2, lm.SILENCE, lm.DEADLINE]
 _COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES, N.HEARD)
@@ -61,13 +64,13 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
 
 
 def shortened(f: Floats) -> Floats:
-    """Leave out the ages beyond the last one that a label had."""
-    return f[: lm.AGES + len(np.trim_zeros(f[lm.AGES :], "b"))]
+    """Leave out the ages beyond the last one that a label had, and kinds where no label came."""
+    return f[: lm.OF_KINDS + len(np.trim_zeros(f[lm.OF_KINDS :], "b"))]
 
 
 def _lengthened(f: Floats) -> Floats:
     """Undo ``shortened``."""
-    demand(f.ndim == 1 and lm.AGES <= f.size <= lm.HEADER, "sums")
+    demand(f.ndim == 1 and lm.OF_KINDS <= f.size <= lm.HEADER, "sums")
     demand(shortened(f).size == f.size, "ages that no label had")
     return np.append(f, np.zeros(lm.HEADER - f.size))
 
@@ -91,15 +94,17 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     """Demand that parameters are those of the settings, and sums what they can be."""
     fresh, labels = settings.header(), memory.rounds - memory.unanswered
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
-    demand((f[_UNUSED] == fresh[_UNUSED]).all(), "not of these settings")
-    clock, ages = f[lm.CLOCK], f[lm.AGES :]
+    clock, by_age = f[lm.CLOCK], f[lm.AGES :].reshape(-1, lm.BY_AGE)
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    demand(((ages >= 0.0) & (ages < _LARGE)).all(), "ages of labels")
-    sums = np.delete(f[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
+    demand(((by_age[:, :2] >= 0.0) & (by_age[:, :2] < _LARGE)).all(), "ages of labels")
+    demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
+    _check_doubt(settings.loss, f, by_age, memory.rounds)
+    _check_kinds(f, memory.rounds)
+    sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
-        same = sums == np.delete(fresh[: lm.AGES], [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK])
+        same = sums == np.delete(fresh[_OF_LABELS], _UNBOUNDED)
         demand(f[lm.COUNT] > 0.0 or same.all(), "sums of no labels")
         if f[lm.COUNT] == 0.0:
             return
@@ -108,6 +113,38 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     _check_range(settings.loss, f)
     shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS]
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
+
+
+def _check_doubt(loss: Loss, f: Floats, by_age: Floats, rounds: int) -> None:
+    """Demand that open tickets are looked at now and then, and what that found can be."""
+    since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
+    if since == math.inf:
+        demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
+        demand((by_age[:, 1:] == 0.0).all(), "what is open")
+        return
+    demand(0.0 < since <= rounds and since == math.floor(since), "what is open")
+    demand(since < again < math.inf and again == math.floor(again), "what is open")
+    demand(by_age[:, 1].sum() <= rounds and abs(lean) <= _LARGE, "what is open")
+    if LOSSES[loss].labels.classes:
+        demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
+        demand((by_age[:, 2] >= 0.0).all(), "what is open")
+        demand((by_age[:, 2] <= by_age[:, 1]).all(), "what is open")
+    else:
+        demand(trust == 1.0, "what is open")
+
+
+def _check_kinds(f: Floats, rounds: int) -> None:
+    """Demand that labels are counted by kind, and experts weighed by tickets that there are."""
+    kinds, charged = f[lm.KINDS], f[lm.CHARGED]
+    demand(kinds in range(lm.MOST_KINDS + 2), "kinds of labels")
+    demand(0.0 <= charged <= rounds and charged == math.floor(charged), "the weighing of experts")
+    table = f[lm.OF_KINDS : lm.AGES].reshape(-1, lm.OF_KIND)
+    known = min(int(kinds), lm.MOST_KINDS)
+    demand((table[known:] == 0.0).all(), "kinds of labels")
+    label, count, total, largest = table[:known].T
+    demand(np.unique(label).size == known and (np.abs(label) <= lm.HUGE_LABEL).all(), "kinds")
+    demand(((count >= 1.0) & (count < _LARGE) & (largest >= 0.0)).all(), "kinds of labels")
+    demand(((largest <= total) & (total <= count * largest)).all(), "kinds of labels")
 
 
 def _check_range(loss: Loss, f: Floats) -> None:

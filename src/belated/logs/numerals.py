@@ -33,7 +33,7 @@ FORMS: Mapping[NumberForm, str] = MappingProxyType(
         "plain": PLAIN,
         "decimal comma": r"^\s*[+-]?(\d{1,3}([.' ]\d{3})+|\d+)(,\d+)?\s*$",
         "thousands": r"^\s*[+-]?(\d{1,3}([,' ]\d{3})+|\d+)(\.\d+)?\s*$",
-        "duration": rf"({CLOCKED})|(\s*-?P[0-9T][0-9TWDHMS.,]*)",
+        "duration": rf"({CLOCKED})|(\s*-?PT?[0-9][0-9TWDHMS.,]*)",
     }
 )
 """What the cells of each form look like."""

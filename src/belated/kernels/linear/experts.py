@@ -80,16 +80,28 @@ def issue(
 def charge(code: Code, s: State, record: int, y: float, weight: float) -> None:
     """Weigh the experts anew by what they predicted then, now that their label is y."""
     f, p = s.f, s.kept[record + lm.MIXTURE]
-    f[lm.LOST] += weight * loss(code, f, p, y)
+    f[lm.LOST] += weight * loss(code, f, s.kept[record + lm.SHOWN], y)
     _weigh(s, record, weight * slope(code, f, p, y))
 
 
 @leaf
-def recharge(code: Code, s: State, record: int, old: float, new: float) -> None:
+def recharge(code: Code, s: State, record: int, ticket: int, old: float, new: float) -> None:
     """Correct what was charged when the label seemed to be ``old``: charges are linear in it."""
-    f, p = s.f, s.kept[record + lm.MIXTURE]
+    f, p = s.f, s.kept[record + lm.SHOWN]
     f[lm.LOST] += loss(code, f, p, new) - loss(code, f, p, old)
-    _weigh(s, record, old - new)
+    if ticket >= f[lm.CHARGED]:
+        _weigh(s, record, old - new)
+
+
+@leaf
+def forgive(s: State) -> None:
+    """Weigh experts anew, by the tickets from now on."""
+    f = s.f
+    f[lm.CHARGED] = s.n[N.ROUNDS]
+    f[lm.LARGEST] = 0.0
+    for k in range(lm.EXPERTS):
+        f[lm.REGRET + k] = 0.0
+        f[lm.SQUARES + k] = 0.0
 
 
 @leaf

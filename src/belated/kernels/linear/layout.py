@@ -39,9 +39,20 @@ SQUARES = 26  # Q
 SILENCE = 31  # label of a ticket that nothing was heard of
 DEADLINE = 32  # how long after its prediction a ticket is due
 CLOCK = 33  # latest time that was told, or predictions so far
-AGES = 40  # labels by the predictions that came between; see ``waiting``
+LEAN = 34  # what predictions are moved to, or by, for what open tickets may still say ...
+TRUST = 35  # ... and how much of the distance is left; see ``doubt``
+SINCE = 36  # the first ticket after the first label; infinity before
+AGAIN = 37  # predictions after which LEAN and TRUST are looked at again
+CHARGED = 38  # the first ticket that experts are weighed by
+KINDS = 39  # labels that differ from each other; one more than MOST_KINDS for all above
+OF_KINDS = 40  # of each: the label, how many came, sum of their ages, the largest
+OF_KIND = 4
+MOST_KINDS = 10
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
+AGES = OF_KINDS + OF_KIND * MOST_KINDS
+BY_AGE = 3
 BUCKETS = 160
-HEADER = AGES + BUCKETS
+HEADER = AGES + BY_AGE * BUCKETS
 
 # n[GIVES_UP]: no; by the ages of labels so far; after a fixed wait w, PATIENCE being w^2.
 NEVER, BY_AGES, AFTER = range(3)
@@ -64,10 +75,11 @@ ROW = 17
 START = 0  # first pair in the pool
 PAIRS = 1
 ISSUED = 2  # predictions of the experts
-MIXTURE = 7  # the prediction itself
-LABEL = 8  # the label so far, which was learned; NaN when there is none
-DUE = 9  # when the label so far becomes the last word
-KEEP = 10
+MIXTURE = 7  # how they were mixed
+SHOWN = 8  # the prediction itself
+LABEL = 9  # the label so far, which was learned; NaN when there is none
+DUE = 10  # when the label so far becomes the last word
+KEEP = 11
 
 # Numbers beyond these could overflow.
 HUGE_VALUE = 1e100

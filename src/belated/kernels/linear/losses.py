@@ -12,6 +12,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
+from belated.kernels.linear import belief
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -273,9 +274,25 @@ def _log_mean(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, ln(max(f[lm.HIGH], 1.0)) + 1.0
 
 
+# --- What labels say -----------------------------------------------------------------------------
+
+
+@leaf
+def _above(code: Code, f: Floats, p: float, y: float) -> float:
+    """Return how far a label pulls its prediction up."""
+    return -slope(code, f, p, y)
+
+
 # --- All of them ---------------------------------------------------------------------------------
 
-_OF_NUMBERS: dict[str, Leaf] = {"is_label": _any_number, "link": _as_it_is, "rebase": _centre}
+_OF_NUMBERS: dict[str, Leaf] = {
+    "is_label": _any_number,
+    "link": _as_it_is,
+    "rebase": _centre,
+    "saying": _above,
+    "shown": belief.moved,
+}
+_OF_ANSWERS: dict[str, Leaf] = {"saying": belief.is_yes, "shown": belief.doubted}
 
 LOSSES = Parts(
     "loss of linear models",
@@ -286,6 +303,7 @@ LOSSES = Parts(
         slope=_squared_slope,
         step=_squared_step,
         unit=_unit_of_labels,
+        believe=belief.lean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -295,6 +313,7 @@ LOSSES = Parts(
         slope=_absolute_slope,
         step=_absolute_step,
         unit=_no_unit,
+        believe=belief.lean_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -304,6 +323,7 @@ LOSSES = Parts(
         slope=_quantile_slope,
         step=_quantile_step,
         unit=_no_unit,
+        believe=belief.lean_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -313,6 +333,7 @@ LOSSES = Parts(
         slope=_huber_slope,
         step=_huber_step,
         unit=_unit_of_labels,
+        believe=belief.lean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -326,6 +347,8 @@ LOSSES = Parts(
         is_label=_zero_or_one,
         link=_probability,
         rebase=_log_odds,
+        believe=belief.doubt,
+        **_OF_ANSWERS,
     ),
     Part(
         "hinge",
@@ -337,6 +360,8 @@ LOSSES = Parts(
         is_label=_sign,
         link=_as_it_is,
         rebase=_centre,
+        believe=belief.doubt_sign,
+        **_OF_ANSWERS,
     ),
     Part(
         "poisson",
@@ -349,6 +374,9 @@ LOSSES = Parts(
         is_label=_not_negative,
         link=_rate,
         rebase=_log_mean,
+        saying=_above,
+        believe=belief.lean_rate,
+        shown=belief.moved,
     ),
 )
 of_loss = only(lm.LOSS)
@@ -360,6 +388,9 @@ slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measu
 is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
 link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
 _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
+saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
+believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
+shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
 
 
 # --- Steps and labels ----------------------------------------------------------------------------

@@ -15,11 +15,19 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.doubt import hear, ponder
 from belated.kernels.linear.due import first_due, pop, push
-from belated.kernels.linear.experts import charge, correct, issue, learn, recharge
-from belated.kernels.linear.losses import count_label, is_label, link, of_loss, recount_label
+from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
+from belated.kernels.linear.losses import (
+    count_label,
+    is_label,
+    link,
+    of_loss,
+    recount_label,
+    shown,
+)
 from belated.kernels.linear.rows import bad_entry, leave, pool_has_room
-from belated.kernels.linear.waiting import REVIEW, count_age, review
+from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
@@ -42,6 +50,9 @@ _of_clock = only(lm.TIMED)
 # up to nine times as late as the model waits then still tells it to wait longer.
 _GHOSTS = 900
 _PER_OPEN = 8
+# Corrections after which experts are weighed anew, where silence is a label: before the first ones
+# come, all that is charged is that nothing was heard, which says little about experts.
+_SETTLING = 50
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -186,9 +197,12 @@ def predict(
         if when < math.inf:
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
-    p = kept[record + lm.MIXTURE]
+    p = shown(of_loss(code), s.f, kept[record + lm.MIXTURE])
+    kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         _learn(of_loss(code), s, c, pool, record, s.f[lm.SILENCE], 1.0)
+    elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
+        ponder(of_loss(code), s)
     return s.table[2 * entry], link(of_loss(code), p)
 
 
@@ -218,7 +232,8 @@ def peek(
         index = indices[j] if j < given else s.n[N.COORDINATES]
         for i in range(lm.WEIGHT):
             c[index * lm.ROW + i] = s.work[lm.WEIGHT * j + i]
-    return S.USED, link(of_loss(code), s.kept[record + lm.MIXTURE])
+    p = shown(of_loss(code), s.f, s.kept[record + lm.MIXTURE])
+    return S.USED, link(of_loss(code), p)
 
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -251,6 +266,7 @@ def observe(
     if code[lm.TIMED] and at == at:
         tick(s, c, pool, at)
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
+    count_kind(s.f, s.n[N.ROUNDS] - ticket - 1, y)
     if is_ghost(s, entry):
         s.n[N.LATE] += 1
         lay_ghost(s, entry)
@@ -260,10 +276,13 @@ def observe(
     if s.kept[record + lm.DUE] == -math.inf:  # settled, but kept
         s.n[N.LATE] += 1
     if old != old:
+        hear(of_loss(code), s, record, ticket, y)
         _learn(of_loss(code), s, c, pool, record, y, weight)
     elif old != y:
         s.n[N.CORRECTED] += 1
-        recharge(of_loss(code), s, record, old, y)
+        recharge(of_loss(code), s, record, ticket, old, y)
+        if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
+            forgive(s)
         recount_label(of_loss(code), s.f, old, y)
         correct(of_loss(code), s, c, pool, record, old, y)
         s.kept[record + lm.LABEL] = y

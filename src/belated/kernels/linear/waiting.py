@@ -38,7 +38,26 @@ def edge_of(bucket: int) -> int:
 @leaf
 def count_age(f: Floats, age: int) -> None:
     """Count a label that came when so many predictions had been made after its own."""
-    f[lm.AGES + bucket_of(age)] += 1.0
+    f[lm.AGES + lm.BY_AGE * bucket_of(age)] += 1.0
+
+
+@leaf
+def count_kind(f: Floats, age: int, y: float) -> None:
+    """Count a label among those that are equal, while there are few kinds."""
+    kinds = int(f[lm.KINDS])
+    if kinds > lm.MOST_KINDS:
+        return
+    kind = 0
+    while kind < kinds and f[lm.OF_KINDS + lm.OF_KIND * kind] != y:
+        kind += 1
+    if kind == kinds:
+        f[lm.KINDS] = kinds + 1.0
+    if kind < lm.MOST_KINDS:
+        place = lm.OF_KINDS + lm.OF_KIND * kind
+        f[place] = y
+        f[place + 1] += 1.0
+        f[place + 2] += age
+        f[place + 3] = max(f[place + 3], float(age))
 
 
 @leaf
@@ -46,24 +65,24 @@ def review(s: State) -> None:
     """Set LIMIT to the age beyond which tickets are given up on, or to 0 where there is none.
 
     It is the smallest age above the patience such that at most 1/200 of all labels came so late,
-    and these and one more are at most 1/50 of the tickets that would be twice as old by now times
-    the share that had no label by that age. Younger ones had too little time to tell. Before the
-    first label nothing is known.
+    and these and one more are at most 1/50 of the tickets that would be ten times as old by now,
+    times the share that had no label by that age. Younger ones had too little time to tell. Before
+    the first label nothing is known.
     """
     f, n = s.f, s.n
     rounds = max(n[N.ROUNDS], 1)
     total = 0.0
     for bucket in range(lm.BUCKETS):
-        total += f[lm.AGES + bucket]
+        total += f[lm.AGES + lm.BY_AGE * bucket]
     limit = 0
     later = 0.0
     for i in range(lm.BUCKETS):
         bucket = lm.BUCKETS - 1 - i
         edge = edge_of(bucket)
-        later += f[lm.AGES + bucket]
+        later += f[lm.AGES + lm.BY_AGE * bucket]
         if edge <= n[N.LEAST] or later > _LOST * total or total == 0.0:
             break
         silent = 1.0 - (total - later) / rounds
-        if later + 1.0 <= _CHANCE * silent * (rounds - 2 * edge):
+        if later + 1.0 <= _CHANCE * silent * (rounds - 10 * edge):
             limit = edge
     n[N.LIMIT] = limit

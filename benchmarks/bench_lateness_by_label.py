@@ -1,0 +1,64 @@
+"""Labels that decide themselves when they are known: ours against Vowpal Wabbit and a constant.
+
+The logs are those of :mod:`benchmarks.label_worlds`, played as in ``bench_late_labels``: ours is
+``LinearModel`` as it comes, VW is run in five ways, and the best is chosen afterwards. The constant
+is the mean of the labels known so far, for answers with half a label of each kind.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks import late_peers as peers
+from benchmarks.bench_late_labels import our_error, vw_errors
+from benchmarks.label_worlds import cases
+from benchmarks.late_logs import Case
+from benchmarks.timing import Result
+
+
+def main() -> Iterator[Result]:
+    """Yield our error over the best of VW, and over that of the constant."""
+    has_vw = peers.has("vowpalwabbit")
+    if not has_vw:
+        print("vowpalwabbit is not installed, so it is left out", file=sys.stderr)
+    for case in cases():
+        ours = our_error(case)
+        if has_vw:
+            theirs = vw_errors(case)
+            note = "; ".join(f"{way} ({unit}): {e:.5g}" for (way, unit), e in theirs.items())
+            yield _result(f"{case.name}, best VW", case, ours, min(theirs.values()), note)
+        yield _result(f"{case.name}, constant", case, ours, constant_error(case), "")
+
+
+def constant_error(case: Case) -> float:
+    """Return the error of the mean of the labels so far."""
+    y, answered = case.target, case.log.answered
+    prior = 0.5 if case.loss == "logistic" else 0.0
+    said = np.empty(len(y))
+    total, count = 0.0, 0
+    for event in case.events.tolist():
+        if event >= 0:
+            said[event] = (total + prior) / max(count + 2.0 * prior, 1.0)
+        else:
+            total += y[~event]
+            count += 1
+    p, y = said[answered], y[answered]
+    if case.loss == "logistic":
+        return float(np.mean(-np.log(np.where(y > 0.5, p, 1.0 - p))))
+    return float(np.mean((p - y) ** 2))
+
+
+def _result(name: str, case: Case, ours: float, floor: float, note: str) -> Result:
+    return Result(
+        name=name,
+        ratio=ours / floor,
+        target=1.0,
+        ours=ours,
+        floor=floor,
+        unit="log loss" if case.loss == "logistic" else "sq. error",
+        spread=0.0,
+        note=note,
+    )

@@ -1,0 +1,127 @@
+"""Made-up logs in which the label itself says when it is known.
+
+A booking that is cancelled is known to be within days, one that is kept only on the day of arrival;
+a short journey is over before a long one. Every log has 20,000 rounds with six numbers and a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.late_logs import Case, in_order, per_sd
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ROUNDS = 20_000
+SHARES = (0.1, 0.4)
+SPANS = (1000, 5000)
+"""How many rounds later the late kind is known, on average."""
+_SOON = 50.0  # the same of the early kind
+_NUMBERS, _WORDS = 6, 8
+_NEVER = 0.3
+
+
+def cases() -> Iterator[Case]:
+    """Yield every world."""
+    for early in ("yes", "no"):
+        for share in SHARES:
+            for span in SPANS:
+                yield answers(early, share, span)
+    yield answers("yes", 0.4, 5000, drift=True)
+    yield answers("no", 0.1, 1000, drift=True)
+    yield answers("yes", 0.4, 1000, never=True)
+    yield bookings()
+    for span in SPANS:
+        yield durations(span)
+    yield durations(1000, drift=True)
+    yield durations(5000, never=True)
+    yield arrivals()
+
+
+def answers(
+    early: str, share: float, span: int, *, drift: bool = False, never: bool = False
+) -> Case:
+    """Yes or no, one of which is known soon and the other one after ``span`` rounds or so."""
+    rng = np.random.default_rng([1, early == "yes", int(10 * share), span, drift, never])
+    columns, score = _features(rng)
+    y = _drawn(rng, 0.8 * score + _turn(drift), share)
+    soon = _SOON * rng.exponential(size=ROUNDS)
+    late = span * rng.uniform(0.5, 1.5, size=ROUNDS)
+    delays = np.where(y == (early == "yes"), soon, late)
+    name = f"early {early}, {share:.0%}, {span:,}{_extra(drift, never)}"
+    return _case(rng, name, columns, y, delays, never)
+
+
+def bookings() -> Case:
+    """Cancelled or not: a stay is known when its lead time is over, which is among the features."""
+    rng = np.random.default_rng(2)
+    columns, score = _features(rng)
+    lead = 2500.0 * np.exp(0.9 * rng.standard_normal(ROUNDS) + 0.2 * score)
+    columns["lead"] = lead
+    cancelled = _drawn(rng, 0.6 * score + 0.5 * np.log(lead / 2500.0), 0.37)
+    delays = np.where(cancelled, 0.1 * lead * rng.random(ROUNDS), lead)
+    return _case(rng, "bookings", columns, cancelled, delays)
+
+
+def durations(span: int, *, drift: bool = False, never: bool = False) -> Case:
+    """How long something takes, which is when it is known."""
+    rng = np.random.default_rng([3, span, drift, never])
+    columns, score = _features(rng)
+    y = np.exp(0.4 * score + _turn(drift) + 0.5 * rng.standard_normal(ROUNDS))
+    return _case(rng, f"durations, {span:,}{_extra(drift, never)}", columns, y, span * y, never)
+
+
+def arrivals() -> Case:
+    """How late something is, known after the journey and as much later as it is late."""
+    rng = np.random.default_rng(4)
+    columns, score = _features(rng)
+    y = 10.0 * (0.5 * score + rng.exponential(size=ROUNDS) - 1.0)
+    return _case(rng, "arrivals", columns, y, np.maximum(1000.0 + 60.0 * y, 0.0))
+
+
+def _features(rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
+    """Return columns, and a linear score of them with variance 1."""
+    x = rng.standard_normal((ROUNDS, _NUMBERS))
+    words = rng.integers(0, _WORDS, size=ROUNDS)
+    score = x @ rng.standard_normal(_NUMBERS) + rng.standard_normal(_WORDS)[words]
+    columns: dict[str, Any] = {f"x{i}": x[:, i] for i in range(_NUMBERS)}
+    columns["word"] = np.array([f"w{word}" for word in words.tolist()], dtype=object)
+    return columns, (score - score.mean()) / score.std()
+
+
+def _drawn(rng: np.random.Generator, score: Floats, share: float) -> Bools:
+    """Draw yes with log odds that are the score and a constant, about as often as ``share``."""
+    grid = np.linspace(-8.0, 8.0, 401)
+    means = [np.mean(1.0 / (1.0 + np.exp(-(level + score)))) for level in grid]
+    level = np.interp(share, means, grid)
+    return np.asarray(rng.random(ROUNDS) < 1.0 / (1.0 + np.exp(-(level + score))))
+
+
+def _turn(drift: bool) -> Floats | float:
+    return 0.6 * np.sin(2.0 * np.pi * np.arange(ROUNDS) / ROUNDS) if drift else 0.0
+
+
+def _extra(drift: bool, never: bool) -> str:
+    return ", drift" if drift else ", some never" if never else ""
+
+
+def _case(
+    rng: np.random.Generator,
+    name: str,
+    columns: dict[str, Any],
+    y: NDArray[Any],
+    delays: Floats,
+    never: bool = False,
+) -> Case:
+    if never:
+        delays = np.where(rng.random(ROUNDS) < _NEVER, np.nan, delays)
+    times = np.arange(ROUNDS, dtype=np.float64)
+    log = in_order(times, times + delays, y.astype(np.float64), columns)
+    if y.dtype == np.bool_:
+        return Case(name, log, "logistic", "made up")
+    return Case(name, log, "squared", "made up", per_sd(log))

@@ -1,0 +1,103 @@
+"""What open tickets may still say, and how far predictions are to be believed until they do.
+
+Labels may decide themselves when they are known: a cancellation within days, a stay on the day of
+arrival; short journeys before long ones. What has come so far is then not like what is still open,
+and a model that learns it is sure of the wrong thing until the others come.
+
+Tickets since the first label are sorted by age: n_j labels came at an age in bucket j, what they
+say sums to s_j, and c_j tickets are open at such an age. With R_j the tickets that reached the
+bucket, less c_j / 2, S_j = prod_{i <= j} (1 - n_i / R_i) is the share without a label beyond it,
+and m_j = S_{j-1} n_j / R_j the share whose label comes there (Kaplan and Meier, "Nonparametric
+estimation from incomplete observations", JASA 1958). Unlike the labels so far, the m_j do not
+favour what comes early. What remains, the tail S, is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Code
+from belated.kernels.jit import leaf
+from belated.kernels.learners.state import State
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear.belief import Evidence
+from belated.kernels.linear.losses import believe, saying
+from belated.kernels.linear.waiting import bucket_of, edge_of
+from belated.kernels.slots import ints as N
+from belated.kernels.tickets import tail
+
+_PART = 16  # looks per doubling of the tickets, and open tickets looked at per prediction
+_FIRST, _REVIEW = 8, 256  # fewest and most predictions between two looks
+
+
+@leaf
+def hear(code: Code, s: State, record: int, ticket: int, y: float) -> None:
+    """Count the first label of a ticket, by its age, with what it says."""
+    f, rounds = s.f, s.n[N.ROUNDS]
+    if f[lm.SINCE] == math.inf:
+        f[lm.SINCE] = rounds
+        f[lm.AGAIN] = rounds + _FIRST
+    if ticket >= f[lm.SINCE]:
+        place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1)
+        f[place + 1] += 1.0
+        f[place + 2] += saying(code, f, s.kept[record + lm.MIXTURE], y)
+
+
+@leaf
+def ponder(code: Code, s: State) -> None:
+    """Look again at what is open, and set LEAN and TRUST."""
+    f, n = s.f, s.n
+    count_open(s)
+    first, by_age, still_open = lm.AGES, s.work, 0.0
+    heard = 0.0
+    says = 0.0
+    for j in range(lm.BUCKETS):
+        still_open += by_age[j]
+        heard += f[first + lm.BY_AGE * j + 1]
+        says += f[first + lm.BY_AGE * j + 2]
+    tickets = n[N.ROUNDS] - f[lm.SINCE]
+    left, mean, early = 1.0, 0.0, 0.0  # S, sum m_j s_j / n_j, and share before half the time
+    yes, no, order = 0.0, 0.0, 0.0  # labels that were watched for, and yes after no, as pairs
+    before = 0.0
+    middle = bucket_of(int(tickets) // 2)
+    reached = heard + still_open
+    for j in range(lm.BUCKETS):
+        count, said = f[first + lm.BY_AGE * j + 1], f[first + lm.BY_AGE * j + 2]
+        if count > 0.0:
+            mass = left * min(count / (reached - 0.5 * by_age[j]), 1.0)
+            left -= mass
+            mean += mass * said / count
+            watched = max(1.0 - edge_of(j) / tickets, 0.0)
+            yes += said * watched * watched
+            no += (count - said) * watched * watched
+            order += said * (before + 0.5 * (count - said))
+            before += count - said
+        if j == middle:
+            early = 1.0 - left
+        reached -= count + by_age[j]
+    if heard > 0.0:
+        evidence = Evidence(tickets, still_open, heard, says, left, mean, early, yes, no, order)
+        believe(code, f, evidence)
+    pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
+    f[lm.AGAIN] = n[N.ROUNDS] + pause
+
+
+@leaf
+def count_open(s: State) -> None:
+    """Write into ``work`` how many tickets without a label have an age in each bucket.
+
+    The newest is left out, as nothing can have been heard of it. Ages fall along the table, so
+    buckets are found one after the other.
+    """
+    work, rounds = s.work, s.n[N.ROUNDS]
+    for j in range(lm.BUCKETS):
+        work[j] = 0.0
+    bucket = lm.BUCKETS - 1
+    for entry in range(s.n[N.HEAD], tail(s) - 1):
+        label = s.kept[entry * lm.KEEP + lm.LABEL]
+        ticket = s.table[2 * entry]
+        if s.table[2 * entry + 1] >= 0 and label != label and ticket >= s.f[lm.SINCE]:
+            age = rounds - ticket - 1
+            while edge_of(bucket) > age:
+                bucket -= 1
+            work[bucket] += 1.0

@@ -1,0 +1,138 @@
+"""Labels that decide themselves when they are known, and what that leaves of predictions."""
+
+from __future__ import annotations
+
+import math
+from typing import get_args
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import belated as bl
+from belated.kernels.linear import layout as lm
+from belated.linear import LinearModel
+from naive_linear import Loss, NaiveLinear, shares
+
+Floats = npt.NDArray[np.float64]
+
+KINDS: tuple[Loss, ...] = get_args(Loss)
+
+
+def world(kind: Loss, count: int, span: float) -> tuple[Floats, Floats, bl.Timeline]:
+    """Return features, labels, and delays that grow with the label."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(count, 2))
+    score = x[:, 0] + 0.7 * rng.normal(size=count)
+    y = {
+        "logistic": (score < -0.3).astype(float),
+        "hinge": np.where(score < -0.3, 1.0, -1.0),
+        "poisson": np.floor(np.exp(score)),
+    }.get(kind, np.exp(score))
+    late = y if kind not in ("logistic", "hinge") else (y < 0.5) * 2.0
+    delays = (span * late * rng.uniform(0.5, 1.0, size=count) + 2.0).astype(np.int64)
+    return x, y, bl.Timeline.from_delays(delays)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
+    x, y, timeline = world(kind, 400, 30.0)
+    live, whole = LinearModel(kind, bits=3), LinearModel(kind, bits=3)
+    slow = NaiveLinear(kind, patience=1000)
+    events = timeline.events[: 400 + int(timeline.observed.sum())].tolist()
+    moved = 0
+    for event in events:
+        if event >= 0:
+            row = list(enumerate(x[event].tolist()))
+            peeked = live.peek(x[event])
+            ticket, value = live.predict(x[event])
+            assert value == peeked
+            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+            record = live._memory.records[ticket - live.rounds]
+            moved += int(record[lm.SHOWN] != record[lm.MIXTURE])
+            if event == 200:
+                live = LinearModel.restore(live.snapshot())
+        else:
+            live.observe(~event, float(y[~event]))
+            slow.observe(~event, float(y[~event]))
+    assert moved > 100
+    whole.replay(x, y, np.array(events))
+    assert whole.snapshot() == live.snapshot()
+
+
+def test_shares_by_hand() -> None:
+    """Of five tickets two have their label at the age 1 and one at 3; one waits at 2, one at 3."""
+    found = shares([1, 1, 3], [2, 3])
+    assert found == pytest.approx({1: 2.0 / 5.0, 3: 3.0 / 5.0 * 1.0 / 1.5})
+
+
+def test_shares_do_not_favour_what_comes_early() -> None:
+    """Half of the tickets take 10, the others 90; after 100 rounds only ten of those are heard."""
+    ages = [10] * 45 + [90] * 5
+    waiting = [t for t in range(100) if t < 10 or (t % 2 and t < 90)]
+    found = shares(ages, waiting)
+    assert found[10] == pytest.approx(0.5, abs=0.02)
+    assert len([age for age in ages if age == 10]) / len(ages) == 0.9
+
+
+@pytest.mark.parametrize("early", [0.0, 1.0])
+def test_one_answer_so_far_is_no_certainty(early: float) -> None:
+    """What is open may all be the other one, as it is; once it has come, the model is sure."""
+    rng = np.random.default_rng(1)
+    count = 3000
+    x = rng.normal(size=(count, 2))
+    y = (x[:, 0] + rng.normal(size=count) > 0.3).astype(float)
+    delays = np.where(y == early, 5, 800)
+    model = LinearModel("logistic", bits=3)
+    values = model.replay(x, y, bl.Timeline.from_delays(delays))
+    assert np.abs(values[200:800] - 0.5).max() < 0.2
+    told = LinearModel("logistic", bits=3)
+    best = told.replay(x, y, bl.Timeline.from_delays(np.zeros(count, dtype=np.int64)))
+    late, soon = model.losses(values, y)[2000:].mean(), told.losses(best, y)[2000:].mean()
+    assert late < 1.05 * soon
+
+
+def test_a_rare_answer_is_bounded_by_what_is_open() -> None:
+    """With 2,000 labels that are all 0 and 10 open tickets, at most 10 are 1."""
+    count = 2000
+    model = LinearModel("logistic", bits=3)
+    model.replay(np.ones((count, 1)), np.zeros(count), bl.Timeline.from_delays(np.full(count, 10)))
+    assert model.predict([1.0]).value < 0.01
+
+
+def test_numbers_that_come_early_are_small() -> None:
+    """The mean of all labels is 1; that of those that have come is far below it at first."""
+    rng = np.random.default_rng(2)
+    count = 2000
+    y = rng.exponential(size=count)
+    timeline = bl.Timeline.from_delays((1000.0 * y).astype(np.int64))
+    model = LinearModel("squared", bits=3)
+    values = model.replay(np.ones((count, 1)), y, timeline)
+    heard = np.array([y[:t][np.arange(t) + 1000.0 * y[:t] < t].mean() for t in range(500, count)])
+    assert np.mean((values[500:] - 1.0) ** 2) < 0.6 * np.mean((heard - 1.0) ** 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("silence", [False, True])
+def test_without_open_tickets_nothing_is_moved(kind: Loss, silence: bool) -> None:
+    """With silence every ticket has a label at once."""
+    if silence and kind not in ("squared", "logistic", "poisson"):
+        pytest.skip("this loss cannot be corrected")
+    x, y, timeline = world(kind, 200, 30.0)
+    model = LinearModel(kind, bits=3, silence=0.0 if silence else None)
+    if not silence:
+        timeline = bl.Timeline.from_delays(np.zeros(200, dtype=np.int64))
+    model.replay(x, y, timeline)
+    assert model._memory.f[lm.LEAN] == 0.0 or kind in ("logistic", "hinge")
+    assert model._memory.f[lm.TRUST] == 1.0
+
+
+def test_mean_loss_is_that_of_what_was_shown() -> None:
+    x, y, timeline = world("logistic", 600, 100.0)
+    model = LinearModel("logistic", bits=3)
+    values = model.replay(x, y, timeline)
+    heard = timeline.observed
+    mean = model.report().mean_loss
+    assert mean is not None
+    assert mean == pytest.approx(model.losses(values, y)[heard].mean())
+    assert math.isfinite(mean)

@@ -1,0 +1,666 @@
+"""Evaluations: small logs whose answer is known, the slow versions, and what is said."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+import naive_evaluation as naive
+from belated.errors import LogError, SpecError
+from belated.evaluations import Evaluation, estimators, overlap, speeds
+from belated.evaluations.estimators import Terms, Weighed
+from belated.evaluations.intervals import Estimate, interval, student
+from belated.evaluations.maturity import Ripe, ripe
+from belated.evaluations.page import page_of
+from belated.evaluations.reading import Columns, decisions_of
+from belated.evaluations.spans import moment_in, span_in
+from belated.evaluations.words import command, speed_warning
+from belated.report.page import to_html
+
+ACTIONS = ("blue", "green", "red")
+CHANCES = {"PT": (0.6, 0.2, 0.1), "NO": (0.1, 0.5, 0.2)}
+ROUNDS = 240
+
+
+def long(test: Any) -> Any:
+    """Mark a test that only the compiler makes short."""
+    return pytest.mark.compiled(pytest.mark.needs_compiler(test))
+
+
+def rows_of(rounds: int = ROUNDS, seed: int = 0, **more: Any) -> list[naive.Row]:
+    """Visits from two countries; red is heard of late, and some rewards never come."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for t in range(rounds):
+        country = "PT" if rng.random() < 0.5 else "NO"
+        p = np.array([0.5, 0.3, 0.2])
+        a = int(rng.choice(3, p=p))
+        wait = float(rng.exponential((2.0, 3.0, 12.0)[a]))
+        is_heard = rng.random() < CHANCES[country][a]
+        found.append(
+            {
+                "context": {"country": country},
+                "action": ACTIONS[a],
+                "probability": float(p[a]),
+                "decided": float(t),
+                "rewarded": t + wait if is_heard else None,
+                "reward": 1.0 if is_heard else None,
+            }
+        )
+    return found
+
+
+def columns_of(rows: list[naive.Row]) -> dict[str, list[Any]]:
+    """The same as columns."""
+    return {
+        "decided_at": [row["decided"] for row in rows],
+        "rewarded_at": [row["rewarded"] for row in rows],
+        "reward": [row["reward"] for row in rows],
+        "action": [row["action"] for row in rows],
+        "probability": [row["probability"] for row in rows],
+        "country": [row["context"]["country"] for row in rows],
+    }
+
+
+def by_country(context: dict[str, Any], actions: tuple[str, ...]) -> str:
+    return "blue" if context["country"] == "PT" else "green"
+
+
+def soft(context: dict[str, Any], actions: tuple[str, ...]) -> dict[str, float]:
+    first = by_country(context, actions)
+    return {action: 0.8 if action == first else 0.1 for action in actions}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[naive.Row]:
+    return rows_of()
+
+
+@pytest.fixture(scope="module")
+def found(rows: list[naive.Row]) -> Evaluation:
+    policies: dict[str, Any] = {"rule": by_country, "soft": soft}
+    return bl.evaluate(columns_of(rows), policies, silence=0.0, deadline=20)
+
+
+# ---- the slow versions -------------------------------------------------------------------------
+
+
+def ends_of(rows: list[naive.Row]) -> float:
+    return float(max(max(row["decided"], row["rewarded"] or 0.0) for row in rows))
+
+
+def test_what_counts_is_what_is_old_enough(rows: list[naive.Row], found: Evaluation) -> None:
+    slow = naive.counted(rows, 0.0, 20.0, ends_of(rows))
+    assert found.counted == len(slow) < len(rows)
+    assert found.too_young == len(rows) - len(slow)
+    assert found.rewards.tolist() == [reward for _, reward in slow]
+    late = [row for row, _ in slow if row["rewarded"] and row["rewarded"] - row["decided"] > 20.0]
+    assert found.ripe.late == len(late) > 0
+
+
+def policies_of(name: str) -> Any:
+    """A policy as the slow versions take it."""
+    if name == "uniform":
+        return lambda row, action: 1 / 3
+    if name.startswith("always "):
+        return lambda row, action: float(action == name.removeprefix("always "))
+    if name == "rule":
+        return lambda row, action: float(action == by_country(row["context"], ACTIONS))
+    return lambda row, action: soft(row["context"], ACTIONS)[action]
+
+
+@pytest.mark.parametrize("name", ["uniform", "always blue", "always red", "rule", "soft"])
+def test_estimates_are_those_of_the_slow_versions(
+    rows: list[naive.Row], found: Evaluation, name: str
+) -> None:
+    slow = naive.counted(rows, 0.0, 20.0, ends_of(rows))
+    said = naive.walked(slow, ACTIONS, 0.0, 20.0, rows[0]["decided"])
+    predicted = [{action: pair[1] for action, pair in each.items()} for each in said]
+    judged, policy = found.policies[name].estimates, policies_of(name)
+    expected = {
+        "ips": naive.ips(slow, policy),
+        "snips": naive.snips(slow, policy),
+        "dr": naive.dr(slow, policy, predicted),
+    }
+    for how, value in expected.items():
+        estimate = judged[how]  # type: ignore[index]
+        assert estimate is not None
+        assert estimate.value == pytest.approx(value, rel=1e-12)
+        assert estimate.low < estimate.value < estimate.high
+
+
+def test_the_walk_of_a_chooser_is_that_of_the_slow_version(
+    rows: list[naive.Row], found: Evaluation
+) -> None:
+    slow = naive.counted(rows, 0.0, 20.0, ends_of(rows))
+    said = naive.walked(slow, ACTIONS, 0.0, 20.0, rows[0]["decided"])
+    expected = [[each[action][0] for action in ACTIONS] for each in said]
+    probabilities = found.given["chooser"].probabilities
+    assert probabilities is not None
+    assert probabilities.tolist() == expected
+    assert probabilities[0].tolist() == [1 / 3, 1 / 3, 1 / 3]
+
+
+def test_a_prediction_never_sees_its_own_reward_nor_a_later_one(rows: list[naive.Row]) -> None:
+    """Other rewards from some moment on change nothing that was said before they were heard."""
+    changed = [dict(row) for row in rows]
+    for row in changed[120:]:
+        row["reward"] = None if row["reward"] is None else 5.0
+    one, two = (
+        bl.evaluate(columns_of(each), silence=0.0, deadline=20, until=260.0)
+        for each in (rows, changed)
+    )
+    for name in ("chooser", "always blue"):
+        a, b = (each.weighed[name] for each in (one, two))
+        assert a.predicted[:121].tolist() == b.predicted[:121].tolist()
+    assert (
+        one.weighed["chooser"].weights[:121].tolist()
+        == two.weighed["chooser"].weights[:121].tolist()
+    )
+    assert one.weighed["chooser"].predicted.tolist() != two.weighed["chooser"].predicted.tolist()
+
+
+# ---- known answers -----------------------------------------------------------------------------
+
+
+def test_the_logged_policy_has_the_mean_of_its_rewards(found: Evaluation) -> None:
+    for estimate in found.policies["logged"].estimates.values():
+        assert estimate is not None
+        assert estimate.value == pytest.approx(float(found.rewards.mean()), rel=1e-12)
+
+
+def test_a_policy_that_is_the_logged_one_is_a_tie_with_no_width(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    columns["same"] = columns["probability"]
+    found = bl.evaluate(columns, ["same"], silence=0.0, deadline=20, estimator="ips")
+    gap = found.compare("same")
+    assert (gap.value, gap.low, gap.high) == (0.0, 0.0, 0.0)
+    assert found.policies["same"].standing == "tie"
+    assert found.policies["same"].effective == pytest.approx(found.counted)
+
+
+def test_a_difference_is_paired(found: Evaluation) -> None:
+    """Two policies that mostly agree are told apart far better than each is known."""
+    gap, rule = found.compare("rule", "soft"), found.estimate("rule")
+    assert rule is not None
+    assert gap.high - gap.low < 0.5 * (rule.high - rule.low)
+    back = found.compare("soft", "rule")
+    assert (back.value, back.low, back.high) == pytest.approx((-gap.value, -gap.high, -gap.low))
+
+
+@long
+def test_the_best_policy_is_found() -> None:
+    found = bl.evaluate(columns_of(rows_of(1500)), {"rule": by_country}, silence=0.0, deadline=20)
+    assert next(iter(found.policies)) in ("rule", "chooser")
+    assert found.policies["rule"].standing == "better"
+    assert found.policies["always red"].standing == "worse"
+    assert "is better than the logged policy" in found.verdict
+    assert found.policies["rule"].surely is not None
+    narrow, wide = found.policies["rule"].difference, found.policies["rule"].surely
+    assert narrow is not None
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@long
+def test_a_tie_is_called_a_tie() -> None:
+    rng = np.random.default_rng(1)
+    heard = rng.random(500) < 0.3
+    columns = {
+        "decided_at": np.arange(500.0),
+        "rewarded_at": np.where(heard, np.arange(500.0) + 1.0, np.nan),
+        "reward": np.where(heard, 1.0, np.nan),
+        "action": np.where(rng.random(500) < 0.5, "a", "b"),
+        "probability": np.full(500, 0.5),
+    }
+    found = bl.evaluate(columns, silence=0.0, deadline=5)
+    assert {judged.standing for judged in found.policies.values()} == {"", "tie"}
+    assert found.verdict.startswith("A tie: no policy is shown to be better")
+
+
+# ---- intervals ---------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(10, 400), st.floats(0.1, 100.0), st.floats(0.2, 90.0))
+@settings(max_examples=25, deadline=None)
+def test_intervals_are_those_of_the_slow_version(
+    seed: int, size: int, scale: float, largest: float
+) -> None:
+    """Also where one decision weighs far more than all others."""
+    rng = np.random.default_rng(seed)
+    weights, rewards = rng.uniform(0.2, 3.0, size), scale * rng.standard_t(3.0, size)
+    weights[0] = largest
+    terms = Weighed(weights, None, weights).terms("ips", rewards)
+    assert terms is not None
+    estimate = interval(terms, rewards)
+    values = (weights * rewards).tolist()
+    quantile = student(0.95, max(32.0, naive.freedom(values)))
+    ends = naive.interval(weights.tolist(), rewards.tolist(), quantile)
+    assert (estimate.low, estimate.high) == pytest.approx(ends, rel=1e-9, abs=1e-9)
+
+
+def test_intervals_are_wide_where_one_decision_weighs_too_much() -> None:
+    """With even weights they are the textbook's, to a percent."""
+    rewards = np.tile([0.0, 1.0], 1000)
+    for largest, more in ((1.0, 1.01), (10.0, 1.05), (200.0, 2.0)):
+        weights = np.ones(2000)
+        weights[7] = largest
+        terms = Weighed(weights, None, weights).terms("ips", rewards)
+        assert terms is not None
+        estimate = interval(terms, rewards)
+        low, high = naive.plain_interval((weights * rewards).tolist(), 1.96)
+        ratio = (estimate.high - estimate.low) / (high - low)
+        assert 1.0 < ratio < more if largest < 200.0 else ratio > more / 2.0 > 0.9
+
+
+@pytest.mark.parametrize("freedom", [32.0, 60.0, 1e4])
+@pytest.mark.parametrize("level", [0.95, 0.99])
+def test_students_quantiles(freedom: float, level: float) -> None:
+    from scipy import stats
+
+    exact = stats.t.ppf(0.5 + level / 2.0, freedom)
+    assert student(level, freedom) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 5, 30])
+def test_chi_square_quantiles(freedom: int) -> None:
+    from scipy import stats
+
+    exact = stats.chi2.ppf(0.999, freedom)
+    assert speeds.chi_square(0.999, freedom) == pytest.approx(exact, rel=0.05)
+
+
+def test_blocks_only_widen(rows: list[naive.Row], found: Evaluation) -> None:
+    blocked = bl.evaluate(columns_of(rows), silence=0.0, deadline=20, blocks=8)
+    for name in ("uniform", "always blue", "chooser"):
+        one, other = found.estimate(name), blocked.estimate(name)
+        assert one is not None
+        assert other is not None
+        assert other.low <= one.low <= one.high <= other.high
+
+
+@long
+def test_rewards_that_share_their_fate_are_warned_of() -> None:
+    rng = np.random.default_rng(5)
+    days = np.repeat(rng.random(20) < 0.5, 50)  # good days and bad days
+    heard = rng.random(1000) < np.where(days, 0.6, 0.1)
+    columns = {
+        "decided_at": np.arange(1000.0),
+        "rewarded_at": np.where(heard, np.arange(1000.0), np.nan),
+        "reward": np.where(heard, 1.0, np.nan),
+        "action": np.where(rng.random(1000) < 0.5, "a", "b"),
+        "probability": np.full(1000, 0.5),
+    }
+    found = bl.evaluate(columns, silence=0.0, deadline=1, chooser=False)
+    assert any("neighbouring decisions are alike" in text for text in found.warnings)
+    blocked = bl.evaluate(columns, silence=0.0, deadline=1, chooser=False, blocks=20)
+    assert not any("neighbouring" in text for text in blocked.warnings)
+    one, other = found.estimate("logged"), blocked.estimate("logged")
+    assert one is not None
+    assert other is not None
+    assert other.high - other.low > 2.0 * (one.high - one.low)
+    assert overlap.likeness(np.ones(1000)) == 1.0
+
+
+def test_coverage_on_a_few_simulated_logs() -> None:
+    """The benchmark counts on a thousand logs of 5,000; here a few small ones must not be far off.
+
+    With 120 logs, 0.95 is at least 0.89 and less than all with a probability of 0.99.
+    """
+    rng = np.random.default_rng(0)
+    hits, zeros = 0, np.zeros(800)
+    for _ in range(120):
+        visitor = rng.integers(0, 2, 800)
+        chance = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
+        logged = np.array([[0.6, 0.2, 0.2], [0.1, 0.3, 0.6]])[visitor]
+        action = (rng.random((800, 1)) > logged.cumsum(axis=1)).sum(axis=1)
+        rewards = (rng.random(800) < chance[visitor, action]).astype(float)
+        weights = (action == 1) / logged[np.arange(800), action]
+        terms = Weighed(weights, zeros + 0.3, zeros + 0.3).terms("dr", rewards)
+        assert terms is not None
+        estimate = interval(terms, rewards)
+        hits += estimate.low <= chance[:, 1].mean() <= estimate.high
+    assert 107 <= hits <= 119
+
+
+# ---- overlap and speeds ------------------------------------------------------------------------
+
+
+def test_extreme_weights_are_warned_of(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    columns["probability"][3] = 0.001
+    found = bl.evaluate(columns, silence=0.0, deadline=20, chooser=False)
+    name = f"always {columns['action'][3]}"
+    judged = found.policies[name]
+    assert judged.effective < 10
+    assert judged.largest_weight == pytest.approx(1000.0)
+    assert any("say as much as" in text for text in judged.warnings)
+    assert set(judged.warnings) <= set(found.warnings)
+
+
+@long
+def test_wrong_probabilities_are_warned_of() -> None:
+    columns = columns_of(rows_of(1000))
+    columns["probability"] = [0.9] * 1000
+    found = bl.evaluate(columns, silence=0.0, deadline=20, chooser=False)
+    assert any("should be 1 on average" in text for text in found.warnings)
+
+
+def test_a_policy_that_does_nothing_that_was_done(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    columns["never"] = [0.0] * len(rows)
+    found = bl.evaluate(columns, {"other": "never"}, silence=0.0, deadline=20, chooser=False)
+    judged = found.policies["other"]
+    assert judged.estimates == {"ips": None, "snips": None, "dr": None}
+    assert judged.standing == ""
+    assert "the log says nothing about it" in judged.warnings[0]
+    assert "other" in str(found)
+    json.loads(found.to_json())
+
+
+def test_overlaps(found: Evaluation) -> None:
+    names = list(found.given)
+    table = {(a, b): found.overlaps[i, j] for i, a in enumerate(names) for j, b in enumerate(names)}
+    assert table["always blue", "always red"] == 0.0
+    assert table["always blue", "uniform"] == pytest.approx(1 / 3)
+    assert table["rule", "soft"] == pytest.approx(0.8)
+    assert table["logged", "logged"] == 1.0
+    # min(0.5, 1/3) + min(0.3, 1/3) + min(0.2, 1/3), up to how often each was drawn
+    assert table["logged", "uniform"] == pytest.approx(0.8333, abs=0.05)
+
+
+def ripe_of(columns: dict[str, list[Any]], deadline: float) -> Ripe:
+    log = decisions_of(columns, Columns(), silence=0.0)
+    return ripe(log, silence=0.0, deadline=deadline, until=None)
+
+
+def test_actions_that_differ_in_speed_are_warned_of() -> None:
+    columns = columns_of(rows_of(2000))
+    counted = ripe_of(columns, 60.0)
+    found = speeds.speeds_of(counted.log)
+    ends = speeds.apart(counted.log, found)
+    assert ends is not None
+    assert [speed.action for speed in ends] == ["blue", "red"]
+    assert "rewards of blue come sooner" in speed_warning(*ends, counted)
+    columns["rewarded_at"] = [
+        None if came is None else at + 1.0
+        for at, came in zip(columns["decided_at"], columns["rewarded_at"], strict=True)
+    ]
+    even = ripe_of(columns, 60.0)
+    assert speeds.apart(even.log, speeds.speeds_of(even.log)) is None
+
+
+def test_the_test_of_speeds_agrees_with_scipy() -> None:
+    from scipy import stats
+
+    rng = np.random.default_rng(2)
+    for shift in (0.0, 0.05, 0.3):
+        waits: Any = np.round(rng.exponential(1.0, 600) + shift * (np.arange(600) % 3), 1)
+        groups = np.arange(600) % 3
+        parts = [waits[groups == group] for group in range(3)]
+        is_sure = stats.kruskal(*parts).pvalue < 0.001
+        assert speeds._differ(waits, groups.astype(np.int64)) == is_sure
+
+
+# ---- what is given -----------------------------------------------------------------------------
+
+
+def test_policies_come_in_many_forms(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    firsts = [by_country(row["context"], ACTIONS) for row in rows]
+    matrix = np.array([[first == action for action in ACTIONS] for first in firsts], dtype=float)
+    for i, action in enumerate(ACTIONS):
+        columns[f"new_{action}"] = matrix[:, i].tolist()
+    columns["would"] = firsts
+    columns["chance"] = [
+        float(a == first) for a, first in zip(columns["action"], firsts, strict=True)
+    ]
+    policies: dict[str, Any] = {
+        "function": by_country,
+        "sequence": lambda context, actions: [
+            float(a == by_country(context, actions)) for a in actions
+        ],
+        "columns": "new_",
+        "column": "would",
+        "names": np.array(firsts, dtype=object),
+        "matrix": matrix,
+        "chance": "chance",
+    }
+    found = bl.evaluate(columns, policies, silence=0.0, deadline=20, context=["country"])
+    values = {name: found.policies[name].estimates for name in policies}
+    for name in policies:
+        assert values[name]["snips"] == values["function"]["snips"]
+        expected = None if name == "chance" else values["function"]["dr"]
+        assert values[name]["dr"] == expected
+    assert list(found.ripe.log.context) == ["country"]
+
+
+def test_arrays_follow_the_order_of_the_log(rows: list[naive.Row]) -> None:
+    """Rows in any order, and arrays in the same order, are the same log."""
+    order = np.random.default_rng(0).permutation(len(rows))
+    mixed = [rows[i] for i in order]
+    chances = np.array([0.9 if row["context"]["country"] == "PT" else 0.4 for row in rows])
+    one = bl.evaluate(columns_of(rows), {"mine": chances}, silence=0.0, deadline=20)
+    other = bl.evaluate(columns_of(mixed), {"mine": chances[order]}, silence=0.0, deadline=20)
+    assert one.to_json() == other.to_json()
+
+
+def test_a_chooser_of_ones_own_is_walked_from_the_start(rows: list[naive.Row]) -> None:
+    own = bl.Chooser(
+        {name: {"length": len(name)} for name in ACTIONS},
+        explore=bl.explore.Uniform(0.3),
+        silence=0.0,
+    )
+    own.choose({"country": "PT"})
+    found = bl.evaluate(columns_of(rows), {"own": own}, silence=0.0, deadline=20)
+    probabilities = found.given["own"].probabilities
+    assert probabilities is not None
+    assert probabilities[0].tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert set(np.round(probabilities[-1], 9)) == {0.1, 0.8}
+    assert own.rounds == 1
+
+
+def test_dates_and_numbers_give_the_same(rows: list[naive.Row]) -> None:
+    start = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
+    columns = columns_of(rows)
+    for name in ("decided_at", "rewarded_at"):
+        columns[name] = [
+            None if at is None else start + timedelta(hours=at) for at in columns[name]
+        ]
+    dated = bl.evaluate(columns, silence=0.0, deadline=timedelta(hours=20))
+    numbered = bl.evaluate(columns_of(rows), silence=0.0, deadline="20h", unit="h")
+    assert dated.counted == numbered.counted
+    for name in numbered.policies:
+        one, other = dated.policies[name].estimates["dr"], numbered.policies[name].estimates["dr"]
+        assert one == pytest.approx(other, rel=1e-6)
+
+
+def test_until_says_when_the_log_ends(rows: list[naive.Row]) -> None:
+    early = bl.evaluate(columns_of(rows), silence=0.0, deadline=20, until=120.0, chooser=False)
+    assert (early.counted, early.too_young) == (101, len(rows) - 101)
+    assert early.rewards.tolist() == [reward for _, reward in naive.counted(rows, 0.0, 20.0, 120.0)]
+
+
+@pytest.mark.parametrize(
+    ("given", "unit", "expected"),
+    [("2d", "h", 48.0), ("36h", "s", 129600.0), ("7", None, 7.0), (timedelta(minutes=3), "min", 3)],
+)
+def test_spans(given: Any, unit: Any, expected: float) -> None:
+    assert span_in(given, unit) == expected
+
+
+def test_moments() -> None:
+    start = np.datetime64("2024-05-01T12:00")
+    assert moment_in("2024-05-01T12:01", start, "s") == 60.0
+    assert moment_in("12.5", 2.5, None) == 10.0
+    with pytest.raises(SpecError, match="a time like 2024"):
+        moment_in("soon", start, "s")
+    with pytest.raises(SpecError, match="must be a number here"):
+        moment_in("soon", 0.0, None)
+
+
+# ---- refusals ----------------------------------------------------------------------------------
+
+
+def test_silence_must_be_said(rows: list[naive.Row]) -> None:
+    with pytest.raises(LogError, match="no reward is known; say what reward that means"):
+        bl.evaluate(columns_of(rows))
+    with pytest.raises(LogError, match="by their deadline; say what reward"):
+        bl.evaluate(columns_of(rows), deadline=20)
+    found = bl.evaluate(columns_of(rows), silence=0.0, chooser=False)
+    assert found.counted == len(rows)
+    assert any("a reward may still come" in text for text in found.warnings)
+
+
+def test_without_silence_every_decision_must_be_answered() -> None:
+    rows = [
+        row | {"rewarded": row["decided"] + 1, "reward": row["reward"] or 0.0} for row in rows_of()
+    ]
+    found = bl.evaluate(columns_of(rows), chooser=False)
+    assert (found.counted, found.ripe.silent) == (len(rows), 0)
+
+
+def test_all_too_young(rows: list[naive.Row]) -> None:
+    with pytest.raises(LogError, match="all 240 decisions are too young"):
+        bl.evaluate(columns_of(rows), silence=0.0, deadline=1000)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("probability", 0.0, "is no probability above 0"),
+        ("probability", 1.2, "is no probability above 0"),
+        ("action", None, "must not be missing"),
+        ("reward", None, "is no reward, though there is a time"),
+    ],
+)
+def test_bad_rows(rows: list[naive.Row], column: str, value: Any, message: str) -> None:
+    columns = columns_of(rows)
+    place = next(i for i, row in enumerate(rows) if row["reward"])
+    columns[column][place] = value
+    with pytest.raises(LogError, match=message) as caught:
+        bl.evaluate(columns, silence=0.0, deadline=20)
+    assert f"row {place}: {column}" in str(caught.value)
+    found = bl.evaluate(columns, silence=0.0, deadline=20, on_bad="skip", chooser=False)
+    assert len(found.bad) == 1
+    assert found.ripe.decisions == len(rows) - 1
+
+
+def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    quiet = [i for i, row in enumerate(rows) if row["reward"] is None]
+    for i in quiet:
+        columns["reward"][i] = 0.0  # silence that was written down
+    found = bl.evaluate(columns, silence=0.0, deadline=20)
+    assert found.to_json() == bl.evaluate(columns_of(rows), silence=0.0, deadline=20).to_json()
+    columns["reward"][quiet[0]] = 3.0
+    with pytest.raises(LogError, match="has no time for its reward"):
+        bl.evaluate(columns, silence=0.0, deadline=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"action": "deed"}, "which column says what was done"),
+        ({"probability": "p"}, "which column says how likely"),
+        ({"reward": "gain"}, "has no column 'gain'"),
+        ({"context": ["town"]}, "has no column 'town'"),
+        ({"slices": ["town"]}, "no column 'town' in the context"),
+        ({"policies": {"x": "missing_"}}, "has no column 'missing_'"),
+        ({"policies": {"x": lambda c, a: "pink"}}, "takes 'pink' in row 0"),
+        ({"policies": {"x": lambda c, a: [0.5, 0.5, 0.5]}}, "sum to 1"),
+        ({"policies": {"x": lambda c, a: [1.0]}}, "must return an action"),
+        ({"policies": {"x": np.ones(3)}}, "a row for each of the 240 rows"),
+        ({"policies": {"x": np.full(240, 2.0)}}, "probabilities from 0 to 1"),
+        ({"policies": {"logged": by_country}}, "always there"),
+        ({"policies": {"x": 3}}, "must be a function of context and actions"),
+        ({"policies": [np.ones(240)]}, "has no name of its own"),
+        ({"estimator": "direct"}, "estimator must be one of"),
+        ({"against": "nobody"}, "against must be one of"),
+        ({"blocks": 2}, "blocks must be a whole number from 6"),
+        ({"deadline": "soon"}, "a deadline is a number"),
+        ({"deadline": "2d"}, "nobody said what one unit is"),
+        ({"silence": math.nan}, "silence must be a finite number"),
+    ],
+)
+def test_refusals(rows: list[naive.Row], options: dict[str, Any], message: str) -> None:
+    with pytest.raises((LogError, SpecError), match=message):
+        bl.evaluate(columns_of(rows), **{"silence": 0.0, "deadline": 20, **options})
+
+
+def test_too_many_actions_are_refused() -> None:
+    columns = columns_of(rows_of(300))
+    columns["action"] = [f"visit {i}" for i in range(300)]
+    with pytest.raises(LogError, match="300 different actions"):
+        bl.evaluate(columns, silence=0.0, deadline=20)
+
+
+def test_times_are_asked_for_in_our_words(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    columns["x"], columns["y"] = columns.pop("decided_at"), columns.pop("rewarded_at")
+    with pytest.raises(LogError, match=r"Give decided=.* and rewarded=.*--decided and --rewarded"):
+        bl.evaluate(columns, silence=0.0)
+
+
+def test_unknown_policies_are_refused(found: Evaluation) -> None:
+    with pytest.raises(SpecError, match="there is no policy 'x'; there are logged"):
+        found.compare("x")
+    with pytest.raises(SpecError, match="there is no policy"):
+        found.estimate("x")
+
+
+# ---- words, numbers, page ----------------------------------------------------------------------
+
+
+def test_numbers_for_programs(found: Evaluation, tmp_path: Path) -> None:
+    told = json.loads(found.to_json())
+    assert told["counted"] + told["too_young"] == told["decisions"] == ROUNDS
+    assert [row["policy"] for row in told["policies"]] == list(found.policies)
+    assert told["policies"][0]["dr"]["low"] < told["policies"][0]["dr"]["high"]
+    assert sum(part["decisions"] for part in told["over_time"]) == found.counted
+    assert sum(part["decisions"] for part in told["slices"]["country"]) == found.counted
+    assert {speed["action"] for speed in told["delays"]} == set(ACTIONS)
+    found.save(tmp_path / "found.json")
+    assert json.loads((tmp_path / "found.json").read_text()) == told
+
+
+def test_words_for_people(found: Evaluation) -> None:
+    text = str(found)
+    assert found.verdict.split(".")[0][:30] in text.replace("\n  ", " ")
+    for name in found.policies:
+        assert name in text
+    assert "too young" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert repr(found).startswith("<Evaluation of 'columns'")
+    assert command(found).startswith("belated evaluate columns --action action")
+
+
+def test_the_page_holds_every_part(found: Evaluation) -> None:
+    pytest.importorskip("plotly")
+    pytest.importorskip("matplotlib")
+    page = page_of(found)
+    questions = [section.question for section in page.sections]
+    for part in ("earned", "better", "over time", "ahead", "country", "log say", "sooner"):
+        assert any(part in question for question in questions), part
+    html = to_html(page)
+    assert "too young" in html
+    assert "always green" in html
+
+
+def test_terms_of_a_difference() -> None:
+    one = Terms(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 0.5)
+    other = Terms(np.array([0.5, 1.0]), np.array([0.0, 1.0]), 0.25)
+    values, slopes, largest = one.minus(other)
+    assert (values.tolist(), slopes.tolist(), largest) == ([0.5, 1.0], [1.0, -1.0], 0.5)
+    assert Estimate(0.5, 0.1, 0.9).sign == 1
+    assert Estimate(0.5, -0.1, 0.9).sign == 0
+    assert Estimate(-0.5, -0.9, -0.1).sign == -1
+    assert set(estimators.TITLES) == set(estimators.ESTIMATORS)
