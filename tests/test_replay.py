@@ -20,7 +20,7 @@ from belated.datasets import flights_file
 from belated.errors import BelatedError, LogError, MissingExtra, SpecError
 from belated.linear import LinearModel
 from belated.logs import Log
-from belated.replays import Replay, blind, contenders, measures, others, refits, replay
+from belated.replays import Replay, blind, contenders, measures, others, pricing, refits, replay
 from belated.replays import page as page_module
 from belated.replays.command import replay_flights
 from belated.replays.contenders import (
@@ -447,6 +447,17 @@ def test_a_tie_is_called_a_tie(found: Replay) -> None:
     few = replay(small(), first=30)
     assert few.blocks == 0
     assert "too few labels to say which method is better" in standing(few)
+
+
+def test_the_cost_that_an_audit_tells_is_that_of_the_replay(found: Replay) -> None:
+    cost = pricing.felt(found.task)
+    assert cost is not None
+    assert cost.share == pytest.approx(found.price)
+    share = found.share(AT_ONCE)
+    assert share is not None
+    assert (cost.low, cost.high) == pytest.approx((-share.high, -share.low))
+    assert cost.rounds == ROUNDS
+    assert pricing.felt(replay(small(delay=0.0)).task) is None
 
 
 def test_later_predictions_are_those_after_a_tenth_of_the_labels(found: Replay) -> None:

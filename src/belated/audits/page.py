@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
     if audit.bad:
         facts["left out"] = str(audit.bad)
     return Page(
-        f"{audit.name}: what lateness costs",
+        f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
         f"{audit.answered:,} were answered, {audit.never:,} never.",
         tuple(sections),

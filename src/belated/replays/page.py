@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def _page(replay: Replay) -> Page:
     if replay.task.log.bad:
         facts["left out"] = str(replay.task.log.bad)
     return Page(
-        f"{replay.name}: late labels, replayed",
+        f"{Path(replay.name).name}: late labels, replayed",
         f"{advice(replay)}\n\n{title(replay)}",
         tuple(sections),
         command(replay),

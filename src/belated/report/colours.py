@@ -69,6 +69,10 @@ FAMILIES = (
         *("waiting for ever", "AdaGrad, delay-blind", "refitted ridge", "refitted trees"),
         *("best fixed wait", "Vowpal Wabbit", "river"),
     ),
+    # what audits show beside each other
+    ("with lateness", "without"),
+    ("mean", "largest"),
+    ("giving up after this wait", "recommended", "never giving up"),
     # our own learners beside each other
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),

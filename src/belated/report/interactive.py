@@ -65,7 +65,7 @@ def to_plotly(figure: Figure) -> Json:
 def narrow_layout(figure: Figure) -> Json:
     """Return the parts of the layout that differ on a narrow screen: the legend is below."""
     if isinstance(figure, Drawing):
-        return {}
+        return _short_axis(figure)
     names, narrow = _names(figure), _short_axis(figure)
     if len(names) < 2:
         return narrow
@@ -89,15 +89,14 @@ def narrow_layout(figure: Figure) -> Json:
     }
 
 
-def _short_axis(figure: Lines | Bars | Heat) -> Json:
+def _short_axis(figure: Figure) -> Json:
     """Return the axis below the figure with a title that a narrow screen has room for."""
-    if isinstance(figure, Heat) or (isinstance(figure, Bars) and not figure.is_lying):
-        return {}
-    label = figure.x_label if isinstance(figure, Lines) else figure.y_label
+    axis = to_plotly(figure)["layout"]["xaxis"]
+    label = axis.get("title", {}).get("text", "")
     if len(label) <= LONGEST:
         return {}
-    axis = to_plotly(figure)["layout"]["xaxis"]
-    return {"xaxis": {**axis, "title": {**axis["title"], "text": _broken(label)}}}
+    broken = "<br>".join(textwrap.wrap(label, LONGEST))
+    return {"xaxis": {**axis, "title": {**axis["title"], "text": broken}}}
 
 
 def least_width(figure: Figure) -> int:
