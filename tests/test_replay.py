@@ -501,13 +501,13 @@ def test_predictions_of_another_kind_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("loss", "more"), [("squared", {}), ("logistic", {"threshold": 5.0})])
 def test_refitted_models_know_only_what_has_come(loss: Any, more: dict[str, Any]) -> None:
     pytest.importorskip("sklearn")
-    whole = replay(small(), loss=loss, refit=2, **more)
+    whole = replay(small(), loss=loss, refit=1, **more)
     linear, trees = (whole.methods[title] for title in refits.TITLES.values())
     mean = whole.methods[MEAN]
     for method in (linear, trees):
         assert (method.predictions[:100] == mean.predictions[:100]).all()
         assert method.mean_loss < mean.mean_loss
-    assert "--refit 2" in command(whole)
+    assert "--refit 1" in command(whole)
     task = whole.task
     fits = list(refits._fits(task, 2))
     for known, asked in fits:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from belated.linear.losses import LOSSES
 from belated.replays import others, refits
-from belated.replays.contenders import AT_ONCE, OURS
+from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
 from belated.report.durations import humane
 from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
@@ -138,7 +138,11 @@ def standing(replay: Replay) -> str:
 
 
 def _listed(replay: Replay, names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}" {against(replay, name, tie="")}' for name in names)
+    found = []
+    for name in names:
+        after = ", chosen afterwards," if name == BEST_WAIT else ""
+        found.append(f'"{name}"{after} {against(replay, name, tie="")}')
+    return ", ".join(found)
 
 
 HEADS = ("method", "all", "later", "against belated, 95 %", "labels", "seconds")
