@@ -20,12 +20,22 @@ from belated.datasets import flights_file
 from belated.errors import BelatedError, LogError, MissingExtra, SpecError
 from belated.linear import LinearModel
 from belated.logs import Log
-from belated.replays import Replay, blind, contenders, measures, others, replay
+from belated.replays import Replay, blind, contenders, measures, others, pricing, refits, replay
 from belated.replays import page as page_module
 from belated.replays.command import replay_flights
-from belated.replays.contenders import AT_ONCE, BLIND, HINDSIGHT, MEAN, OURS, SCALES, WAITING
+from belated.replays.contenders import (
+    AT_ONCE,
+    BEST_WAIT,
+    BLIND,
+    FOREVER,
+    HINDSIGHT,
+    MEAN,
+    OURS,
+    SCALES,
+    WAITING,
+)
 from belated.replays.task import Labels
-from belated.replays.words import command, standing, summary
+from belated.replays.words import advice, command, standing, summary
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
@@ -393,28 +403,125 @@ def test_one_answered_row_is_enough(tmp_path: Path) -> None:
 def test_the_verdict_is_computed(found: Replay) -> None:
     ours, at_once = found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss
     assert found.price == pytest.approx(1.0 - at_once / ours)
-    assert f"{found.price:.1%} less: that is the price of lateness" in found.verdict
+    assert f"{found.price:.1%} less (" in found.verdict
+    # Nothing is known of the first predictions; one start says little about the next one.
+    assert "no price of lateness that chance would not explain" in found.verdict
+    assert "50.0% less (" in changed(found, AT_ONCE, -0.5).verdict
+    assert "that is the price of lateness" in changed(found, AT_ONCE, -0.5).verdict
     assert found.verdict in repr(found)
     assert str(found) == found.summary()
 
 
-def changed(found: Replay, name: str, loss: float) -> Replay:
-    """The same replay with another mean loss of one method."""
+def changed(found: Replay, name: str, share: float) -> Replay:
+    """The same replay with a method that everywhere loses so much more than ours."""
     from dataclasses import replace
 
-    other = replace(found.methods[name], mean_loss=loss)
+    ours = found.methods[OURS]
+    more = share * ours.mean_loss
+    losses, loss = ours.losses + more, ours.mean_loss + more
+    other = replace(found.methods[name], losses=losses, mean_loss=loss, later_loss=loss)
     return replace(found, methods={**found.methods, name: other})
 
 
 def test_whoever_is_best_is_named(found: Replay) -> None:
-    ours = found.methods[OURS].mean_loss
-    beaten = changed(found, WAITING, ours / 2.0)
-    assert standing(beaten).startswith(f'Here "{WAITING}" is better')
-    assert "50.0% less" in standing(beaten)
-    assert "With late labels that is the least" in standing(changed(found, OURS, 1e-9))
-    no_price = changed(found, AT_ONCE, ours * 1.5)
-    assert "50.0% more: lateness costs nothing here" in no_price.verdict
-    assert "lateness costs nothing here" in changed(found, AT_ONCE, ours).verdict
+    beaten = changed(found, WAITING, -0.5)
+    assert standing(beaten).startswith(f'Better than belated here: "{WAITING}" -50.0% (')
+    assert beaten.ahead == (WAITING,)
+    assert advice(beaten).startswith("Better than belated here")
+    assert advice(found).startswith(found.verdict)
+    worse = changed(found, MEAN, 0.5)
+    assert MEAN in worse.behind
+    assert not worse.ahead
+    no_price = changed(found, AT_ONCE, 0.5)
+    assert "50.0% more (" in no_price.verdict
+    assert "lateness costs nothing here" in no_price.verdict
+
+
+def test_a_tie_is_called_a_tie(found: Replay) -> None:
+    same = changed(changed(found, WAITING, 0.0), AT_ONCE, 0.0)
+    assert WAITING in same.ties
+    assert "No difference that chance would not explain: " in standing(same)
+    assert f'"{WAITING}" +0.0% (+0.0 to +0.0)' in standing(same)
+    assert "no price of lateness that chance would not explain" in same.verdict
+    assert "+0.0% (+0.0 to +0.0) tie" in same.summary()
+    few = replay(small(), first=30)
+    assert few.blocks == 0
+    assert "too few labels to say which method is better" in standing(few)
+
+
+def test_the_cost_that_an_audit_tells_is_that_of_the_replay(found: Replay) -> None:
+    cost = pricing.felt(found.task)
+    assert cost is not None
+    assert cost.share == pytest.approx(found.price)
+    share = found.share(AT_ONCE)
+    assert share is not None
+    assert (cost.low, cost.high) == pytest.approx((-share.high, -share.low))
+    assert cost.rounds == ROUNDS
+    assert pricing.felt(replay(small(delay=0.0)).task) is None
+
+
+def test_later_predictions_are_those_after_a_tenth_of_the_labels(found: Replay) -> None:
+    log, begun = small(), found.task.begun
+    came = np.sort(log.observed_at[log.answered])
+    tenth = came[math.ceil(len(came) / 10) - 1]
+    assert log.predicted_at[begun] >= tenth
+    assert log.predicted_at[begun - 1] < tenth
+    ours = found.methods[OURS]
+    assert ours.later_loss == pytest.approx(np.nanmean(ours.losses[begun:]))
+
+
+def test_the_best_wait_is_the_best_of_several(found: Replay) -> None:
+    best, usual = found.methods[BEST_WAIT], found.methods[WAITING]
+    assert best.mean_loss <= usual.mean_loss
+    assert "that turns out best of" in best.about
+    forever = found.methods[FOREVER]
+    assert forever.used == found.counted
+    assert (forever.predictions == replay(small(), wait=10**6).methods[WAITING].predictions).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predictions_are_kept(found: Replay, tmp_path: Path, ending: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / f"all.{ending}"
+    found.write_predictions(path)
+    table = pandas.read_csv(path) if ending == "csv" else pandas.read_parquet(path)
+    assert table["row"].tolist() == list(range(ROUNDS))
+    assert list(table.columns[4:]) == list(found.methods)
+    assert table[OURS].tolist() == found.methods[OURS].predictions.tolist()
+    assert table["label"].isna().tolist() == (~found.task.known).tolist()
+    assert table["observed_at"].isna().sum() == ROUNDS - found.counted
+
+
+def test_predictions_of_another_kind_are_refused(tmp_path: Path) -> None:
+    line = ["replay", "flights", "--quick", "--predictions", str(tmp_path / "all.xls")]
+    assert cli.main([*line, "--no-page"]) == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("loss", "more"), [("squared", {}), ("logistic", {"threshold": 5.0})])
+def test_refitted_models_know_only_what_has_come(loss: Any, more: dict[str, Any]) -> None:
+    pytest.importorskip("sklearn")
+    whole = replay(small(), loss=loss, refit=1, **more)
+    linear, trees = (whole.methods[title] for title in refits.TITLES.values())
+    mean = whole.methods[MEAN]
+    for method in (linear, trees):
+        assert (method.predictions[:100] == mean.predictions[:100]).all()
+        assert method.mean_loss < mean.mean_loss
+    assert "--refit 1" in command(whole)
+    task = whole.task
+    fits = list(refits._fits(task, 2))
+    for known, asked in fits:
+        # Nothing that is learned comes after anything that is predicted with it.
+        assert task.log.observed_at[known].max() <= task.log.predicted_at[asked].min()
+    assert fits[-1][1][-1] == ROUNDS - 1
+
+
+def test_refits_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BelatedError, match="refitted models have no hinge loss"):
+        replay(small(), loss="hinge", threshold=5.0, refit=3)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'belated\[refit\]'"):
+        replay(small(), refit=3)
 
 
 def test_a_loss_that_overflows_is_said_so(found: Replay, tmp_path: Path) -> None:
@@ -454,13 +561,16 @@ def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
     flown.page(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     for part in (
-        "Late labels, replayed: flights",
+        "flights: late labels, replayed",
+        "Which method is better, and is that sure?",
+        "told at once (unreachable)",
+        "would be the error if every label came at once",
         "How good is every method?",
         "When was it hard?",
         "Who leads when?",
         "Can predictions be believed?",
         "share that came true",
-        "days after 2013-02-04 10:00 UTC",
+        "days after 2013-02-04 05:00 (America/New_York)",
         "How does carrier matter?",
         "What hangs on AdaGrad",
         "Left out, as it would hide the others: AdaGrad, delay-blind.",
@@ -611,8 +721,8 @@ def test_progress_reaches_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     bar = Bar()
     task = replay(small()).task
     player = contenders.Replayer(task, 5, (), bar)
-    assert len(list(player.run())) == 6
-    assert bar.steps == contenders.Replayer.steps(())
+    assert len(list(player.run())) == 8
+    assert bar.steps == contenders.Replayer.steps(task, ())
 
 
 def test_help_is_light() -> None:

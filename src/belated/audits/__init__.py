@@ -1,8 +1,10 @@
 """What lateness costs on a log, at a glance.
 
 >>> found = audit({"asked_at": [0, 1, 2, 3], "answered_at": [9, 2, 3, 4]}, unit="h")
->>> print(found.verdict)
-Lateness multiplies the guarantee by 1.3; waiting longer than 1 h costs more than it brings.
+>>> print(found.experience)
+Half of the answers are known after 1 h, and 0.75 are out at a time.
+>>> found.factor, found.wait_in_predictions
+(1.3228756555322954, 0)
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 from belated.audits.counting import Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.result import Audit, Quantiles
+from belated.audits.result import Audit, Felt, Quantiles
 from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
@@ -21,7 +23,7 @@ from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
-__all__ = ["Audit", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
+__all__ = ["Audit", "Felt", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
 ROWS = 1 << 17
 """Rows of a log in memory that are counted at once."""
@@ -47,9 +49,11 @@ def audit(
     larger than memory; another one is sorted in memory first. ``progress`` counts the rows on the
     standard error stream; None: on a terminal.
 
-    The price of lateness is the ratio of what Corollary 5.3 guarantees with these delays to what it
+    The verdict begins with what is felt: how long answers take and how many are out. The price of
+    lateness in theory is the ratio of what Corollary 5.3 guarantees with these delays to what it
     would guarantee without. The recommended wait is where the skip trade-off (Theorem 6.1) is
-    least, by the clock: beyond it, one more answer costs more than it brings.
+    least, by the clock: beyond it, one more answer costs the guarantee more than it brings. Both
+    are about what is guaranteed in the worst case, and not about the error on this log.
 
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
@@ -79,6 +83,7 @@ def audit(
         waits.outcomes(),
         is_epoch=data.is_epoch,
         notes=data.notes,
+        zone=data.tz if isinstance(data, Scan) else data.zone,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,32 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
     if audit.bad:
         facts["left out"] = str(audit.bad)
     return Page(
-        f"What lateness costs: {audit.name}",
-        f"{f'{audit.verdict} {audit.warning}'.rstrip()}\n\n{title(audit)}. {audit.answered:,} were "
-        f"answered, {audit.never:,} never.",
+        f"{Path(audit.name).name}: what lateness costs",
+        f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
+        f"{audit.answered:,} were answered, {audit.never:,} never.",
         tuple(sections),
         _command(audit),
         facts,
+        _numbers(audit),
     )
+
+
+def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
+    """Return what to remember: how long, how many, and what it cost, or how sure it is to come."""
+    if not audit.answered:
+        return ()
+    found = [
+        (audit.lasting(audit.wait.median), "until half of the answers are known"),
+        (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
+    ]
+    if audit.felt is not None:
+        is_tie = audit.felt.low <= 0.0 <= audit.felt.high
+        size = "no clear cost" if is_tie else f"{100.0 * audit.felt.share:.2g} %"
+        found.append((size, f"of the {audit.felt.measure} is due to lateness, in a quick replay"))
+    else:
+        share = audit.answered / audit.rounds
+        found.append((f"{100.0 * share:.3g} %", "of all predictions were ever answered"))
+    return tuple(found)
 
 
 def _command(audit: Audit) -> str:
@@ -136,6 +156,7 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
         axis.wait_label,
         "answered within that wait, %",
         (line,),
+        log_x=True,
     )
     wait = audit.wait
     says = (
@@ -159,6 +180,7 @@ def _labels(audit: Audit, axis: _Axis) -> Section:
         axis.wait_label,
         "come within that wait, %",
         tuple(series),
+        log_x=True,
     )
     chances = ", ".join(f"{each.label} {each.later:.2f}" for each in audit.outcomes)
     says = (
@@ -215,7 +237,11 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
 def _patience(audit: Audit, axis: _Axis) -> Section:
     """Show what every limit on waiting costs, and the best one."""
     question, patience = "How long should one wait?", audit.patience
-    says = f"{first_up(audit.verdict.partition('; ')[2])} {_explained(audit)}"
+    says = (
+        f"{first_up(audit.advice)}. That is about what is guaranteed in the worst case; whether "
+        "the error changes with the wait, a replay says (belated replay), and often it does not. "
+        f"{_explained(audit)}"
+    )
     if not len(patience.limits):
         return Section(question, None, says)
     chosen = _chosen(len(patience.limits))
@@ -231,6 +257,7 @@ def _patience(audit: Audit, axis: _Axis) -> Section:
         axis.wait_label,
         "cost",
         tuple(series),
+        log_x=True,
         log_y=True,
     )
     return Section(question, figure, says)

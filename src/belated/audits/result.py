@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -42,6 +42,32 @@ class Quantiles:
         return cls(spread.mean, median, p90, p99, spread.largest)
 
 
+@dataclass(frozen=True)
+class Felt:
+    """What lateness cost in error on this log, by a quick replay: a share, and its 95 % interval.
+
+    The share is that by which the mean loss of the default linear model would be less if it were
+    told every label at once.
+    """
+
+    share: float
+    low: float
+    high: float
+    measure: str
+    rounds: int
+    """Predictions that were replayed."""
+
+    @property
+    def words(self) -> str:
+        """The cost in a few words, and only as much as the interval allows."""
+        ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
+        if self.low <= 0.0 <= self.high:
+            return f"this cost nothing in {self.measure} that chance would not explain ({ends} %)"
+        if self.share < 0.0:
+            return f"this cost nothing in {self.measure} ({ends} %)"
+        return f"this cost about {100.0 * self.share:.2g} % in {self.measure} ({ends} %)"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What lateness does to a log: counts, delays, backlog, and the price of it in guarantees.
@@ -64,6 +90,10 @@ class Audit:
     """Whether times are numbers that count ``unit`` since 1970."""
     notes: tuple[str, ...] = ()
     """What was noticed when the log was read."""
+    zone: str | None = None
+    """The zone whose clock people go by, where somebody said so."""
+    felt: Felt | None = None
+    """What lateness cost in error, where labels were given and could be replayed."""
 
     @property
     def rounds(self) -> int:
@@ -131,25 +161,59 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """What to know about this log, in one plain sentence."""
-        return f"{self._price()}; {self._advice()}."
+        """What to know about this log: what is felt of its lateness, and then the theory."""
+        return f"{self.experience} {self.theory}"
 
-    def _price(self) -> str:
-        if self.tally.total_delay == 0:
-            return "Nothing is late: every answer comes before the next prediction"
-        return f"Lateness multiplies the guarantee by {plain(self.factor, 2)}"
+    @property
+    def open_at_a_time(self) -> float:
+        """How many answers are out when a prediction is made, on average."""
+        return self.tally.total_delay / self.rounds
 
-    def _advice(self) -> str:
-        """Say how long it pays to wait."""
-        patience, longest = self.patience, self.wait.longest
+    @property
+    def experience(self) -> str:
+        """What an engineer notices: how long, how many, and what it cost where that is known."""
         if not self.answered:
-            return "no answer ever came, so there is nothing to wait for"
+            return "No answer ever came, so there is nothing to wait for."
+        if self.tally.total_delay == 0:
+            return "Nothing is late: every answer comes before the next prediction."
+        waits = f"Half of the answers are known after {self.lasting(self.wait.median)}"
+        out = f"{plain(float(f'{self.open_at_a_time:.3g}'))} are out at a time"
+        if self.never:
+            out += f" ({self.never:,} never came)"
+        if self.felt is None:
+            return f"{waits}, and {out}."
+        return f"{waits}, and {out}; on this log {self.felt.words}."
+
+    @property
+    def theory(self) -> str:
+        """What lateness does to the guarantee, which holds in the worst case: no measured error."""
+        if self.tally.total_delay == 0:
+            return "The guarantee is what it would be without lateness."
+        price = f"In theory lateness multiplies the guarantee by {plain(self.factor, 2)}"
+        return f"{price}; {self.advice}." if self.answered else f"{price}."
+
+    @property
+    def advice(self) -> str:
+        """How long the guarantee says to wait, by the clock and in predictions."""
+        patience, longest = self.patience, self.wait.longest
         if not patience.pays:
-            return "every answer is worth waiting for"
+            return "for the guarantee every answer is worth waiting for"
         limit = self.lasting(patience.limit)
+        if self.wait_in_predictions is not None:
+            limit += f" (wait={self.wait_in_predictions} in predictions)"
         if patience.given_up == self.never and patience.limit >= longest:
-            return f"waiting longer than {limit}, the longest that an answer took, brings nothing"
-        return f"waiting longer than {limit} costs more than it brings"
+            return f"waiting longer than {limit}, the longest that an answer took, adds nothing"
+        return f"for the guarantee, waiting longer than {limit} costs more than it brings"
+
+    @property
+    def wait_in_predictions(self) -> int | None:
+        """The limit that is best for the guarantee, ready for ``wait=``; None: wait for everything.
+
+        It is that of Theorem 6.1, by delays in predictions, and no more than the longest that an
+        answer took.
+        """
+        rounds = self.patience_in_rounds
+        return int(min(rounds.limit, self.delay.longest)) if rounds.pays else None
 
     @property
     def warning(self) -> str:
@@ -172,7 +236,7 @@ class Audit:
 
     def at(self, start: float) -> str:
         """Return a time after the first prediction as the log has it."""
-        return moment(self._time(start))
+        return moment(self._time(start), self.zone)
 
     def _time(self, start: float) -> Any:
         """Return a time after the first prediction: a date where there are dates."""
@@ -229,6 +293,9 @@ class Audit:
             "factor": self.factor,
             "tight_factor": self.tight_factor,
             "recommended_wait": patience.limit * scale if patience.pays else None,
+            "recommended_wait_in_predictions": self.wait_in_predictions,
+            "open_at_a_time": self.open_at_a_time,
+            "felt": None if self.felt is None else asdict(self.felt),
             "given_up": patience.given_up if patience.pays else 0,
             "cost": min(patience.cost, patience.forever),
             "cost_of_waiting": patience.forever,

@@ -77,7 +77,10 @@ def show(audit: Audit, out: TextIO) -> None:
 
 def title(audit: Audit) -> str:
     """Say what was audited."""
-    span = f"{audit.at(0.0)} to {audit.at(audit.span)}"
+    start, end = audit.at(0.0), audit.at(audit.span)
+    if audit.zone is not None:
+        start = start.removesuffix(f" ({audit.zone})")
+    span = f"{start} to {end}"
     length = f", {audit.lasting(audit.span)}" if audit.unit is not None else ""
     return f"{audit.name}: {counted(audit.rounds, 'prediction')}, {span}{length}"
 

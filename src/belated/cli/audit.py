@@ -21,7 +21,8 @@ def add_audit(commands: Commands) -> None:
     columns.add_argument(
         "--target",
         metavar="COLUMN",
-        help="the labels; with ten or fewer of them, say whether lateness depends on the label",
+        help="the labels: say what lateness cost in error, by a quick replay, and with ten or "
+        "fewer of them whether lateness depends on the label",
     )
     add_reading(columns)
     parser.add_argument(
@@ -36,5 +37,6 @@ def add_audit(commands: Commands) -> None:
 
 def _audit(arguments: argparse.Namespace) -> None:
     from belated.audits.command import run
+    from belated.replays.pricing import price
 
-    run(arguments)
+    run(arguments, price)

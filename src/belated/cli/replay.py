@@ -43,6 +43,20 @@ def add_replay(commands: Commands) -> None:
         help="also replay through vw, river, or vw,river, where they are installed",
     )
     parser.add_argument(
+        "--refit",
+        metavar="N",
+        type=whole(0),
+        default=0,
+        help="also models of scikit-learn that are fitted so often, on what is known by then "
+        "(default: none)",
+    )
+    parser.add_argument(
+        "--predictions",
+        metavar="FILE",
+        type=Path,
+        help="keep every prediction of every method, as .csv or .parquet",
+    )
+    parser.add_argument(
         "--save",
         metavar="FILE",
         type=Path,
@@ -69,8 +83,8 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--key",
         metavar="COLUMN",
-        help="with --save: names rows whose label may still come; no feature (default: their "
-        "number in the log, from 0 on)",
+        help="with --save and --predictions: names rows; no feature (default: their number in the "
+        "log, from 0 on)",
     )
     columns.add_argument("--weight", metavar="COLUMN", help="how often each label counts")
     columns.add_argument(

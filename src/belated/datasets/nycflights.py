@@ -68,6 +68,7 @@ def build_year() -> Log:
         features=_features(columns),
         name="flights",
         about=ABOUT,
+        zone="America/New_York",
     )
     return log.take(order)
 

@@ -39,6 +39,7 @@ def read_shipped() -> Log:
         features={name: features[name] for name in COLUMNS[3:]},
         name="flights",
         about=ABOUT,
+        zone="America/New_York",
     )
 
 

@@ -18,7 +18,7 @@ from belated.logs import Log
 from belated.replays import Replay
 from belated.replays.command import replay_flights
 from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
-from belated.replays.words import columns, standing, table
+from belated.replays.words import advice, caption, columns, table
 from belated.report.command import check_folder
 from belated.report.plain import counted
 from belated.report.terminal import aligned
@@ -83,8 +83,9 @@ def _replay(screen: Screen, *, fast: bool) -> Replay:
     screen.progress("  replaying ...")
     found = replay_flights(first=FEW if fast else None)
     screen.progress("")
+    screen.say(caption(found))
     screen.show("\n".join(_table(found)))
-    screen.say(f"{found.verdict} {standing(found)}")
+    screen.say(advice(found))
     screen.say(_alternatives(found))
     return found
 

@@ -64,6 +64,8 @@ class Log:
     """What the columns of the file became, and why; nothing for a log that was made by hand."""
     notes: tuple[str, ...] = ()
     """What was noticed when it was read."""
+    zone: str | None = None
+    """The zone whose clock people go by, where somebody said so; times are in UTC all the same."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""

@@ -328,6 +328,7 @@ class Scan:
             is_epoch=self.is_epoch,
             kinds=self.kinds,
             notes=self.notes,
+            zone=self.tz,
         )
 
     def _target(self, cells: dict[Key, Cells]) -> Array | None:

@@ -26,14 +26,15 @@ from belated.errors import LogError
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, OnBad, Told, Unit
 from belated.logs.reading import NOTHING_TOLD
-from belated.replays import measures, others
+from belated.replays import measures, others, refits
 from belated.replays.contenders import Contender, Replayer, Scale
+from belated.replays.differences import Difference
 from belated.replays.measures import Bin, Curve, Slice
 from belated.replays.result import Replay
 from belated.replays.silence import Silence
 from belated.replays.task import Asked, Features, Labels, task_of
 
-__all__ = ["Bin", "Contender", "Curve", "Replay", "Scale", "Slice", "replay"]
+__all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Scale", "Slice", "replay"]
 
 
 def replay(
@@ -55,6 +56,7 @@ def replay(
     deadline: str | float | timedelta | None = None,
     answered_only: bool = False,
     wait: int | None = None,
+    refit: int = 0,
     slices: Sequence[str] | None = None,
     also: Sequence[str] = (),
     first: int | None = None,
@@ -81,9 +83,13 @@ def replay(
     something is refused, unless ``answered_only`` says to learn and count answers alone.
 
     The methods are the default model; the same model told every label at once; the same model with
-    a fixed wait of ``wait`` predictions, by default the median delay; AdaGrad that ignores delays,
-    with the scale that is best without delays and with the one that is best in hindsight; and the
-    mean of the labels so far. ``also`` may name "vw" and "river", where they are installed.
+    a fixed wait of ``wait`` predictions, by default the median delay, with the fixed wait that
+    turns out best of several, and with no limit on waiting; AdaGrad that ignores delays, with the
+    scale that is best without delays and with the one that is best in hindsight; and the mean of
+    the labels so far. ``refit`` is how often ridge regression and trees of scikit-learn are fitted
+    anew on the labels known by then (``belated[refit]``; 0: not at all). ``also`` may name "vw" and
+    "river", where they are installed. Differences come with a 95 % interval, from blocks of time;
+    where it holds 0 there is a tie.
 
     ``slices`` are columns by whose values losses are shown, by default the first text features with
     few values. ``first`` takes only so many predictions. ``found.model`` is the default model where
@@ -124,11 +130,13 @@ def replay(
     ) as rows:
         task = task_of(data, asked, how, said, loss=loss, progress=rows)
     others.check_loss(names, task.how)
+    refits.check(refit, task.how.loss)
     if first is not None:
         task = task.first(first)
     patience = int(np.median(task.delays)) if wait is None else wait
-    with progress_bar("replaying", Replayer.steps(names), progress) as bar:
-        player = Replayer(task, patience, names, bar)
+    steps = Replayer.steps(task, names, refit)
+    with progress_bar("replaying", steps, progress) as bar:
+        player = Replayer(task, patience, names, bar, refit)
         found = {method.name: method for method in player.run()}
     columns = measures.usual_slices(task.log, task.features) if slices is None else slices
     losses = {name: method.losses for name, method in found.items()}
@@ -136,4 +144,4 @@ def replay(
         name: measures.slices(task.log.features[name], task.known, losses, task.weights)
         for name in columns
     }
-    return Replay(task, found, player.scales, patience, parts, player.ours)
+    return Replay(task, found, player.scales, patience, parts, player.ours, refit)

@@ -8,7 +8,7 @@ from typing import Any
 from belated.datasets import flights
 from belated.errors import LogError
 from belated.linear.losses import BINARY, LOSSES
-from belated.replays import replay, saving
+from belated.replays import predictions, replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show
 from belated.report.command import (
@@ -32,8 +32,13 @@ def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
     if arguments.save is not None:
         check_folder(arguments.save, "--save")
-    elif arguments.key is not None:
-        raise LogError("replay: --key names open rows in the model that --save keeps; give both")
+    elif arguments.key is not None and arguments.predictions is None:
+        raise LogError(
+            "replay: --key names rows in what --save and --predictions keep; give one of them too"
+        )
+    if arguments.predictions is not None:
+        check_folder(arguments.predictions, "--predictions")
+        predictions.check(arguments.predictions)
     report(arguments, _saved, show)
 
 
@@ -45,6 +50,10 @@ def _saved(arguments: argparse.Namespace) -> Replay:
         if not arguments.json:
             words = saving.says(found.model, found.task.how, found.task.target, arguments.key)
             print(f"Model saved to {arguments.save}. {words}\n")
+    if arguments.predictions is not None:
+        found.write_predictions(arguments.predictions)
+        if not arguments.json:
+            print(f"Predictions written to {arguments.predictions}.\n")
     return found
 
 
@@ -58,6 +67,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
         "threshold": arguments.threshold,
         "positive": arguments.positive,
         "wait": arguments.wait,
+        "refit": arguments.refit,
         "slices": arguments.slice,
         "key": arguments.key,
         "also": [name for name in arguments.others.split(",") if name],

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from belated.learner.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
-from belated.replays import others
+from belated.replays import others, refits
 from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean
 from belated.replays.task import Task
@@ -23,11 +24,15 @@ from belated.report.plain import counted
 OURS = "belated"
 AT_ONCE = "told at once"
 WAITING = "fixed wait"
+BEST_WAIT = "best fixed wait"
+FOREVER = "waiting for ever"
 BLIND = "AdaGrad, delay-blind"
 HINDSIGHT = "AdaGrad, best in hindsight"
 MEAN = "running mean"
 SCALES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Scales of AdaGrad's steps, in units of the labels."""
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+"""Shares of the labels that the waits let come, of which the best is chosen afterwards."""
 STEPS = 100
 """Steps of the progress bar per method."""
 
@@ -43,6 +48,8 @@ class Contender:
     losses: Floats
     """By ticket; NaN where no label ever came."""
     mean_loss: float
+    later_loss: float
+    """The mean of those made after a tenth of all labels had come; NaN where none counts."""
     used: int
     """Labels that it learned from."""
     seconds: float
@@ -66,21 +73,45 @@ Advance = Callable[[int], None]
 class Replayer:
     """Runs all contenders on one task, and shows how far they are."""
 
-    def __init__(self, task: Task, wait: int, names: tuple[str, ...], bar: Progress) -> None:
-        self.task, self.wait, self.names, self.bar = task, wait, names, bar
+    def __init__(
+        self, task: Task, wait: int, names: tuple[str, ...], bar: Progress, refit: int = 0
+    ) -> None:
+        self.task, self.wait, self.names, self.bar, self.refit = task, wait, names, bar, refit
         self.model = task.how.model()
         self.ours = task.how.listening(task.kinds or None)
         """The model that goes on where the log ends."""
         self.scales: tuple[Scale, ...] = ()
 
     @staticmethod
-    def steps(names: tuple[str, ...]) -> int:
+    def steps(task: Task, names: tuple[str, ...], refit: int = 0) -> int:
         """Return how often progress is reported."""
-        return STEPS * (5 + len(names))
+        refitted = refits.names(task.how.loss) if refit else ()
+        has_waits = task.how.silence is None
+        return STEPS * (5 + has_waits + len(names) + len(refitted))
 
     def run(self) -> Iterator[Contender]:
         """Yield every contender."""
         self._compile()
+        task = self.task
+        yield from self.pair()
+        yield self._waiting()
+        if task.how.silence is None:
+            yield from self._other_waits()
+        yield from self._blind()
+        mean = self._running_mean()
+        yield mean
+        if self.refit:
+            yield from self._refitted(mean.predictions)
+        for name in self.names:
+            predict, learn = others.ready(name, self.task)
+            begin = time.perf_counter()
+            report = self._reporter(len(self.task.events))
+            values = others.play(predict, learn, self.task, report)
+            seconds = time.perf_counter() - begin
+            yield self._contender(others.TITLES[name], others.about(name), values, seconds)
+
+    def pair(self) -> Iterator[Contender]:
+        """Yield our model, late and told at once."""
         task = self.task
         if task.how.silence is None:
             about = "the default LinearModel, no setting given; it learns from labels as they come"
@@ -90,16 +121,6 @@ class Replayer:
             yield self._linear(OURS, about, self.ours, task.spoken, task.spoken_at, task.keys)
         about = "the same model, if every label came right after its prediction: not possible"
         yield self._linear(AT_ONCE, about, task.how.model(), task.at_once)
-        yield self._waiting()
-        yield from self._blind()
-        yield self._running_mean()
-        for name in self.names:
-            predict, learn = others.ready(name, self.task)
-            begin = time.perf_counter()
-            report = self._reporter(len(self.task.events))
-            values = others.play(predict, learn, self.task, report)
-            seconds = time.perf_counter() - begin
-            yield self._contender(others.TITLES[name], others.about(name), values, seconds)
 
     def _compile(self) -> None:
         """Run one event, so that nobody's seconds count what is compiled or loaded for it."""
@@ -124,6 +145,37 @@ class Replayer:
             about = "the same model, which learns of silence only when the deadline has passed"
         return self._linear(WAITING, about, model, task.events)
 
+    def _other_waits(self) -> Iterator[Contender]:
+        """Run the model at several waits, of which the best is kept, and at no limit."""
+        task = self.task
+        shares = np.quantile(task.delays, SHARES, method="higher")
+        waits: list[int | None] = [*np.unique([self.wait, *shares.astype(np.int64)]).tolist(), None]
+        total = len(task.events)
+        report = self._reporter(len(waits) * total)
+        found = []
+        for number, wait in enumerate(waits):
+            said = _later(report, number * total)
+            found.append(self._linear("", "", task.how.model(wait), task.events, report=said))
+        *limited, forever = found
+        best = min(range(len(limited)), key=lambda place: limited[place].mean_loss)
+        about = (
+            f"the same with the wait, {counted(waits[best] or 0, 'prediction')}, that turns out "
+            f"best of {len(limited)}, which nobody knows before"
+        )
+        yield replace(limited[best], name=BEST_WAIT, about=about)
+        about = "the same model, with no limit on waiting"
+        yield replace(forever, name=FOREVER, about=about)
+
+    def _refitted(self, means: Floats) -> Iterator[Contender]:
+        """Run models that are fitted anew every so often."""
+        for name in refits.names(self.task.how.loss):
+            report = self._reporter(self.refit)
+            begin = time.perf_counter()
+            values = refits.play(name, self.task, self.refit, means, report)
+            seconds = time.perf_counter() - begin
+            about = refits.about(name, self.refit)
+            yield self._contender(refits.TITLES[name], about, values, seconds)
+
     def _linear(
         self,
         name: str,
@@ -132,11 +184,12 @@ class Replayer:
         events: Ints,
         at: Array | None = None,
         keys: Sequence[Key] | None = None,
+        report: Advance | None = None,
     ) -> Contender:
         task = self.task
         begin = time.perf_counter()
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
-        report = self._reporter(len(events))
+        report = report or self._reporter(len(events))
         values = model.replay(
             task.rows, task.labels, events, weights=weights, at=at, keys=keys, progress=report
         )
@@ -199,7 +252,14 @@ class Replayer:
     ) -> Contender:
         losses, cost = self._cost(values)
         used = int(np.count_nonzero(self.task.learned)) if used is None else used
-        return Contender(name, about, values, losses, cost, used, seconds)
+        return Contender(name, about, values, losses, cost, self._later(losses), used, seconds)
+
+    def _later(self, losses: Floats) -> float:
+        """Return the mean loss after a tenth of all labels has come."""
+        task = self.task
+        known = task.known.copy()
+        known[: task.begun] = False
+        return mean(losses[known], task.weights[known]) if known.any() else math.nan
 
     def _cost(self, values: Floats) -> tuple[Floats, float]:
         """Return the losses of predictions, and their mean; infinite where numbers overflow."""

@@ -121,6 +121,55 @@ def slices(
     return tuple(found)
 
 
+def natural(parts: Sequence[Slice]) -> list[Slice]:
+    """Return slices in the order that their values have: weekdays, months and numbers.
+
+    >>> [part.value for part in natural([Slice(day, 1, 1.0, {}) for day in ("Sat", "Tue", "Mon")])]
+    ['Mon', 'Tue', 'Sat']
+    >>> [part.value for part in natural([Slice(word, 1, 1.0, {}) for word in ("b", "a")])]
+    ['b', 'a']
+    """
+    last = [part for part in parts if part.value == "missing" or part.value.endswith(" values")]
+    rest = [part for part in parts if part not in last]
+    for place in (_weekday, _month, _number):
+        places = [place(part.value) for part in rest]
+        if all(found is not None for found in places):
+            order = sorted(range(len(rest)), key=lambda i: places[i] or 0.0)
+            return [*(rest[i] for i in order), *last]
+    return list(parts)
+
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+
+
+def _weekday(value: str) -> float | None:
+    return _place(value, _DAYS)
+
+
+def _month(value: str) -> float | None:
+    return _place(value, _MONTHS)
+
+
+def _place(value: str, names: Sequence[str]) -> float | None:
+    """Return which of the names a word is, or begins with three letters or more of."""
+    word = value.strip().lower().rstrip(".")
+    found = [i for i, name in enumerate(names) if len(word) >= 3 and name.startswith(word)]
+    return float(found[0]) if len(found) == 1 else None
+
+
+def _number(value: str) -> float | None:
+    """Return a number, or the first one of a range of numbers."""
+    text = value.partition(" to ")[0].replace(",", "").replace("\u2212", "-")
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def usual_slices(log: Log, features: Sequence[str]) -> tuple[str, ...]:
     """Return the first text features with few values."""
     return usual({name: log.features[name] for name in features})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,20 @@ from belated._version import __version__
 from belated.linear.losses import LOSSES
 from belated.logs.log import as_date
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
-from belated.replays.measures import calibration_error, finite
+from belated.replays.differences import Difference
+from belated.replays.measures import calibration_error, finite, natural
 from belated.replays.result import Replay
-from belated.replays.words import KIND_HEADS, advice, command, deadline, kinds, title
+from belated.replays.words import (
+    KIND_HEADS,
+    advice,
+    against,
+    command,
+    deadline,
+    kinds,
+    shown,
+    standing,
+    title,
+)
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, moment
 from belated.report.plain import counted, first_up, plain
@@ -24,6 +36,10 @@ SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
 CLOSE = (OURS, AT_ONCE, WAITING, MEAN)
 """Methods that are shown where there is no room for all."""
+FAR_BAR = 0.5
+"""A method that loses so much more than ours is named beside the bars, and not among them."""
+ENOUGH = 30
+"""Predictions below which a slice is not drawn: its mean says little."""
 OFF_THE_CHART = 1.25
 """A method that loses so many times what the running mean does is not drawn beside the others."""
 
@@ -35,6 +51,7 @@ def write(path: str | PathLike[str], replay: Replay) -> None:
 
 def _page(replay: Replay) -> Page:
     sections = [
+        _differences(replay),
         _losses(replay),
         _over_time(replay),
         _so_far(replay),
@@ -55,38 +72,126 @@ def _page(replay: Replay) -> Page:
     if replay.task.log.bad:
         facts["left out"] = str(replay.task.log.bad)
     return Page(
-        f"Late labels, replayed: {replay.name}",
+        f"{Path(replay.name).name}: late labels, replayed",
         f"{advice(replay)}\n\n{title(replay)}",
         tuple(sections),
         command(replay),
         facts,
+        _numbers(replay),
     )
+
+
+def _numbers(replay: Replay) -> tuple[tuple[str, str], ...]:
+    """Return what to remember: how lateness, doing nothing and the next best compare."""
+    found = []
+    share = replay.share(AT_ONCE)
+    if share is not None and replay.task.delays.any():
+        found.append((_less(share), "would be the error if every label came at once"))
+    share = replay.share(MEAN)
+    if share is not None:
+        found.append((_less(share), "would be the error of the mean of past labels"))
+    late = [name for name in (*replay.ahead, *replay.ties, *replay.behind) if name != MEAN]
+    late = [name for name in late if replay.share(name) is not None]
+    if late:
+        best = min(late, key=lambda name: replay.methods[name].mean_loss)
+        share = replay.share(best)
+        assert share is not None  # of those that have one
+        found.append((_less(share), f"would be the error of the best other method here, {best}"))
+    return tuple(found)
+
+
+def _less(share: Difference) -> str:
+    """Return a difference in a few words; a tie is none."""
+    if share.is_tie and share.is_known:
+        return "about the same"
+    size = f"{abs(share.mean):.0%}" if abs(share.mean) >= 0.1 else f"{abs(share.mean):.1%}"
+    return f"{size.replace('%', ' %')} {'less' if share.mean < 0.0 else 'more'}"
+
+
+def _differences(replay: Replay) -> Section:
+    """Show how far every method is from ours, and how sure that is."""
+    question = "Which method is better, and is that sure?"
+    says = (
+        f"Bars are differences of the {replay.measure} to belated, in percent of it: to the left "
+        "is better than belated, to the right is worse. "
+    )
+    if not replay.blocks:
+        return Section(question, None, standing(replay))
+    says += (
+        f"Whiskers are 95 % intervals, from {replay.blocks} blocks of time in which every "
+        "prediction is paired with that of belated; one that holds 0 is a tie. Each is right for "
+        "itself in 95 of 100 logs; of many, some are wrong by chance."
+    )
+    if replay.task.delays.any():
+        says += (
+            f' "{AT_ONCE}" is out of reach: it learns each label before the next prediction. '
+            "Where targets overlap in time, because one is about a stretch in which the next "
+            "prediction is made already, it even knows a part of the next answer, and the price of "
+            "lateness is less than the difference."
+        )
+    shares = {name: replay.share(name) for name in replay.methods if name != OURS}
+    known = {name: share for name, share in shares.items() if share is not None}
+    drawn = [name for name, share in known.items() if share.is_known and share.mean <= FAR_BAR]
+    drawn.sort(key=lambda name: known[name].mean)
+    hidden = [name for name in shares if name not in drawn]
+    note = ""
+    if hidden:
+        listed = (f"{name} ({against(replay, name) or 'overflow'})" for name in hidden)
+        note = f"Too far away to be drawn: {'; '.join(listed)}."
+    heads = ("method", "difference, %", "low", "high", "says")
+    rows = tuple(_row(replay, name, known.get(name)) for name in [*drawn, *hidden])
+    if not drawn:
+        return Section(question, None, f"{says} {note}", Table(heads, rows))
+    mean, low, high = (
+        tuple(100.0 * float(getattr(known[name], part)) for name in drawn)
+        for part in ("mean", "low", "high")
+    )
+    figure = Bars(
+        f"{first_up(replay.measure)} against belated",
+        tuple(shown(replay, name) for name in drawn),
+        (Series("difference", (), mean, low, high),),
+        "difference to belated, %",
+        by_label=True,
+        note=note,
+    )
+    return Section(question, figure, says, Table(heads, rows))
+
+
+def _row(replay: Replay, name: str, share: Difference | None) -> tuple[Any, ...]:
+    if share is None or not share.is_known:
+        return shown(replay, name), None, None, None, "overflow"
+    ends = (round(100.0 * end, 2) for end in (share.mean, share.low, share.high))
+    word = "better" if share.high < 0.0 else "worse"
+    return shown(replay, name), *ends, "tie" if share.is_tie else word
 
 
 def _losses(replay: Replay) -> Section:
-    """Show the mean loss of every method."""
+    """Show every measure of every method."""
     ranked = sorted(replay.methods.values(), key=lambda method: method.mean_loss)
-    losses = tuple(finite(method.mean_loss) for method in ranked)
-    figure = Bars(
-        first_up(f"{replay.measure} of every method"),
-        tuple(method.name for method in ranked),
-        (Series(replay.measure, (), losses),),
-        replay.measure,
-        log_y=_is_wide(losses),
-    )
+    names = list(replay.scores[OURS]) if OURS in replay.scores else []
+    names = [name for name in names if name != replay.measure]
     rows = []
     for method in ranked:
-        more = replay.against(method.name)
-        change = None if more is None else round(100.0 * more, 1)
-        loss, seconds = finite(method.mean_loss), round(method.seconds, 3)
-        rows.append((method.name, loss, change, method.used, seconds, method.about))
-    heads = ("method", replay.measure, "against belated, %", "labels used", "seconds", "what it is")
+        found = replay.scores.get(method.name, {})
+        rows.append(
+            (
+                shown(replay, method.name),
+                finite(method.mean_loss),
+                finite(method.later_loss),
+                *(finite(found[name]) if name in found else None for name in names),
+                method.used,
+                round(method.seconds, 3),
+                method.about,
+            )
+        )
+    heads = ("method", replay.measure, "later", *names, "labels used", "seconds", "what it is")
     says = (
         f"Every method sees the same {counted(replay.rounds, 'prediction')} and "
         f"{counted(replay.counted, 'label')}, in the order of time, and pays for what it said when "
-        'it was asked. Only "told at once" hears the truth before it can be known.'
+        'it was asked. "later" counts only the predictions that were made after a tenth of the '
+        f"labels had come, from {_moment(replay, replay.task.begun)} on."
     )
-    return Section("How good is every method?", figure, says, Table(heads, tuple(rows)))
+    return Section("How good is every method?", None, says, Table(heads, tuple(rows)))
 
 
 # ---- curves ------------------------------------------------------------------------------------
@@ -114,9 +219,9 @@ def _over_time(replay: Replay) -> Section:
 def _so_far(replay: Replay) -> Section:
     """Show the mean loss from the start to each moment."""
     x, label = _times(replay)
-    shown, note = _shown(replay)
+    drawn, note = _shown(replay)
     ends = next(iter(replay.curves.values())).ends
-    series = [Series.of(name, x[ends - 1], replay.curves[name].cumulative) for name in shown]
+    series = [Series.of(name, x[ends - 1], replay.curves[name].cumulative) for name in drawn]
     figure = _lines(f"{replay.measure} so far", label, replay, series, note)
     says = "The mean over all predictions up to each moment; the right end is the total."
     return Section("Who leads when?", figure, says)
@@ -142,14 +247,14 @@ def _shown(replay: Replay) -> tuple[list[str], str]:
     """Return the methods that fit on one chart, and a note on those that do not."""
     limit = replay.methods[MEAN].mean_loss
     limit = OFF_THE_CHART * limit if limit > 0.0 else math.inf
-    shown: list[str] = []
+    drawn: list[str] = []
     hidden: list[str] = []
     for name, method in replay.methods.items():
         is_far = not math.isfinite(method.mean_loss) or method.mean_loss > limit
-        (hidden if is_far and name != OURS else shown).append(name)
+        (hidden if is_far and name != OURS else drawn).append(name)
     if not hidden:
-        return shown, ""
-    return shown, f"Left out, as it would hide the others: {', '.join(hidden)}."
+        return drawn, ""
+    return drawn, f"Left out, as it would hide the others: {', '.join(hidden)}."
 
 
 # ---- calibration -------------------------------------------------------------------------------
@@ -157,9 +262,9 @@ def _shown(replay: Replay) -> tuple[list[str], str]:
 
 def _calibration(replay: Replay) -> Section:
     """Show what came of predictions that were about the same."""
-    shown, note = _shown(replay)
+    drawn, note = _shown(replay)
     series = []
-    for name in shown:
+    for name in drawn:
         bins = replay.calibration[name]
         series.append(
             Series.of(name, [bin.predicted for bin in bins], [bin.observed for bin in bins])
@@ -180,7 +285,7 @@ def _calibration(replay: Replay) -> Section:
         for number, bin in enumerate(replay.calibration[OURS], start=1)
     ]
     heads = ("bin of belated", "predictions", "predicted", "came", "difference")
-    errors = {name: calibration_error(replay.calibration[name]) for name in shown}
+    errors = {name: calibration_error(replay.calibration[name]) for name in drawn}
     listed = ", ".join(f"{name} {plain(error, 3)}" for name, error in errors.items())
     says = (
         "The predictions of every method, sorted and put into up to ten bins with as many each: on "
@@ -194,24 +299,30 @@ def _calibration(replay: Replay) -> Section:
 
 
 def _slices(replay: Replay) -> Iterable[Section]:
-    """Show the mean losses by the values of each column."""
+    """Show the mean losses by the values of each column, in the order that values have."""
     for column, parts in replay.slices.items():
+        kept = [part for part in natural(parts) if part.count >= ENOUGH]
+        if len(kept) < 2:
+            continue
         groups = tuple(
-            Series(name, (), tuple(finite(part.losses[name]) for part in parts)) for name in CLOSE
+            Series(name, (), tuple(finite(part.losses[name]) for part in kept)) for name in CLOSE
         )
+        few = [f"{part.value} ({part.count})" for part in parts if part.count < ENOUGH]
+        note = f"Not drawn, with fewer than {ENOUGH} predictions: {', '.join(few)}." if few else ""
         figure = Bars(
             first_up(f"{replay.measure} by {column}"),
-            tuple(part.value for part in parts),
+            tuple(part.value for part in kept),
             groups,
             replay.measure,
             log_y=_is_wide(y for group in groups for y in group.y),
+            note=note,
         )
         rows = [
             (part.value, part.count, *(finite(part.losses[name]) for name in replay.methods))
-            for part in parts
+            for part in natural(parts)
         ]
         heads = (column, "predictions", *replay.methods)
-        yield Section(f"How does {column} matter?", figure, _says(parts), Table(heads, tuple(rows)))
+        yield Section(f"How does {column} matter?", figure, _says(kept), Table(heads, tuple(rows)))
 
 
 def _says(parts: Sequence[Any]) -> str:
@@ -280,7 +391,7 @@ def _moment(replay: Replay, row: int) -> str:
     """Say when a prediction was made."""
     log = replay.task.log
     time = log.predicted_at[row]
-    return moment(as_date(time, log.unit) if log.is_epoch else time)
+    return moment(as_date(time, log.unit) if log.is_epoch else time, log.zone)
 
 
 def _value(value: float) -> str:

@@ -14,9 +14,11 @@ from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.logs import Log
 from belated.logs.log import as_date
-from belated.replays import measures
+from belated.replays import differences, measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
+from belated.replays.differences import Difference
 from belated.replays.measures import Bin, Curve, Slice, finite
+from belated.replays.scores import scores
 from belated.replays.task import Task
 from belated.report.durations import iso_moment
 from belated.report.plain import counted, plain
@@ -41,6 +43,8 @@ class Replay:
     """Mean losses by column and value, the most frequent values first."""
     model: LinearModel
     """The default model where the log ends: it knows what is open, and what columns become."""
+    refit: int = 0
+    """How often models were fitted anew."""
 
     @property
     def name(self) -> str:
@@ -87,6 +91,69 @@ class Replay:
             if math.isfinite(method.mean_loss)
         }
 
+    # ---- comparisons ---------------------------------------------------------------------------
+
+    @cached_property
+    def blocks(self) -> int:
+        """How many blocks of time intervals are made of; 0: there are too few labels for any."""
+        return differences.blocks(self.counted, self.task.delays)
+
+    @cached_property
+    def differences(self) -> Mapping[str, Difference]:
+        """How much more than ours every other method loses per prediction, with its interval."""
+        known, ours = self.task.known, self.methods[OURS].losses
+        weights = self.task.weights[known]
+        return {
+            name: differences.difference(method.losses[known], ours[known], weights, self.blocks)
+            for name, method in self.methods.items()
+            if name != OURS
+        }
+
+    def share(self, name: str) -> Difference | None:
+        """Return the same as a share of our loss; None where that says nothing.
+
+        Poisson losses may be negative, and then have no shares.
+        """
+        ours = self.methods[OURS].mean_loss
+        apart = self.differences.get(name)
+        if apart is None or not ours > 0.0 or not math.isfinite(apart.mean):
+            return None
+        return apart.per(ours)
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """Methods that hear late labels too and are better than ours, beyond doubt; best first."""
+        found = [
+            name for name, apart in self.differences.items() if name != AT_ONCE and apart.high < 0.0
+        ]
+        return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """Methods that hear late labels too, of which nobody can say whether they are better."""
+        found = [name for name, apart in self.differences.items() if name != AT_ONCE]
+        found = [name for name in found if self.differences[name].is_tie]
+        return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """Methods that lose more than ours, beyond doubt; the best first."""
+        found = [
+            name for name, apart in self.differences.items() if name != AT_ONCE and apart.low > 0.0
+        ]
+        return tuple(sorted(found, key=lambda name: self.methods[name].mean_loss))
+
+    @cached_property
+    def scores(self) -> Mapping[str, Mapping[str, float]]:
+        """Other measures of the same predictions, by method; none of those that overflowed."""
+        task, known = self.task, self.task.known
+        labels, weights = task.labels[known], task.weights[known]
+        return {
+            name: scores(task.how, method.predictions[known], labels, weights)
+            for name, method in self.methods.items()
+            if math.isfinite(method.mean_loss)
+        }
+
     @property
     def price(self) -> float:
         """By what share the loss would be less if every label came at once."""
@@ -101,11 +168,26 @@ class Replay:
         if not self.task.delays.any():
             return f"{start}; no label is late here, so lateness costs nothing."
         then = f"told every label at once, the same model would have {plain(at_once)}"
-        share = f"{abs(self.price):.1%}"
-        if self.price <= 0.0005:
-            more = f", {share} more" if self.price < -0.0005 else ""
-            return f"{start}; {then}{more}: lateness costs nothing here."
-        return f"{start}; {then}, {share} less: that is the price of lateness."
+        if self.share(AT_ONCE) is not None:
+            then += f", {self.price_range}"
+        apart = self.differences[AT_ONCE]
+        if apart.is_tie:
+            return f"{start}; {then}: no price of lateness that chance would not explain."
+        if apart.mean > 0.0:
+            return f"{start}; {then}: lateness costs nothing here."
+        return f"{start}; {then}: that is the price of lateness."
+
+    @property
+    def price_range(self) -> str:
+        """The price of lateness in words, with its interval."""
+        share = self.share(AT_ONCE)
+        assert share is not None  # asked where there are shares
+        word = "less" if share.mean <= 0.0 else "more"
+        text = f"{abs(share.mean):.1%} {word}"
+        if not share.is_known:
+            return text
+        ends = (-share.high, -share.low) if word == "less" else (share.low, share.high)
+        return f"{text} ({' to '.join(f'{round(100.0 * end, 1) + 0.0:.1f}' for end in ends)})"
 
     def against(self, name: str) -> float | None:
         """Return how much more than ours a method loses, as a share; None where that says nothing.
@@ -143,6 +225,11 @@ class Replay:
             "loss": task.how.loss,
             "measure": self.measure,
             "wait": self.wait,
+            "blocks": self.blocks,
+            "later_from": task.begun,
+            "ahead": list(self.ahead),
+            "ties": list(self.ties),
+            "behind": list(self.behind),
             "price": self.price,
             "verdict": self.verdict,
             "methods": [self._method(method) for method in self.methods.values()],
@@ -163,13 +250,30 @@ class Replay:
             "name": method.name,
             "about": method.about,
             "mean_loss": finite(method.mean_loss),
+            "later_loss": finite(method.later_loss),
             "against_ours": self.against(method.name),
+            "difference": self._difference(method.name),
+            "scores": _plain(self.scores.get(method.name, {})),
             "labels_used": method.used,
             "seconds": method.seconds,
             "windowed": [finite(loss) for loss in curve.windowed.tolist()],
             "cumulative": [finite(loss) for loss in curve.cumulative.tolist()],
             "calibration": [asdict(bin) for bin in self.calibration.get(method.name, ())],
         }
+
+    def _difference(self, name: str) -> dict[str, float | None] | None:
+        """Return the difference to ours and its interval, in units of the measure."""
+        apart = self.differences.get(name)
+        return None if apart is None else _plain(asdict(apart))
+
+    def write_predictions(self, path: str | PathLike[str]) -> None:
+        """Write every prediction of every method as CSV or Parquet, as the name of the file ends.
+
+        A row has its key or number in the log, its times, its label and one column per method.
+        """
+        from belated.replays.predictions import write
+
+        write(path, self)
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the replay as JSON, without single predictions."""

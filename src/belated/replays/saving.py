@@ -15,6 +15,7 @@ from belated.replays.labels import Labels
 def keys_of(cells: Array, name: str) -> list[Key]:
     """Return the keys of rows from a column: whole numbers as such if all are some, else text.
 
+    >>> import numpy as np
     >>> keys_of(np.array(["17", "18"], dtype=object), "id")
     [17, 18]
     >>> keys_of(np.array(["17", "018"], dtype=object), "id")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -129,6 +130,16 @@ class Task:
     def delays(self) -> Ints:
         """Predictions made while each known label was out."""
         return self.log.timeline.delay[self.known]
+
+    @cached_property
+    def begun(self) -> int:
+        """The first prediction after a tenth of all labels has come, or the last one."""
+        is_label = self.events < 0
+        tenth = math.ceil(np.count_nonzero(is_label) / 10)
+        place = int(np.searchsorted(np.cumsum(is_label), tenth))
+        later = self.events[place:]
+        later = later[later >= 0]
+        return int(later[0]) if later.size else self.rounds - 1
 
     @cached_property
     def rows(self) -> Rows:

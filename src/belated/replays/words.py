@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 from belated.linear.losses import LOSSES
-from belated.replays import others
-from belated.replays.contenders import AT_ONCE, OURS
+from belated.replays import others, refits
+from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
 from belated.report.durations import humane
-from belated.report.plain import counted, plain
+from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def summary(replay: Replay) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(replay), WIDTH), ""]
     lines += [f"  {line}" for line in textwrap.wrap(advice(replay), WIDTH - 2)]
-    lines += ["", *aligned([columns(replay), *table(replay)]), ""]
+    lines += ["", *textwrap.wrap(caption(replay), WIDTH)]
+    lines += [*aligned([columns(replay), *table(replay)]), ""]
     for name, method in replay.methods.items():
         lines += textwrap.wrap(f"{name}: {method.about}", WIDTH, subsequent_indent="  ")
     if replay.task.kinds:
@@ -52,7 +54,7 @@ def show(replay: Replay, out: TextIO) -> None:
     console = Console(file=out)
     console.print(Text(title(replay)))
     console.print(Panel(Text(advice(replay), style="bold")))
-    grid = Table()
+    grid = Table(title=Text(caption(replay)), title_justify="left")
     for number, head in enumerate(columns(replay)):
         grid.add_column(head, justify="right" if number else "left")
     for row in table(replay):
@@ -111,46 +113,88 @@ def kinds(replay: Replay) -> list[tuple[str, str, str]]:
 
 
 def advice(replay: Replay) -> str:
-    """Return the verdict, and who does best among those that must wait for labels."""
-    return f"{replay.verdict} {standing(replay)}"
+    """Return what lateness costs and how ours stands; first of all, who is better."""
+    found = standing(replay)
+    return f"{found} {replay.verdict}" if replay.ahead else f"{replay.verdict} {found}"
 
 
 def standing(replay: Replay) -> str:
-    """Say who loses least with late labels, whoever it is."""
-    late = [method for method in replay.methods.values() if method.name != AT_ONCE]
-    late.sort(key=lambda method: method.mean_loss)
-    best, second = late[0], late[1]
-    if best.name != OURS:
-        gain = replay.against(best.name)
-        less = "less" if gain is None else f"{-gain:.1%} less"
-        return f'Here "{best.name}" is better, with {plain(best.mean_loss)}, {less}.'
-    gap = replay.against(second.name)
-    more = "" if gap is None else f", {gap:,.1%} more"
+    """Say who is better with late labels, who is as good, and who is worse, beyond doubt."""
+    parts = []
+    if replay.ahead:
+        listed = _listed(replay, replay.ahead)
+        parts.append(f"Better than belated here: {listed}.")
+    if not replay.blocks:
+        return "There are too few labels to say which method is better."
+    if replay.ties:
+        parts.append(
+            f"No difference that chance would not explain: {_listed(replay, replay.ties)}."
+        )
+    if replay.behind:
+        best, *rest = replay.behind
+        more = f", and {len(rest)} other{'s' if len(rest) > 1 else ''}" if rest else ""
+        parts.append(f"Worse than belated: {_listed(replay, (best,))}{more}.")
+    return " ".join(parts)
+
+
+def _listed(replay: Replay, names: Sequence[str]) -> str:
+    found = []
+    for name in names:
+        after = ", chosen afterwards," if name == BEST_WAIT else ""
+        found.append(f'"{name}"{after} {against(replay, name, tie="")}')
+    return ", ".join(found)
+
+
+HEADS = ("method", "all", "later", "against belated, 95 %", "labels", "seconds")
+
+
+def columns(replay: Replay) -> tuple[str, ...]:
+    """Return the heads of the table."""
+    return HEADS
+
+
+def caption(replay: Replay) -> str:
+    """Say what the columns of the table are."""
     return (
-        f'With late labels that is the least; next is "{second.name}" with '
-        f"{plain(second.mean_loss)}{more}."
+        f"{first_up(replay.measure)} of all predictions, and of the later ones, made after a tenth "
+        "of the labels had come:"
     )
 
 
-def columns(replay: Replay) -> tuple[str, str, str, str, str]:
-    """Return the heads of the table."""
-    return "method", replay.measure, "against belated", "labels used", "seconds"
-
-
-def table(replay: Replay) -> list[tuple[str, str, str, str, str]]:
+def table(replay: Replay) -> list[tuple[str, ...]]:
     """Return the methods, the least loss first."""
     rows = []
     for method in sorted(replay.methods.values(), key=lambda method: method.mean_loss):
-        more = replay.against(method.name)
-        change = "" if more is None or method.name == OURS else _change(more)
-        loss = plain(method.mean_loss) if math.isfinite(method.mean_loss) else "overflow"
-        rows.append((method.name, loss, change, f"{method.used:,}", f"{method.seconds:.2f}"))
+        losses = [_loss(loss) for loss in (method.mean_loss, method.later_loss)]
+        change = against(replay, method.name) if method.name != OURS else ""
+        name = shown(replay, method.name)
+        rows.append((name, *losses, change, f"{method.used:,}", f"{method.seconds:.2f}"))
     return rows
 
 
-def _change(more: float) -> str:
-    """Return a change as a share; one that is out of all proportion as a factor."""
-    return f"{more:+,.1%}" if more < FAR else f"{plain(more + 1.0, 3)} times"
+def shown(replay: Replay, name: str) -> str:
+    """Return the name of a method, marked where nobody can have it."""
+    return f"{name} (unreachable)" if name == AT_ONCE and replay.task.delays.any() else name
+
+
+def against(replay: Replay, name: str, tie: str = " tie") -> str:
+    """Return how a method compares with ours: as a share with its interval, or as a factor."""
+    share = replay.share(name)
+    if share is None:
+        return ""
+    if share.mean >= FAR:
+        return f"{plain(share.mean + 1.0, 3)} times"
+    text = f"{share.mean:+,.1%}"
+    if not share.is_known:
+        return text
+    ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:+,.1f}" for end in (share.low, share.high))
+    return f"{text} ({ends}){tie if share.is_tie else ''}"
+
+
+def _loss(loss: float) -> str:
+    if math.isnan(loss):
+        return ""
+    return plain(loss) if math.isfinite(loss) else "overflow"
 
 
 def command(replay: Replay) -> str:
@@ -182,6 +226,9 @@ def command(replay: Replay) -> str:
     also = [name for name, title in others.TITLES.items() if title in replay.methods]
     if also:
         parts += ["--with", ",".join(also)]
+    refitted = [title for title in refits.TITLES.values() if title in replay.methods]
+    if refitted:
+        parts += ["--refit", str(replay.refit)]
     if how.silence is None:
         parts += ["--wait", str(replay.wait)]
     return shlex.join(parts)

@@ -63,6 +63,16 @@ FAMILIES = (
         *(OURS, "AdaHedgeD", "DORM", "DORM+", "DUB", "Zimmert-Seldin", "delayed Exp3"),
         "skipping Exp3",
     ),
+    # methods of a replay; ours has the colour of ours everywhere
+    (
+        *("belated", "told at once", "fixed wait", "running mean", "AdaGrad, best in hindsight"),
+        *("waiting for ever", "AdaGrad, delay-blind", "refitted ridge", "refitted trees"),
+        *("best fixed wait", "Vowpal Wabbit", "river"),
+    ),
+    # what audits show beside each other
+    ("with lateness", "without"),
+    ("mean", "largest"),
+    ("giving up after this wait", "recommended", "never giving up"),
     # our own learners beside each other
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),
@@ -117,6 +127,15 @@ def look(name: str) -> Look:
         dash=dash,
         hatch=HATCHES[ring % len(HATCHES)],
     )
+
+
+def is_ours(name: str) -> bool:
+    """Whether a name is that of our method, which stands out everywhere.
+
+    >>> is_ours("belated"), is_ours("ours (bound)"), is_ours("OMD")
+    (True, False, False)
+    """
+    return _key(name) in (_key(OURS), "belated")
 
 
 def _key(name: str) -> str:

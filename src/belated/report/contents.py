@@ -72,6 +72,8 @@ class Page:
     sections: tuple[Section, ...]
     reproduce: str
     facts: Mapping[str, str]
+    numbers: tuple[tuple[str, str], ...] = ()
+    """What to remember of the page: a number or a few words each, and what it is."""
 
     def __post_init__(self) -> None:
         """Check that there is a title."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from belated.logs.log import SECONDS, Unit
+from belated.logs.zones import to_wall
 
 _STEPS = (
     ("years", 365.25 * 86400.0),
@@ -79,13 +80,19 @@ def _scale(length: float, unit: Unit) -> tuple[float, str]:
     return SECONDS[unit] / size, _LONG.get(name, name)
 
 
-def moment(time: Any) -> str:
-    """Return a time of a log, a date in UTC or a number.
+def moment(time: Any, zone: str | None = None) -> str:
+    """Return a time of a log: a date in UTC or on the clock of a zone, or a number.
 
     >>> moment(np.datetime64("2024-05-01T12:30:10.5")), moment(12345.5)
     ('2024-05-01 12:30 UTC', '12,345.5')
+    >>> moment(np.datetime64("2024-05-01T12:30"), "Europe/Berlin")
+    '2024-05-01 14:30 (Europe/Berlin)'
     """
     if isinstance(time, np.datetime64):
+        if zone is not None:
+            instant = np.array([time], dtype="datetime64[ns]").view(np.int64)
+            wall = to_wall(instant, zone).view("datetime64[ns]")[0]
+            return f"{str(wall.astype('datetime64[m]')).replace('T', ' ')} ({zone})"
         return f"{str(time.astype('datetime64[m]')).replace('T', ' ')} UTC"
     return f"{float(time):,.10g}"
 

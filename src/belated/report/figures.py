@@ -124,6 +124,9 @@ class Bars:
     y_label: str = ""
     stacked: bool = False
     log_y: bool = False
+    by_label: bool = False
+    """Whether each bar looks like its label, where labels are methods and there is one group."""
+    note: str = ""
 
     def __post_init__(self) -> None:
         """Check that every group has a y for every label, inside its interval."""
@@ -135,6 +138,8 @@ class Bars:
             if len(group.y) != len(self.labels):
                 raise SpecError(f"{who} must have {len(self.labels)} y, got {len(group.y)}")
             _check_whiskers(who, group)
+        if self.by_label and len(self.groups) > 1:
+            raise SpecError("Bars: by_label needs a single group, got more")
         if self.stacked and self.log_y:
             raise SpecError("Bars: log_y must be False when stacked, got True")
         if self.stacked and any(y is not None and y < 0 for g in self.groups for y in g.y):

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from belated.errors import BelatedError, MissingExtra
-from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
+from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
 from belated.report.contents import Page
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Series
-from belated.report.plain import NOT_AVAILABLE, plain
+from belated.report.interactive import MOST_WRITTEN_OUT
+from belated.report.plain import NOT_AVAILABLE, plain, power
 from belated.report.scales import (
     Curve,
     Limits,
@@ -143,7 +144,7 @@ def _draw_curve(ax: Axes, curve: Curve) -> None:
         curve.x,
         curve.y,
         color=style.colour,
-        lw=1.8,
+        lw=3.0 if is_ours(curve.name) else 1.6,
         ls=DASHES["dash" if curve.dashed else style.dash],
         marker=MARKERS[style.marker],
         markevery=max(1, -(-len(curve.y) // 12)),
@@ -188,6 +189,10 @@ def _draw_group(
     at, lengths = [i + shift for i, _ in known], [y for _, y in known]
     starts = [tops[i] for i, _ in known]
     fill = {**_fill(look(group.name), dashed=group.dashed), "label": _safe(group.name)}
+    if bars.by_label:
+        looks = [look(bars.labels[i]) for i, _ in known]
+        fill["facecolor"] = [style.colour for style in looks]
+        fill["hatch"] = [style.hatch for style in looks]
     if bars.is_lying:
         ax.barh(at, lengths, width, left=starts, **fill)
     else:
@@ -290,7 +295,9 @@ def _scale(ax: Axes, name: str, limits: Limits | None) -> None:
         axis.set_major_locator(LogLocator(subs=digits, numticks=10))
         axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=10))
         axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(float(value))))
+    is_long = limits is not None and limits[1] > 10.0**MOST_WRITTEN_OUT * limits[0]
+    write = power if is_long else plain
+    axis.set_major_formatter(FuncFormatter(lambda value, _: write(float(value))))
 
 
 def _draw_legend(ax: Axes, count: int) -> None:

@@ -10,9 +10,10 @@ import html
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, look
+from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Numbers, Series
 from belated.report.plain import NOT_AVAILABLE, plain
 from belated.report.scales import (
@@ -37,6 +38,8 @@ LONGEST = 30
 """Letters in one line of a label."""
 ENTRY = 22
 """Height in pixels of one line of a legend."""
+MOST_WRITTEN_OUT = 5.0
+"""Powers of ten on an axis whose numbers are written out; on a longer one they are powers."""
 COLUMN = 46
 """Width in pixels that the number in a cell needs."""
 
@@ -62,10 +65,10 @@ def to_plotly(figure: Figure) -> Json:
 def narrow_layout(figure: Figure) -> Json:
     """Return the parts of the layout that differ on a narrow screen: the legend is below."""
     if isinstance(figure, Drawing):
-        return {}
-    names = _names(figure)
+        return _short_axis(figure)
+    names, narrow = _names(figure), _short_axis(figure)
     if len(names) < 2:
-        return {}
+        return narrow
     per_row = max(1, PHONE // (70 + 8 * max(map(len, names))))
     room = ENTRY * math.ceil(len(names) / per_row)
     height = 320 if isinstance(figure, Lines) else _height(figure)
@@ -79,10 +82,21 @@ def narrow_layout(figure: Figure) -> Json:
         "maxheight": room + ENTRY,
     }
     return {
+        **narrow,
         "height": height + room,
         "margin": {"l": 16, "r": 32, "t": 8, "b": 76 + room},
         "legend": {**_legend(), **below},
     }
+
+
+def _short_axis(figure: Figure) -> Json:
+    """Return the axis below the figure with a title that a narrow screen has room for."""
+    axis = to_plotly(figure)["layout"]["xaxis"]
+    label = axis.get("title", {}).get("text", "")
+    if len(label) <= LONGEST:
+        return {}
+    broken = "<br>".join(textwrap.wrap(label, LONGEST))
+    return {"xaxis": {**axis, "title": {**axis["title"], "text": broken}}}
 
 
 def least_width(figure: Figure) -> int:
@@ -131,7 +145,7 @@ def _line(curve: Curve, lines: Lines) -> Json:
         "hovertemplate": f"<b>{_safe(curve.name)}</b><br>{shown}<extra></extra>",
         "line": {
             "color": style.colour,
-            "width": 2,
+            "width": 3.5 if is_ours(curve.name) else 1.8,
             "dash": "dash" if curve.dashed else style.dash,
         },
         "marker": {
@@ -170,22 +184,25 @@ def _bars(bars: Bars) -> Json:
     values, labels = _axis(bars.y_label, bars.log_y, shown.limits), _categories()
     layout = {
         **_layout(bars),
-        "barmode": "stack" if bars.stacked else "group",
+        "barmode": "stack" if bars.stacked else "overlay" if bars.by_label else "group",
         "bargap": 0.25,
         "xaxis": values if bars.is_lying else labels,
         "yaxis": {**labels, "autorange": "reversed"} if bars.is_lying else values,
     }
-    return {"data": [_group(group, bars) for group in shown.groups], "layout": layout}
+    if bars.by_label:
+        return {"data": _apart(bars, shown.groups[0]), "layout": layout}
+    data = [_group(group, bars, is_lying=bars.is_lying) for group in shown.groups]
+    return {"data": data, "layout": layout}
 
 
-def _group(group: Series, bars: Bars) -> Json:
+def _group(group: Series, bars: Bars, *, is_lying: bool) -> Json:
     """Return the bars of one group, lying or standing."""
-    along, across = ("x", "y") if bars.is_lying else ("y", "x")
+    along, across = ("x", "y") if is_lying else ("y", "x")
     texts = [[_safe(label), _value(group, i)] for i, label in enumerate(bars.labels)]
     what = f"{_safe(bars.y_label)}: " if bars.y_label else ""
     trace = {
         "type": "bar",
-        "orientation": "h" if bars.is_lying else "v",
+        "orientation": "h" if is_lying else "v",
         **_named(group.name),
         across: [_broken(label) for label in bars.labels],
         along: _short(group.y),
@@ -215,6 +232,18 @@ def _fill(style: Look, *, dashed: bool) -> Json:
         "color": style.colour,
         "pattern": {"shape": style.hatch, "fillmode": "overlay", "fgcolor": PAPER, "size": 7},
     }
+
+
+def _apart(bars: Bars, group: Series) -> list[Json]:
+    """Return every bar as a group of its own, which looks like its label."""
+    found = []
+    for i, label in enumerate(bars.labels):
+        low, high = (None if ends is None else (ends[i],) for ends in (group.low, group.high))
+        one = Series(label, (), (group.y[i],), low, high)
+        alone = replace(bars, labels=(label,), groups=(one,))
+        # Lying bars stay so, whatever is left of their labels.
+        found.append(_group(one, alone, is_lying=bars.is_lying))
+    return found
 
 
 def _reach(ends: Numbers, starts: Numbers) -> list[float]:
@@ -407,6 +436,9 @@ def _axis(label: str, log: bool, limits: Limits | None) -> Json:
     if not log or limits is None:
         return axis
     ends = _short([math.log10(end) for end in limits])
+    if ends[1] - ends[0] > MOST_WRITTEN_OUT:
+        powers = {"type": "log", "range": ends, "exponentformat": "power"}
+        return {**axis, **powers, "nticks": _count_of_ticks(ends[1] - ends[0])}
     return {
         **axis,
         "type": "log",

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from belated.errors import BelatedError, MissingExtra
+from belated.errors import BelatedError
 from belated.report.colours import DARK
 from belated.report.contents import Entry, Page, Section, Table
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines
@@ -28,6 +28,8 @@ POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 )
 """What browsers may load for the page: only what is inside it."""
+LONG = 40
+"""Letters from which on a cell needs a wide column."""
 LEAST_FOR_CONTENTS = 3
 """Sections from which on a list of contents helps."""
 
@@ -35,7 +37,7 @@ LEAST_FOR_CONTENTS = 3
 def write_page(path: str | PathLike[str], page: Page) -> None:
     """Write a page into one file, which works from any place, also without a network.
 
-    Needs matplotlib and plotly, the ``report`` extra.
+    Needs matplotlib, the ``report`` extra.
     """
     text = to_html(page)
     target = Path(path)
@@ -84,6 +86,12 @@ def _head(page: Page) -> str:
 
 def _header(page: Page) -> str:
     parts = ["<header>", f"<h1>{escape(page.title)}</h1>"]
+    if page.numbers:
+        shown = [
+            f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>"
+            for number, what in page.numbers
+        ]
+        parts += ['<dl class="numbers">', *shown, "</dl>"]
     parts.append(_paragraphs(page.lead, ' class="lead"'))
     if len(page.sections) >= LEAST_FOR_CONTENTS:
         links = [
@@ -160,7 +168,7 @@ def _scripts(page: Page) -> Iterable[str]:
     if figures:
         yield _data("figures", figures)
         yield _data("dark", DARK)
-        yield f"<script>{_plotly()}</script>"
+        yield f'<script type="text/plain" id="plotly">{_plotly()}</script>'
         yield f"<script>\n{_own('page.js')}</script>"
 
 
@@ -173,13 +181,9 @@ def _data(name: str, value: Any) -> str:
 
 
 def _plotly() -> str:
-    """Return plotly's script, which its Python package brings along."""
-    try:
-        script = files("plotly").joinpath("package_data", "plotly.min.js")
-    except ImportError:
-        raise MissingExtra("plotly", extra="report", where="write_page") from None
-    # In a script, the end tag can only stand in a text, where the backslash changes nothing.
-    return script.read_text(encoding="utf-8").replace("</script", r"<\/script")
+    """Return plotly's script for curves, bars and heat maps, packed; the page unpacks it."""
+    packed = files("belated.report").joinpath("plotly-cartesian.min.js.gz").read_bytes()
+    return base64.b64encode(packed).decode("ascii")
 
 
 def _own(name: str) -> str:
@@ -219,14 +223,20 @@ def _table(table: Table, question: str) -> str:
     return "\n".join(filter(None, parts))
 
 
-def _row(cells: Iterable[str], kinds: list[bool]) -> str:
+def _row(cells: Sequence[str], kinds: list[bool]) -> str:
     """Return the cells of a row; a text in front is its heading."""
-    first, *others = (
-        f"<td{_class(numeric)}>{cell}</td>" for cell, numeric in zip(cells, kinds, strict=True)
-    )
+    texts = [
+        f"<td{_class(numeric) or _breadth(cell)}>{cell}</td>"
+        for cell, numeric in zip(cells, kinds, strict=True)
+    ]
     if not kinds[0]:
-        first = f'<th scope="row">{first.removeprefix("<td>").removesuffix("</td>")}</th>'
-    return "".join([first, *others])
+        texts[0] = f'<th scope="row">{cells[0]}</th>'
+    return "".join(texts)
+
+
+def _breadth(cell: str) -> str:
+    """Return the mark of a text that would be squeezed in a narrow column."""
+    return ' class="long"' if len(cell) > LONG else ""
 
 
 def _class(numeric: bool) -> str:

@@ -31,6 +31,18 @@ def plain(value: float, digits: int = DIGITS) -> str:
     return f"−{text}" if value < 0 else text
 
 
+def power(value: float) -> str:
+    """Write a power of ten as one, from a thousand on and below a hundredth.
+
+    >>> [power(value) for value in (0.001, 1.0, 100.0, 1e6)]
+    ['10⁻³', '1', '100', '10⁶']
+    """
+    exponent = round(math.log10(value)) if value > 0.0 else 0
+    if 0.005 < value < 500.0 or not math.isclose(value, 10.0**exponent, rel_tol=1e-9):
+        return plain(value)
+    return f"10{str(exponent).translate(SUPERSCRIPTS)}"
+
+
 def counted(number: int, what: str) -> str:
     """Return how many there are of something.
 

@@ -73,7 +73,7 @@ def groups(bars: Bars) -> Groups:
     Such an axis starts at a power of ten below all bars.
     """
     if not bars.log_y:
-        return Groups(bars.groups, None, "")
+        return Groups(bars.groups, None, bars.note)
     left_out = sum(y is not None and y <= 0 for group in bars.groups for y in group.y)
     ends = [v for g in bars.groups for v in (*g.y, *(g.high or ())) if v is not None and v > 0]
     smallest, largest = min(ends, default=10.0), max(ends, default=10.0)
@@ -81,7 +81,8 @@ def groups(bars: Bars) -> Groups:
     bottom = 10.0 ** math.floor(math.log10(0.7 * smallest))
     limits = (bottom, _limits((bottom, largest))[1])
     kept = tuple(_standing(group, bottom) for group in bars.groups)
-    return Groups(kept, limits, _left_out(left_out, "bar"))
+    note = " ".join(filter(None, (bars.note, _left_out(left_out, "bar"))))
+    return Groups(kept, limits, note)
 
 
 def note_of(heat: Heat) -> str:

@@ -1,0 +1,87 @@
+"""How much two methods differ on one log, and how sure that is.
+
+Losses of neighbouring predictions are alike, so they are no independent draws. The mean difference
+of paired losses gets its interval from the means of blocks of time (batch means):
+
+    D = sum_t w_t d_t / sum_t w_t,    d_t = loss of the other - loss of ours
+    interval:  D -+ t(B - 1) sqrt(B / (B - 1) sum_b r_b^2) / sum_t w_t,    r_b = sum_b w_t (d_t - D)
+
+with B blocks of as many predictions each, and the 97.5 % quantile t(B - 1) of Student's
+distribution. It holds 0 in 95 of 100 logs where there is no difference, if what happens in one
+block says little about the next; so blocks are at least twice as long as most delays.
+Reference: Schmeiser, "Batch size effects in the analysis of simulation output", 1982.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.arrays import Floats, Ints
+
+BLOCKS = (8, 20)
+"""Fewest and most blocks."""
+LEAST = 5
+"""Predictions in a block; with fewer there is no interval."""
+_QUANTILES = (
+    *(2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604),
+    *(2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930),
+)
+"""Of Student's distribution at 97.5 %, from 7 degrees of freedom on."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more than ours a method loses per prediction, with a 95 % interval.
+
+    >>> Difference(1.3, -1.6, 4.1).is_tie, Difference(1.3, 0.2, 2.4).is_tie
+    (True, False)
+    """
+
+    mean: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an interval: a log may be too short, a loss without limits."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the interval holds 0, so that nobody is ahead."""
+        return self.low <= 0.0 <= self.high
+
+    def per(self, size: float) -> Difference:
+        """Return the difference as a share of a mean loss."""
+        return Difference(self.mean / size, self.low / size, self.high / size)
+
+
+def blocks(count: int, delays: Ints) -> int:
+    """Return into how many blocks of time so many predictions are cut; 0: too few for any.
+
+    >>> blocks(11_277, np.full(10, 145)), blocks(2_000, np.full(10, 145)), blocks(30, np.zeros(3))
+    (20, 8, 0)
+    """
+    fewest, most = BLOCKS
+    if count < LEAST * fewest:
+        return 0
+    usual = float(np.quantile(delays, 0.9)) if len(delays) else 0.0
+    return int(np.clip(count / max(2.0 * usual, LEAST), fewest, most))
+
+
+def difference(others: Floats, ours: Floats, weights: Floats, count: int) -> Difference:
+    """Return the mean difference of paired losses in order of time, from so many blocks."""
+    with np.errstate(invalid="ignore"):
+        apart = others - ours
+    total = float(np.sum(weights))
+    mean = float(np.sum(apart * weights) / total)
+    if not math.isfinite(mean) or not count:
+        return Difference(mean)
+    cuts = np.linspace(0, len(apart), count + 1).astype(np.int64)[:-1]
+    rests = np.add.reduceat((apart - mean) * weights, cuts)
+    spread = math.sqrt(count / (count - 1.0) * float(np.sum(rests * rests))) / total
+    reach = _QUANTILES[count - BLOCKS[0]] * spread
+    return Difference(mean, mean - reach, mean + reach)

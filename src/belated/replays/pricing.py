@@ -1,0 +1,42 @@
+"""What lateness cost in error on a log: a quick replay of our model, late and told at once."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from belated.audits import Felt
+from belated.engine import progress_bar
+from belated.linear.losses import LOSSES
+from belated.replays.contenders import Replayer
+from belated.replays.differences import blocks, difference
+from belated.replays.silence import Silence
+from belated.replays.task import Asked, Labels, Task, task_of
+from belated.report.command import reading
+
+MOST = 20_000
+"""Predictions that are replayed."""
+
+
+def price(arguments: argparse.Namespace) -> Felt | None:
+    """Return what lateness cost on the log that the arguments of an audit name."""
+    asked = Asked(arguments.target, **reading(arguments))
+    return felt(task_of(arguments.log, asked, Labels(), Silence(), loss=None))
+
+
+def felt(task: Task) -> Felt | None:
+    """Return by what share the loss would be less without lateness; None where none is known."""
+    task = task.first(MOST)
+    if not task.delays.any():
+        return None
+    with progress_bar("replaying", 0, wanted=False) as bar:
+        late, at_once = Replayer(task, 0, (), bar).pair()
+    known = task.known
+    count = blocks(int(np.count_nonzero(known)), task.delays)
+    apart = difference(late.losses[known], at_once.losses[known], task.weights[known], count)
+    if not apart.is_known or not late.mean_loss > 0.0:
+        return None
+    share = apart.per(late.mean_loss)
+    measure = LOSSES[task.how.loss].measure
+    return Felt(share.mean, share.low, share.high, measure, task.rounds)
