@@ -26,11 +26,25 @@ def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)  # type: ignore[call-overload,no-any-return]
 
 
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of every command."""
+    (found,) = (
+        action
+        for action in cli._parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    )
+    return dict(found.choices)
+
+
+def test_commands_are_found_in_the_parser() -> None:
+    assert {"demo", "audit", "replay", "evaluate", "study", "warm", "completion"} == set(commands())
+
+
 def test_help_names_every_command() -> None:
     done = run("--help")
     assert done.returncode == 0
     assert done.stderr == ""
-    for command in ("demo", "warm", "completion"):
+    for command in commands():
         assert re.search(rf"^\s+{command}\s+\S", done.stdout, re.MULTILINE)
 
 
@@ -200,11 +214,16 @@ def test_completion_knows_every_command_and_option(
 ) -> None:
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    for command in ("audit", "replay", "study", "demo", "warm", "completion"):
-        assert command in script
-    for option in ("silence", "deadline", "answered-only", "text", "dates", "out"):
-        assert option in script
-    assert "logistic" in script
+    for name, parser in commands().items():
+        assert re.search(rf"[' ]{name}[' ]", script)
+        lines = [line for line in script.splitlines() if re.search(rf"\b{name}[)' ]", line)]
+        for action in parser._actions:
+            for option in action.option_strings:
+                long = option if shell != "fish" else f"-l {option.removeprefix('--')}"
+                is_there = any(re.search(rf"{long}(?![\w-])", line) for line in lines)
+                assert is_there or (shell == "fish" and not option.startswith("--"))
+            for choice in action.choices or ():
+                assert any(str(choice) in line for line in lines)
 
 
 @pytest.mark.parametrize(

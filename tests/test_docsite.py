@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import belated as bl
+from belated.evaluations import Evaluation
 from docsite import pages, public, reference
 from docsite.built import problems
 from documents import PAGES, ROOT
@@ -18,7 +20,10 @@ WRITTEN = [page for page in PAGES if page.parent.name != "results" and page.name
 """Pages that people wrote, for people who look for how to do something."""
 INSIDE = {"demo", "engine"}
 """Packages that are no part of the interface, though they say what they offer."""
-MAIN = (bl.LinearModel, bl.Intervals, bl.Learner, bl.Problem, bl.Timeline, bl.Game, bl.Run, bl.Runs)
+MAIN = (
+    *(bl.LinearModel, bl.Intervals, bl.Learner, bl.Problem, bl.Timeline, bl.Game, bl.Run, bl.Runs),
+    *(bl.Chooser, Evaluation),
+)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +102,16 @@ def test_the_built_site_is_checked(tmp_path: Path) -> None:
         "b.html: loads https://elsewhere.org/x.js from elsewhere",
         "b.html: d.css leads nowhere",
     ]
+
+
+def test_the_source_archive_holds_what_the_tests_read() -> None:
+    """README and LICENSE are in every archive."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    held = {
+        name.strip("/") for name in told["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    }
+    read = {page.relative_to(ROOT).parts[0] for page in PAGES} - {"README.md"}
+    assert read | {"src", "tests", "scripts", "examples", "mkdocs.yml"} <= held
 
 
 def test_nothing_comes_from_elsewhere() -> None:

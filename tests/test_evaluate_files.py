@@ -13,8 +13,9 @@ import pytest
 from belated import cli
 from belated.errors import LogError
 from belated.evaluations import dsjson
+from belated.evaluations.asked import Columns, Reading
 from belated.evaluations.log import DecisionLog
-from belated.evaluations.reading import Columns, decisions_of
+from belated.evaluations.reading import decisions_of
 from belated.logs import read
 
 pa = pytest.importorskip("pyarrow")
@@ -194,7 +195,7 @@ def test_bad_lines_of_dsjson(tmp_path: Path, wrong: dict[str, Any]) -> None:
     path = written(tmp_path / "log.dsjson", EVENT, EVENT | wrong)
     with pytest.raises(LogError, match="line 2: is no decision in dsjson"):
         decisions_of(path, Columns())
-    log = decisions_of(path, Columns(), on_bad="skip")
+    log = decisions_of(path, Columns(), reading=Reading(on_bad="skip"))
     assert (len(log), len(log.bad)) == (1, 1)
 
 

@@ -52,7 +52,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--slice",
         metavar="COLUMN",
-        nargs="+",
+        nargs="*",
         help="show rewards by these columns (default: up to three with few words)",
     )
     add_reading(columns)
@@ -72,7 +72,7 @@ def _add_rewards(parser: argparse.ArgumentParser) -> None:
     rewards.add_argument(
         "--until",
         metavar="TIME",
-        help="when the log ends (default: the latest time in it)",
+        help="when the log ends, by the time zone of the log (default: the latest time in it)",
     )
 
 

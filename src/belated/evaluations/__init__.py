@@ -29,18 +29,20 @@ from belated.decisions.chooser import Chooser
 from belated.engine import Progress, progress_bar
 from belated.errors import LogError, SpecError
 from belated.evaluations import policies as kinds
+from belated.evaluations.asked import Asked, Columns, Reading
 from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
 from belated.evaluations.intervals import Estimate
 from belated.evaluations.log import DecisionLog
 from belated.evaluations.maturity import Ripe, ripe
+from belated.evaluations.moments import moment_in
 from belated.evaluations.policies import Given, Policy
-from belated.evaluations.reading import Columns, decisions_of
+from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
-from belated.evaluations.spans import moment_in, span_in
 from belated.evaluations.walking import walk
 from belated.linear.clock import Duration, Time
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import SECONDS
+from belated.logs.spans import span_in
 from belated.report.slicing import usual
 
 __all__ = ["DecisionLog", "Estimate", "Evaluation", "Judged", "Part", "evaluate"]
@@ -81,8 +83,9 @@ def evaluate(
     ``context``, by default every other column.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
-    what was heard by then; ``silence`` is the reward of those of which nothing was. Without a
-    deadline all count, and without ``silence`` a decision that has no reward is refused.
+    what was heard by then; ``silence`` is the reward of those of which nothing was. ``until`` is
+    read as the dates of the log are, with the same ``tz`` and ``dates``. Without a deadline all
+    count, and without ``silence`` a decision that has no reward is refused.
 
     The policies are the logged one; every action as if it were always taken; any action with the
     same probability; a fresh :class:`belated.Chooser` that learns from the log as it goes, unless
@@ -101,14 +104,27 @@ def evaluate(
     _check(estimator, blocks, silence)
     given = kinds.named(policies)
     columns = Columns(action, probability, reward, decided, rewarded, context)
-    prefixes = [each for each in given.values() if isinstance(each, str)]
-    options: dict[str, Any] = {"dates": dates, "tz": tz, "unit": unit, "on_bad": on_bad}
-    read = decisions_of(log, columns, prefixes, silence=silence, **options)
+    asked = Asked(
+        columns,
+        Reading(dates, tz, unit, on_bad),
+        tuple((name, each) for name, each in given.items() if isinstance(each, str)),
+        tuple(name for name, each in given.items() if not isinstance(each, str)),
+        silence=silence,
+        deadline=deadline,
+        until=until,
+        chooser=chooser,
+        estimator=estimator,
+        against=against,
+        blocks=blocks,
+        slices=None if slices is None else tuple(slices),
+    )
+    prefixes = [column for _, column in asked.policies]
+    read = decisions_of(log, columns, prefixes, silence=silence, reading=asked.reading)
     counted = ripe(
         read,
         silence=silence,
-        deadline=None if deadline is None else span_in(deadline, read.unit),
-        until=None if until is None else moment_in(until, read.start, read.unit),
+        deadline=None if deadline is None else span_in(deadline, read.unit, "evaluate"),
+        until=None if until is None else moment_in(until, read.start, tz=tz, dates=dates),
     )
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
     with progress_bar("evaluating", walks * _STEPS, progress) as bar:
@@ -121,9 +137,7 @@ def evaluate(
             listed = ", ".join(map(repr, counted.log.context)) or "none"
             raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
-    return Evaluation(
-        counted, columns, estimator, against, blocks, sliced, played, weighed, tuple(prefixes)
-    )
+    return Evaluation(counted, asked, sliced, played, weighed)
 
 
 def _check(estimator: Any, blocks: Any, silence: Any) -> None:
@@ -145,9 +159,10 @@ def _played(
     log = counted.log
     scale = 1.0 if log.unit is None else SECONDS[log.unit]
     deadline = None if counted.deadline is None else counted.deadline * scale
+    found = list(kinds.usual(log))
+    kinds.refuse_twice(given, found)
     ours = Chooser(silence=counted.silence, deadline=deadline)
     probabilities, predictions = walk(log, ours, _reporter(bar, len(log)))
-    found = list(kinds.usual(log))
     if with_chooser and kinds.CHOOSER not in given:
         found.append(kinds.of_walk(log, kinds.CHOOSER, probabilities))
     for name, each in given.items():

@@ -7,7 +7,7 @@ import argparse
 from belated.evaluations import evaluate
 from belated.evaluations.result import Evaluation
 from belated.evaluations.words import show
-from belated.report.command import report
+from belated.report.command import how_read, report
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -33,9 +33,6 @@ def _found(arguments: argparse.Namespace) -> Evaluation:
         against=arguments.against,
         blocks=arguments.blocks,
         slices=arguments.slice,
-        dates=None if arguments.dates is None else arguments.dates.replace("-", " "),
-        tz=arguments.tz,
-        unit=arguments.unit,
-        on_bad="skip" if arguments.skip_bad_rows else "error",
         progress=None,
+        **how_read(arguments),
     )

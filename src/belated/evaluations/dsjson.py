@@ -23,7 +23,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import LogError
-from belated.evaluations.log import DecisionLog
+from belated.evaluations.log import DecisionLog, check_count
 from belated.files import StrPath, write_whole
 from belated.logs import BadRow, BadRows, OnBad
 from belated.logs.bad import SHOWN
@@ -79,8 +79,6 @@ def read(path: StrPath, *, on_bad: OnBad = "error") -> DecisionLog:
     any_news = any(event.has_news for event in events)
     heard = [event.has_news or not any_news for event in events]
     actions = tuple(sorted({name for event in events for name in event.menu}))
-    from belated.evaluations.reading import check_count
-
     check_count(actions)
     places = {name: i for i, name in enumerate(actions)}
     offered = np.zeros((len(events), len(actions)), dtype=np.bool_)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
+from belated.errors import LogError
 from belated.logs.bad import NONE_BAD, BadRows
 from belated.logs.log import Unit
+
+MOST_ACTIONS = 200
+"""More actions than this are not evaluated: hardly any would have been tried often enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,4 +110,14 @@ class DecisionLog:
         return (
             f"DecisionLog({self.name!r}, {len(self):,} decisions among {len(self.actions):,} "
             f"actions, {heard:,} rewards)"
+        )
+
+
+def check_count(actions: Sequence[str]) -> None:
+    """Refuse logs with more actions than can be told apart."""
+    if len(actions) > MOST_ACTIONS:
+        raise LogError(
+            f"evaluate: there are {len(actions):,} different actions, such as {actions[0]!r}, and "
+            f"at most {MOST_ACTIONS} can be told apart; is this the column of actions? Otherwise "
+            "put alike ones together"
         )

@@ -60,8 +60,8 @@ def overlaps(policies: Mapping[str, Policy], weights: Mapping[str, Floats]) -> F
     """Return how much every two policies do the same: the mean of sum over a of min(pi, pi').
 
     1: always the same, 0: never. Of a policy of which only the probability of what was done is
-    known, as of the logged one, it is estimated by the mean of w min(1, w'/w); NaN between two
-    whose weights are both 0 throughout.
+    known, as of the logged one, it is estimated by the mean of min(w, w'), at most 1: 0 where the
+    weights of one are 0 throughout.
     """
     names = list(policies)
     found = np.eye(len(names))

@@ -9,8 +9,9 @@ from os import PathLike
 from belated._version import __version__
 from belated.evaluations.estimators import ESTIMATORS, TITLES
 from belated.evaluations.intervals import Estimate
+from belated.evaluations.policies import CHOOSER
 from belated.evaluations.result import Evaluation, Part, chosen
-from belated.evaluations.words import command, notes, range_of, title
+from belated.evaluations.words import command, notes, range_of, speed_warning, title
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, humane, moment, wait_axis
 from belated.report.plain import plain
@@ -129,10 +130,9 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
         if points:
             series.append(Series.of(name, [x for x, _ in points], [e.value for _, e in points]))
     figure = Lines("Reward per decision over time", label, "reward per decision", tuple(series))
-    says = (
-        f"Stretches of about {evaluation.counted // len(parts):,} decisions each. A policy that "
-        "learns, as the chooser does, starts where uniform choice is."
-    )
+    says = f"Stretches of about {evaluation.counted // len(parts):,} decisions each."
+    if CHOOSER in evaluation.given:
+        says += " A policy that learns, as the chooser does, starts where uniform choice is."
     yield Section("Does it hold over time?", figure, says)
     best = next((one for one in evaluation.policies.values() if one.difference is not None), None)
     if best is None:
@@ -277,8 +277,9 @@ def _delays(evaluation: Evaluation) -> Section:
         for speed in speeds
     )
     heads = ("action", "taken", "heard of in time", "mean reward", "median wait", "90 % of waits")
-    warning = next((each for each in evaluation.warnings if "come sooner" in each), None)
-    says = warning or "No action is heard of much sooner than another."
+    says = "No action is heard of much sooner than another."
+    if evaluation.apart is not None:
+        says = speed_warning(*evaluation.apart, evaluation.ripe)
     return Section(
         "Are some actions heard of sooner?", figure, says[:1].upper() + says[1:], Table(heads, rows)
     )

@@ -11,6 +11,7 @@ import numpy as np
 from belated.arrays import Array, Floats
 from belated.decisions.chooser import Chooser
 from belated.errors import LogError, SpecError
+from belated.evaluations.asked import called
 from belated.evaluations.log import DecisionLog
 
 Rule = Callable[
@@ -46,18 +47,20 @@ def named(policies: Any) -> dict[str, Given]:
         return {}
     if isinstance(policies, Mapping):
         found = {str(name): policy for name, policy in policies.items()}
+        if len(found) < len(policies):
+            raise SpecError(f"evaluate: two policies have the same name: {[*policies]!r:.60}")
     else:
         several = policies if isinstance(policies, list | tuple) else [policies]
         found = {}
         for policy in several:
-            name = policy if isinstance(policy, str) else getattr(policy, "__name__", None)
+            name = called(policy) if isinstance(policy, str) else getattr(policy, "__name__", None)
             name = CHOOSER if name is None and isinstance(policy, Chooser) else name
             if name is None or name in found:
                 raise SpecError(
                     f"evaluate: {policy!r:.60} has no name of its own; give policies as a dict of "
                     "names and policies"
                 )
-            found[name.rstrip("_")] = policy
+            found[name] = policy
     for name, policy in found.items():
         if name in (LOGGED, UNIFORM):
             raise SpecError(f"evaluate: {name!r} is a policy that is always there; rename yours")
@@ -67,6 +70,13 @@ def named(policies: Any) -> dict[str, Given]:
                 f"a column, or an array of probabilities, got {policy!r:.60}"
             )
     return found
+
+
+def refuse_twice(given: Mapping[str, Given], others: Sequence[Policy]) -> None:
+    """Refuse policies that are called like one that needs no telling."""
+    for policy in others:
+        if policy.name in given:
+            raise SpecError(f"evaluate: {policy.name!r} is there already; rename your policy")
 
 
 def usual(log: DecisionLog) -> Iterator[Policy]:
@@ -110,8 +120,26 @@ def of_walk(log: DecisionLog, name: str, probabilities: Floats) -> Policy:
 
 
 def _policy(log: DecisionLog, name: str, about: str, probabilities: Floats) -> Policy:
+    _check_offered(log, name, probabilities)
     taken = probabilities[np.arange(len(log)), log.action]
     return Policy(name, about, taken, probabilities)
+
+
+def _check_offered(log: DecisionLog, name: str, probabilities: Floats) -> None:
+    """Refuse a policy that takes what could not be taken."""
+    if log.offered is None:
+        return
+    wrong = (probabilities > 0.0) & ~log.offered
+    if wrong.any():
+        i = int(np.argmax(wrong.any(axis=1)))
+        raise _not_there(log, name, i, log.actions[int(np.argmax(wrong[i]))])
+
+
+def _not_there(log: DecisionLog, name: str, i: int, action: Any) -> SpecError:
+    return SpecError(
+        f"evaluate: policy {name!r} takes {action!r} in row {log.rows[i]}, which is not among the "
+        f"actions of the log there: {', '.join(log.menu(i))}"
+    )
 
 
 def _asked(log: DecisionLog, name: str, rule: Any) -> Floats:
@@ -126,13 +154,10 @@ def _asked(log: DecisionLog, name: str, rule: Any) -> Floats:
         if not isinstance(said, Mapping):
             said = dict(zip(menu, _sequence(said, menu, name), strict=True))
         if set(said) - set(menu):
-            raise SpecError(
-                f"evaluate: policy {name!r} takes {min(set(said) - set(menu), key=str)!r} in row "
-                f"{i}, which is not among the actions of the log there: {', '.join(menu)}"
-            )
+            raise _not_there(log, name, i, min(set(said) - set(menu), key=str))
         for action, probability in said.items():
             found[i, places[action]] = probability
-    _check(found, name)
+    _check(log, found, name)
     return found
 
 
@@ -149,7 +174,7 @@ def _sequence(said: Any, menu: tuple[str, ...], name: str) -> list[float]:
     return values
 
 
-def _check(probabilities: Floats, name: str) -> None:
+def _check(log: DecisionLog, probabilities: Floats, name: str) -> None:
     """Refuse what is no distribution over the actions."""
     sums = probabilities.sum(axis=1)
     wrong = ~(np.abs(sums - 1.0) <= _CLOSE) | ~(probabilities >= 0.0).all(axis=1)
@@ -157,7 +182,7 @@ def _check(probabilities: Floats, name: str) -> None:
         row = int(np.argmax(wrong))
         raise SpecError(
             f"evaluate: the probabilities of policy {name!r} must not be negative, and sum to 1; "
-            f"in row {row} they are {probabilities[row].tolist()}"
+            f"in row {log.rows[row]} they are {probabilities[row].tolist()}"
         )
 
 
@@ -178,7 +203,7 @@ def _of_columns(log: DecisionLog, name: str, column: str) -> Policy:
     if any(each.dtype.kind != "f" for each in columns):
         raise LogError(f"evaluate: the columns {column}... of {log.name} must hold numbers")
     found = np.nan_to_num(np.stack(columns, axis=1), nan=0.0)
-    _check(found, name)
+    _check(log, found, name)
     return _policy(log, name, f"columns {column}...", found)
 
 
@@ -188,7 +213,7 @@ def _of_array(log: DecisionLog, name: str, given: Array, about: str) -> Policy:
         return _policy(log, name, about, _asked(log, name, _reader(given)))
     values = given.astype(np.float64)
     if values.ndim == 2 and values.shape[1] == len(log.actions):
-        _check(values, name)
+        _check(log, values, name)
         return _policy(log, name, about, values)
     if values.ndim != 1 or not ((values >= 0.0) & (values <= 1.0)).all():
         raise SpecError(

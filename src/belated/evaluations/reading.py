@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.evaluations import dsjson
-from belated.evaluations.log import DecisionLog
-from belated.logs import BadRow, BadRows, DateOrder, Log, OnBad, Unit, read
+from belated.evaluations.asked import Columns, Reading
+from belated.evaluations.log import DecisionLog, check_count
+from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
+from belated.logs.columns import Roles
+from belated.logs.rules import NoFeature
 
-MOST_ACTIONS = 200
-"""More actions than this are not evaluated: hardly any would have been tried often enough."""
+USUAL = Columns()
+AS_IT_IS = Reading()
+ROLES = Roles("decided", "rewarded", "each was made", "its reward was known")
+MEANINGS = {"action": "what was done", "probability": "how likely that was"}
 LINES = {".json", ".jsonl", ".ndjson"}
 """Endings of files with one JSON object per line, which may be in that form all the same."""
-
-
-class Columns(NamedTuple):
-    """The names of the columns of a log of decisions; times may be guessed."""
-
-    action: str = "action"
-    probability: str = "probability"
-    reward: str = "reward"
-    decided: str | None = None
-    rewarded: str | None = None
-    context: Sequence[str] | Literal["all"] = "all"
 
 
 def decisions_of(
@@ -40,10 +33,7 @@ def decisions_of(
     policies: Sequence[str] = (),
     *,
     silence: float | None = None,
-    dates: DateOrder | None = None,
-    tz: str | None = None,
-    unit: Unit | None = None,
-    on_bad: OnBad = "error",
+    reading: Reading = AS_IT_IS,
 ) -> DecisionLog:
     """Return the decisions of a log.
 
@@ -51,17 +41,30 @@ def decisions_of(
     context.
     """
     if isinstance(data, DecisionLog):
+        _refuse("a DecisionLog", data.name, columns, reading, Columns._fields)
         return data
     if isinstance(data, str | Path) and _is_dsjson(Path(data)):
-        return dsjson.read(data, on_bad=on_bad)
+        _refuse("dsjson", str(data), columns, reading, Columns._fields)
+        return dsjson.read(data, on_bad=reading.on_bad)
     if isinstance(data, Log):
+        _refuse("a Log", data.name, columns, reading, ("decided", "rewarded"))
         log = data
     else:
-        log = _read(data, columns, dates=dates, tz=tz, unit=unit, on_bad=on_bad)
-    return _decisions(log, columns, policies, silence, on_bad)
+        log = _read(data, columns, reading)
+    return _decisions(log, columns, policies, silence, reading.on_bad)
 
 
-def _read(data: Any, columns: Columns, **options: Any) -> Log:
+def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
+    """Refuse what says how columns are read, where nothing is left to be read so."""
+    given = [each for each in names if getattr(columns, each) != getattr(USUAL, each)]
+    given += [each for each in ("dates", "tz", "unit") if getattr(reading, each) is not None]
+    if given:
+        raise LogError(
+            f"evaluate: {name} is {what}, which says this itself; leave out {', '.join(given)}"
+        )
+
+
+def _read(data: Any, columns: Columns, reading: Reading) -> Log:
     try:
         return read(
             data,
@@ -70,28 +73,12 @@ def _read(data: Any, columns: Columns, **options: Any) -> Log:
             target=columns.reward,
             features="all",
             kinds={columns.action: "text", columns.probability: "number"},
-            **options,
+            roles=ROLES,
+            **reading._asdict(),
         )
-    except LogError as error:
-        raise LogError(_in_our_words(str(error), columns)) from None
-
-
-def _in_our_words(text: str, columns: Columns) -> str:
-    """Return what is said of predictions and truths as it is said of decisions and rewards."""
-    absent = re.fullmatch(r"logs: '(.*)' is told to be .* the features are (.*)", text)
-    if absent is not None:
-        is_action = absent[1] == columns.action
-        role = "action" if is_action else "probability"
-        meaning = "what was done" if is_action else "how likely that was"
-        return _question(role, meaning, absent[1], absent[2])
-    for theirs, ours in (
-        ("predicted=... (when each prediction was made)", "decided=... (when each was made)"),
-        ("observed=... (when its truth was known)", "rewarded=... (when its reward was known)"),
-        ("--predicted and --observed", "--decided and --rewarded"),
-        ("predicted and observed", "decided and rewarded"),
-    ):
-        text = text.replace(theirs, ours)
-    return text
+    except NoFeature as error:
+        role = "action" if error.name == columns.action else "probability"
+        raise _question(role, error.name, error.known) from None
 
 
 def _decisions(
@@ -99,8 +86,8 @@ def _decisions(
 ) -> DecisionLog:
     if log.target is None:
         raise LogError(f"evaluate: {log.name} has no rewards; name their column (--reward)")
-    names = _named(_column(log, columns.action, "action", "what was done"))
-    probability = _column(log, columns.probability, "probability", "how likely that was")
+    names = _named(_column(log, columns.action, "action"))
+    probability = _column(log, columns.probability, "probability")
     if probability.dtype.kind != "f":
         raise LogError(f"evaluate: column {columns.probability!r} of {log.name} holds no numbers")
     if log.target.dtype.kind != "f":
@@ -149,17 +136,17 @@ def _decisions(
     )
 
 
-def _column(log: Log, name: str, role: str, meaning: str) -> Array:
+def _column(log: Log, name: str, role: str) -> Array:
     if name in log.features:
         return log.features[name]
-    listed = ", ".join(map(repr, log.features)) or "none"
-    raise LogError(_question(role, meaning, name, listed))
+    raise _question(role, name, log.features)
 
 
-def _question(role: str, meaning: str, name: str, listed: str) -> str:
-    return (
-        f"evaluate: which column says {meaning}? Give {role}= (--{role}); there is no {name!r} "
-        f"among {listed}"
+def _question(role: str, name: str, known: Iterable[str]) -> LogError:
+    listed = ", ".join(map(repr, known)) or "none"
+    return LogError(
+        f"evaluate: which column says {MEANINGS[role]}? Give {role}= (--{role}); there is no "
+        f"{name!r} among {listed}"
     )
 
 
@@ -179,16 +166,6 @@ def _coded(names: Sequence[Any]) -> tuple[tuple[str, ...], Ints]:
     check_count(actions)
     places = {name: i for i, name in enumerate(actions)}
     return actions, np.array([places[name] for name in names], dtype=np.int64)
-
-
-def check_count(actions: Sequence[str]) -> None:
-    """Refuse logs with more actions than can be told apart."""
-    if len(actions) > MOST_ACTIONS:
-        raise LogError(
-            f"evaluate: there are {len(actions):,} different actions, such as {actions[0]!r}, and "
-            f"at most {MOST_ACTIONS} can be told apart; is this the column of actions? Otherwise "
-            "put alike ones together"
-        )
 
 
 def _sound(

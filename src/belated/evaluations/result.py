@@ -13,11 +13,11 @@ from typing import Any
 from belated.arrays import Floats
 from belated.errors import SpecError
 from belated.evaluations import overlap
+from belated.evaluations.asked import Asked
 from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
 from belated.evaluations.intervals import LEVEL, Estimate, interval
 from belated.evaluations.maturity import Ripe
 from belated.evaluations.policies import LOGGED, Policy
-from belated.evaluations.reading import Columns
 from belated.evaluations.speeds import Speed, apart, speeds_of
 from belated.files import write_whole
 from belated.logs.bad import BadRows
@@ -71,23 +71,31 @@ class Evaluation:
     """
 
     ripe: Ripe
-    columns: Columns
-    estimator: Estimator
-    """The one that differences, slices and pictures are from."""
-    against: str
-    """The policy that the others are compared with."""
-    blocks: int | None
+    asked: Asked
     sliced: tuple[str, ...]
     """Columns by whose values rewards are shown."""
     given: Mapping[str, Policy]
     weighed: Mapping[str, Weighed] = field(repr=False)
-    columns_of_policies: tuple[str, ...] = ()
-    """Columns that were given as policies, or what their names begin with."""
 
     @property
     def name(self) -> str:
         """What the log is called."""
         return self.ripe.log.name
+
+    @property
+    def estimator(self) -> Estimator:
+        """The one that differences, slices and pictures are from."""
+        return self.asked.estimator
+
+    @property
+    def against(self) -> str:
+        """The policy that the others are compared with."""
+        return self.asked.against
+
+    @property
+    def blocks(self) -> int | None:
+        """From how many stretches of time variances are taken; None: from single decisions."""
+        return self.asked.blocks
 
     @property
     def counted(self) -> int:
@@ -226,6 +234,11 @@ class Evaluation:
         return speeds_of(self.ripe.log)
 
     @cached_property
+    def apart(self) -> tuple[Speed, Speed] | None:
+        """The actions that are heard of soonest and latest, where these differ by much."""
+        return apart(self.ripe.log, self.speeds)
+
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before one believes any of it."""
         from belated.evaluations.words import (
@@ -237,9 +250,8 @@ class Evaluation:
         found: list[str] = []
         if self.ripe.still_open:
             found.append(open_warning(self.ripe))
-        ends = apart(self.ripe.log, self.speeds)
-        if ends is not None:
-            found.append(speed_warning(*ends, self.ripe))
+        if self.apart is not None:
+            found.append(speed_warning(*self.apart, self.ripe))
         if self.blocks is None and overlap.is_alike(self.rewards):
             found.append(alike_warning(overlap.likeness(self.rewards)))
         for judged in self.policies.values():

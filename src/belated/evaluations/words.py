@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+import numpy as np
+
+from belated.evaluations.asked import typed
 from belated.evaluations.estimators import TITLES
 from belated.report.durations import humane
 from belated.report.plain import plain
@@ -216,26 +218,5 @@ def alike_warning(factor: float) -> str:
 
 def command(evaluation: Evaluation) -> str:
     """Return what to type for the same evaluation."""
-    columns, ripe = evaluation.columns, evaluation.ripe
-    parts = ["belated", "evaluate", evaluation.name]
-    parts += ["--action", columns.action, "--probability", columns.probability]
-    parts += ["--reward", columns.reward]
-    if columns.decided is not None:
-        parts += ["--decided", columns.decided]
-    if columns.rewarded is not None:
-        parts += ["--rewarded", columns.rewarded]
-    if columns.context != "all":
-        parts += ["--context", *columns.context]
-    if ripe.silence is not None:
-        parts += ["--silence", f"{ripe.silence:g}"]
-    if ripe.deadline is not None:
-        parts += ["--deadline", f"{ripe.deadline:g}{ripe.log.unit or ''}"]
-    if evaluation.columns_of_policies:
-        parts += ["--policy", *evaluation.columns_of_policies]
-    if evaluation.estimator != "dr":
-        parts += ["--estimator", evaluation.estimator]
-    if evaluation.against != "logged":
-        parts += ["--against", evaluation.against]
-    if evaluation.blocks is not None:
-        parts += ["--blocks", str(evaluation.blocks)]
-    return shlex.join(parts)
+    is_calendar = isinstance(evaluation.ripe.log.start, np.datetime64)
+    return typed(evaluation.asked, evaluation.name, is_calendar=is_calendar)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated.errors import LogError
 from belated.logs.cells import decoded
@@ -36,6 +36,18 @@ WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""
 
 
+class Roles(NamedTuple):
+    """What the two columns of times are called where they are asked for, and what they say."""
+
+    predicted: str = "predicted"
+    observed: str = "observed"
+    made: str = "each prediction was made"
+    known: str = "its truth was known"
+
+
+USUAL = Roles()
+
+
 @dataclass(frozen=True)
 class Columns:
     """The names of the columns that are read."""
@@ -62,6 +74,7 @@ def choose(
     weight: str | None,
     features: Sequence[str] | str,
     order: DateOrder | None = None,
+    roles: Roles = USUAL,
 ) -> Columns:
     """Return the columns to read, from what was told and the first rows."""
     names = list(batch.schema.names)
@@ -76,16 +89,24 @@ def choose(
                 f"logs: {name} has no column {column!r}; it has {', '.join(map(repr, names))}"
             )
     if predicted is None or observed is None:
-        predicted, observed = _guess(batch, name, predicted, observed, order)
+        predicted, observed = _guess(batch, name, predicted, observed, order, roles)
     if predicted == observed:
-        raise LogError(f"logs: predicted and observed must be two columns, got {predicted!r} twice")
+        raise LogError(
+            f"logs: {roles.predicted} and {roles.observed} must be two columns, got "
+            f"{predicted!r} twice"
+        )
     taken = {predicted, observed, target, weight}
     chosen = [column for column in names if column not in taken] if features == "all" else features
     return Columns(predicted, observed, target, weight, tuple(chosen))
 
 
 def _guess(
-    batch: Any, name: str, predicted: str | None, observed: str | None, order: DateOrder | None
+    batch: Any,
+    name: str,
+    predicted: str | None,
+    observed: str | None,
+    order: DateOrder | None,
+    roles: Roles,
 ) -> tuple[str, str]:
     """Return the columns of times, or ask for them and list those that it could be."""
     kinds = {column: kind_of(batch.column(column)) for column in batch.schema.names}
@@ -97,13 +118,15 @@ def _guess(
     second = observed or _by_name("observed", OBSERVED, candidates | blank, first)
     dates = [column for column, kind in candidates.items() if kind == "calendar"]
     if first is None and second is None and len(dates) == 2:
-        return _by_order(batch, name, dates, candidates, order)
+        ordered = _by_order(batch, dates, order)
+        if ordered is not None:
+            return ordered
     if first is None and second in dates and len(dates) == 2:
         first = next(column for column in dates if column != second)
     if second is None and first in dates and len(dates) == 2:
         second = next(column for column in dates if column != first)
     if first is None or second is None:
-        raise _question(name, candidates, first, second)
+        raise _question(name, candidates, first, second, roles)
     return first, second
 
 
@@ -123,13 +146,7 @@ def _by_name(
     return similar[0] if len(similar) == 1 else None
 
 
-def _by_order(
-    batch: Any,
-    name: str,
-    dates: list[str],
-    candidates: dict[str, Clockwork],
-    order: DateOrder | None,
-) -> tuple[str, str]:
+def _by_order(batch: Any, dates: list[str], order: DateOrder | None) -> tuple[str, str] | None:
     """Return two columns of dates by which one is never later than the other."""
     cells = {column: decoded(batch.column(column)) for column in dates}
     forms = {column: date_form(cells[column], column, order) or ISO for column in dates}
@@ -140,23 +157,28 @@ def _by_order(
         return dates[0], dates[1]
     if known.any() and (late <= early).all() and not right.missing.any():
         return dates[1], dates[0]
-    raise _question(name, candidates, None, None)
+    return None
 
 
 def _question(
-    name: str, candidates: dict[str, Clockwork], first: str | None, second: str | None
+    name: str,
+    candidates: dict[str, Clockwork],
+    first: str | None,
+    second: str | None,
+    roles: Roles,
 ) -> LogError:
     """Return an error that asks for what could not be guessed."""
     missing = " and ".join(
-        f"{role}=... ({meaning})"
+        f"{role}=... (when {meaning})"
         for role, meaning, found in (
-            ("predicted", "when each prediction was made", first),
-            ("observed", "when its truth was known", second),
+            (roles.predicted, roles.made, first),
+            (roles.observed, roles.known, second),
         )
         if found is None
     )
     listed = ", ".join(f"{column!r} ({WORDS[kind]})" for column, kind in candidates.items())
+    listed = listed or "none, no column holds times"
     return LogError(
         f"logs: which columns of {name} hold the times? Give {missing}, on the command line with "
-        f"--predicted and --observed. It could be: {listed or 'none, no column holds times'}"
+        f"--{roles.predicted} and --{roles.observed}. It could be: {listed}"
     )

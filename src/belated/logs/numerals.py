@@ -1,7 +1,7 @@
 """Numbers as files write them: with points or commas, in groups of thousands, and as durations.
 
 A form says how the numbers of one column are written. :func:`number` reads one cell and
-``values.read_numbers`` a whole column; both do the same, bit for bit.
+``numbers.read_numbers`` a whole column; both do the same, bit for bit.
 """
 
 from __future__ import annotations

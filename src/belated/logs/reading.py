@@ -15,7 +15,7 @@ from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
 from belated.logs.becoming import features_of, read_kind
 from belated.logs.cells import Cells, decoded, is_text, with_gaps
 from belated.logs.clocks import Clocks, clocks_of
-from belated.logs.columns import Columns, choose
+from belated.logs.columns import USUAL, Columns, Roles, choose
 from belated.logs.kinds import DIGITS, Kind, Kinds, Told
 from belated.logs.log import Log, Unit, joined
 from belated.logs.moments import read_moments
@@ -45,6 +45,7 @@ def read(
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
+    roles: Roles = USUAL,
 ) -> Log:
     """Read a log into memory.
 
@@ -64,7 +65,8 @@ def read(
     columns that they are a "number", "text" or "time", or that it is to "ignore" them.
 
     Bad rows are an error, which counts them and shows the first; ``on_bad="skip"`` leaves them out
-    and puts what the error would have said into ``Log.bad``. Needs ``belated[logs]``.
+    and puts what the error would have said into ``Log.bad``. ``roles`` is what a caller calls the
+    columns of times, for messages that ask for them. Needs ``belated[logs]``.
 
     >>> log = read(
     ...     {
@@ -87,6 +89,7 @@ def read(
         tz=tz,
         unit=unit,
         on_bad=on_bad,
+        roles=roles,
     )
     return found.read()
 
@@ -104,6 +107,7 @@ def scan(
     tz: str | None = None,
     unit: Unit | None = None,
     on_bad: OnBad = "error",
+    roles: Roles = USUAL,
 ) -> Scan:
     """Open a log that may be larger than memory; the arguments are those of :func:`read`.
 
@@ -119,7 +123,9 @@ def scan(
         zone_named(tz)
     source = source_of(data)
     sample = source.peek()
-    columns = choose(sample, source.name, predicted, observed, target, weight, features, dates)
+    columns = choose(
+        sample, source.name, predicted, observed, target, weight, features, dates, roles
+    )
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     clocks = clocks_of(sample, source.name, columns, unit, dates)

@@ -39,6 +39,18 @@ TIME_NAMES = r"(_at|(^|_)(time|date|ts|timestamp|epoch|datetime|when|on|since|un
 """What columns of counts since 1970 are called."""
 
 
+class NoFeature(LogError):
+    """A column that is told to become something, and is no feature."""
+
+    def __init__(self, name: str, what: str, known: tuple[str, ...]) -> None:
+        """Keep what was told of which column, and the features that there are."""
+        super().__init__(
+            f"logs: {name!r} is told to be {what!r}, and is no feature; the features are "
+            f"{', '.join(map(repr, known)) or 'none'}"
+        )
+        self.name, self.known = name, known
+
+
 def decide(
     sample: Any,
     names: Mapping[str, bool],
@@ -49,10 +61,7 @@ def decide(
     """Return what columns become; ``names`` says of each whether it was asked for by name."""
     for name in told:
         if name not in names:
-            raise LogError(
-                f"logs: {name!r} is told to be {told[name]!r}, and is no feature; the features "
-                f"are {', '.join(map(repr, names)) or 'none'}"
-            )
+            raise NoFeature(name, told[name], tuple(names))
     return Kinds(
         tuple(
             kind_of_column(sample.column(name), name, told.get(name), zone, order, named)

@@ -134,12 +134,14 @@ def reading(name: str) -> Iterator[None]:
 
 
 def check_names(name: str, names: Sequence[str]) -> None:
+    """Refuse two columns of the same name."""
     twice = {column for column in names if list(names).count(column) > 1}
     if twice:
         raise LogError(f"logs: {name} has two columns called {sorted(twice)[0]!r}; rename one")
 
 
 def first_rows(name: str, batches: Iterator[Any]) -> Any:
+    """Return the rows that are looked at before columns are chosen."""
     for batch in batches:
         if batch.num_rows:
             return batch.slice(0, PEEKED)

@@ -7,7 +7,6 @@ sure; of younger ones, to count those that were heard of would count no silence.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,12 +19,11 @@ from belated.errors import LogError
 from belated.linear.losses import LOSSES
 from belated.logs import Log, Unit
 from belated.logs.kinds import word
-from belated.logs.log import SECONDS
+from belated.logs.spans import read_span, span_in
 from belated.replays.labels import Labels
 
 ENOUGH = 0.5
 """The share of rows that must be older than a deadline that nobody gave."""
-_UNITS = {"w": 604_800.0, "week": 604_800.0, "day": 86_400.0, "hour": 3_600.0, "minute": 60.0}
 
 
 @dataclass(frozen=True)
@@ -197,30 +195,11 @@ def in_unit(deadline: str | float | timedelta, unit: Unit | None) -> float:
     >>> in_unit("30d", "s"), in_unit("1.5 h", "min"), in_unit("250", None)
     (2592000.0, 90.0, 250.0)
     """
-    if isinstance(deadline, timedelta):
-        return _in(deadline.total_seconds(), unit, str(deadline))
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", word(deadline).lower())
-    if found is None or float(found[1]) <= 0.0:
+    length, is_seconds = read_span(deadline, "replay")
+    if length == 0.0:
+        raise LogError(f"replay: a deadline is longer than nothing, got {deadline!r}")
+    if unit == "ns" and not is_seconds:
         raise LogError(
-            f"replay: a deadline is a length of time like 30d, 12h or 90min, got {deadline!r}"
+            f"replay: say in what unit the deadline is: 30d, 12h or 90min, got {deadline!r}"
         )
-    number, name = float(found[1]), found[2]
-    if not name:
-        if unit == "ns":
-            raise LogError(
-                f"replay: say in what unit the deadline is: 30d, 12h or 90min, got {deadline!r}"
-            )
-        return number
-    size = SECONDS.get(name) or _UNITS.get(name) or _UNITS.get(name.removesuffix("s"))
-    if size is None:
-        raise LogError(f"replay: a deadline is in s, min, h, d or w, got {deadline!r}")
-    return _in(number * size, unit, str(deadline))
-
-
-def _in(seconds: float, unit: Unit | None, given: str) -> float:
-    if unit is None:
-        raise LogError(
-            f"replay: the times are numbers, so say what one unit is with unit (--unit), or give "
-            f"the deadline as a number; got {given!r}"
-        )
-    return seconds / SECONDS[unit]
+    return span_in(deadline, unit, "replay")

@@ -77,11 +77,14 @@ def is_flights(log: str) -> bool:
 
 def reading(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how a log is to be read, as ``audit`` and ``replay`` take it."""
-    order = None if arguments.dates is None else arguments.dates.replace("-", " ")
+    times = {"predicted": arguments.predicted, "observed": arguments.observed}
+    return times | how_read(arguments)
+
+
+def how_read(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how times are to be read, and what to do with rows that cannot be."""
     return {
-        "predicted": arguments.predicted,
-        "observed": arguments.observed,
-        "dates": order,
+        "dates": None if arguments.dates is None else arguments.dates.replace("-", " "),
         "tz": arguments.tz,
         "unit": arguments.unit,
         "on_bad": "skip" if arguments.skip_bad_rows else "error",
