@@ -190,7 +190,7 @@ def replayed(made: Made, *, has_vw: bool, has_river: bool) -> Iterator[Result]:
     if has_vw:
         texts, labels = made.texts, peers.vw_labels(made.labels)
         for way, play, target in (
-            ("VW", peers.vw_replay, 1.0 / 20.0),
+            ("VW", peers.vw_replay, 1.0 / 25.0 if made.name == "30 dense" else 1.0 / 20.0),
             ("VW, examples kept", peers.vw_kept, NO_TARGET),
         ):
             floor = partial(_vw, play, texts, labels, made.events)
@@ -210,7 +210,7 @@ def live_arrays(made: Made) -> Result:
     ours = partial(_live, rows, made.labels.tolist())
     floor = partial(_vw, peers.vw_kept, made.texts, peers.vw_labels(made.labels), made.events)
     name = f"live, {made.name}, over VW, examples kept"
-    return timed(name, (ours, 2 * ROUNDS - DELAY), (floor, made.events.size), 1.0 / 3.0)
+    return timed(name, (ours, 2 * ROUNDS - DELAY), (floor, made.events.size), 1.0 / 5.0)
 
 
 def live_dicts() -> Iterator[Result]:

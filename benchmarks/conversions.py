@@ -127,12 +127,11 @@ def _split_step(model: LinearModel, ticket: int) -> None:
         start, count = memory.records[entry, [lm.START, lm.PAIRS]].astype(np.int64)
         pairs = memory.pool[2 * start : 2 * (start + count)].reshape(count, 2)
         places, x = pairs[:, 0].astype(np.int64), pairs[:, 1:]
-        before = memory.rows[places]
+        before = memory.coordinates(places)
         model.observe(ticket, 1.0)
-        energies = before[:, lm.ENERGY : lm.BETS] + x * x
+        energies = before.energies + x * x
         steps = _SCALES * x / np.sqrt(np.maximum(energies, _TINY))
-        memory.rows[places, lm.ENERGY : lm.BETS] = energies
-        memory.rows[places, lm.WEIGHT : lm.COIN] = before[:, lm.WEIGHT : lm.COIN] + steps
+        memory.put_scales(places, before.weights + steps, energies)
 
 
 def without_delay(given: World) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import Counter
 
 from naive_linear import Loss, NaiveLinear, Row
 
@@ -51,6 +52,9 @@ class NaiveChooser:
         self.model = NaiveLinear(loss, silence=silence, wait="skip")
         self.rounds = 0
         self.rewards: dict[int, float] = {}
+        self.choices: Counter[str] = Counter()
+        self.answers: Counter[str] = Counter()
+        self.names: dict[int, str] = {}
         self.silence = silence
 
     def spread(self) -> float:
@@ -61,18 +65,29 @@ class NaiveChooser:
         mean = sum(known) / len(known)
         return math.sqrt(sum((r - mean) ** 2 for r in known) / len(known))
 
-    def probabilities(self, context: Row, actions: list[Row]) -> list[float]:
-        """Return what every action is worth, by asking a copy of the model."""
+    def probabilities(self, context: Row, actions: dict[str, Row]) -> list[float]:
+        """Return what every action is worth, by asking a copy of the model.
+
+        A tenth of it all is for actions with fewer than 10 answers and 100 choices.
+        """
         scores = []
-        for action in actions:
+        for action in actions.values():
             model = copy.deepcopy(self.model)
             scores.append(model.predict(row_of(context, action, self.bits), None, None)[1])
-        return weighed(scores, self.spread(), self.rounds)
+        p = weighed(scores, self.spread(), self.rounds)
+        new = [self.answers[a] < 10 and self.choices[a] < 100 for a in actions]
+        if not any(new):
+            return p
+        return [
+            0.9 * q + (0.1 / sum(new) if fresh else 0.0) for q, fresh in zip(p, new, strict=True)
+        ]
 
-    def take(self, context: Row, action: Row) -> int:
+    def take(self, context: Row, name: str, action: Row) -> int:
         """Open a ticket for an action."""
+        self.choices[name] += 1
         ticket = self.model.predict(row_of(context, action, self.bits), None, None)[0]
         self.rounds += 1
+        self.names[ticket] = name
         if self.silence is not None:
             self.rewards[ticket] = self.silence
         return ticket
@@ -81,3 +96,4 @@ class NaiveChooser:
         """Learn a reward."""
         if self.model.observe(ticket, reward, at=None):
             self.rewards[ticket] = reward
+            self.answers[self.names[ticket]] += 1

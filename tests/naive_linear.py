@@ -15,6 +15,9 @@ coordinate that stands in a row more than once is treated entry by entry, in ord
 the standardiser before it is standardised itself, each adds to A before its own step size is taken,
 and the entries of a step are applied one after the other. A ticket touches the coordinates that
 stand in its row, so penalties act on these, also where s = 0.
+
+What is kept of a coordinate is exact, or with ``narrow`` as short as the library keeps it: rounded
+where it is stored, and nowhere else.
 """
 
 from __future__ import annotations
@@ -141,32 +144,84 @@ class NaiveLoss:
         return math.exp(p) if self.kind == "poisson" else p
 
 
+# --- Short numbers -------------------------------------------------------------------------------
+
+
+def rounded(v: float, digits: int) -> float:
+    """Return the nearest number with so many binary digits, halves away from zero."""
+    mantissa, exponent = math.frexp(abs(v))
+    whole = math.floor(math.ldexp(mantissa, digits) + 0.5)
+    return math.copysign(math.ldexp(whole, exponent - digits), v)
+
+
+def rounded_up(v: float) -> float:
+    """Return the next number with eight binary digits, at least 2^-256 or so.
+
+    What is too large by 2^-30 alone is rounded down: often that is rounding of something exact.
+    """
+    mantissa, exponent = math.frexp(v)
+    whole = math.ceil(256.0 * (mantissa - 2.0**-31))
+    return max(math.ldexp(whole, exponent - 8), 129.0 / 128.0 * 2.0**-256)
+
+
 # --- State ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class Coordinate:
-    """All that is kept of one coordinate: the standardiser and five experts."""
+    """All that is kept of one coordinate: the standardiser and five experts.
 
+    The coin bets the fraction theta / (G + L) of its wealth, which is counted in units of L.
+    """
+
+    narrow: bool = False
     count: int = 0
     mean: float = 0.0
-    squares: float = 0.0
-    w: list[float] = field(default_factory=lambda: [0.0] * EXPERTS)
+    variance: float = 0.0
+    w: list[float] = field(default_factory=lambda: [0.0] * len(SCALES))
     A: list[float] = field(default_factory=lambda: [0.0] * len(SCALES))
-    theta: float = 0.0
+    fraction: float = 0.0
+    wealth: float = 0.0
     G: float = 0.0
-    largest: float = 0.0
-    reward: float = 0.0
+    L: float = 0.0
+
+    def short(self, v: float) -> float:
+        """Return a number as it is kept."""
+        return rounded(v, 21) if self.narrow else v
+
+    def weight(self, k: int) -> float:
+        """Return the weight of expert k."""
+        return self.fraction * self.wealth if k == COIN else self.w[k]
 
     def standardise(self, x: float) -> float:
         """Welford's step, then (x - mean) / sd; a constant that is not 0 becomes 1."""
         self.count += 1
         d = x - self.mean
-        self.mean += d / self.count
-        self.squares += d * (x - self.mean)
-        if self.squares > 1e-12 * self.count * self.mean**2:
-            return (x - self.mean) / math.sqrt(self.squares / self.count)
-        return 1.0 if self.mean != 0.0 else 0.0
+        mean = self.mean + d / self.count
+        variance = self.variance + (d * (x - mean) - self.variance) / self.count
+        self.mean = rounded(mean, 37) if self.narrow else mean
+        self.variance = self.short(variance)
+        if variance > 1e-12 * mean**2:
+            return (x - mean) / math.sqrt(variance)
+        return 1.0 if mean != 0.0 else 0.0
+
+    def size(self, s: float) -> float:
+        """Return what an open ticket with the value s adds to the caution."""
+        return math.floor(1024.0 * abs(s) + 0.5) / 1024.0 if self.narrow else abs(s)
+
+    def bet(self, S: float, z: float) -> None:
+        """Learn a gradient z of the coin; its wealth in units of L is from S / 4 on."""
+        if z == 0.0:
+            return
+        least = ENDOWMENT * S
+        theta = self.fraction * (self.G + self.L) - z
+        won = max((self.wealth - least) * self.L - z * self.weight(COIN), 0.0)
+        if abs(z) > self.L:
+            self.L = rounded_up(abs(z)) if self.narrow else abs(z)
+        G = self.G + abs(z)
+        self.G = self.short(G)
+        self.fraction = self.short(theta / (G + self.L))
+        self.wealth = self.short(least + min(won / self.L, 100.0 * S))
 
 
 @dataclass
@@ -389,6 +444,7 @@ class NaiveLinear:
         silence: float | None = None,
         deadline: float = math.inf,
         most_open: int | None = None,
+        narrow: bool = False,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
         self.loss = NaiveLoss(loss, quantile, delta)
@@ -400,6 +456,7 @@ class NaiveLinear:
         self.silence = silence
         self.deadline = deadline
         self.most_open = most_open
+        self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
         self.counted: dict[int, float] = {}  # labels so far, of tickets open or closed
@@ -432,7 +489,9 @@ class NaiveLinear:
         said = [
             self.labels.clipped(self.loss.kind, self._fresh(k, standard)) for k in range(EXPERTS)
         ]
-        issued = sum(v * p for v, p in zip(self.mixture.v, said, strict=True))
+        # What all say is what they say together, whatever rounding makes of the sum of the v_k.
+        mixed = sum(v * (p - said[0]) for v, p in zip(self.mixture.v, said, strict=True))
+        issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
         shown = self.doubt.shown(issued, self.labels)
@@ -492,12 +551,14 @@ class NaiveLinear:
 
     def _standardised(self, row: Row) -> Row:
         full = [*row, (BIAS, 1.0)] if self.intercept else row
-        return [(i, self.coordinates.setdefault(i, Coordinate()).standardise(x)) for i, x in full]
+        for i, _ in full:
+            self.coordinates.setdefault(i, Coordinate(self.narrow))
+        return [(i, self.coordinates[i].standardise(x)) for i, x in full]
 
     def _fresh(self, k: int, standard: Row) -> float:
         """Return base + sum_i w[i, k] s_i at the weights of this moment."""
         base = self.labels.base(self.loss.kind)
-        return base + sum(self.coordinates[i].w[k] * s for i, s in standard)
+        return base + sum(self.coordinates[i].weight(k) * s for i, s in standard)
 
     # --- observe and cancel ---
 
@@ -569,7 +630,7 @@ class NaiveLinear:
             for k in range(len(SCALES)):
                 self._correct(k, S, kept.row, old, new)
             for i, s in kept.row:
-                self._bet_on(self.coordinates[i], S, (old - new) * s)
+                self.coordinates[i].bet(S, (old - new) * s)
 
     def _correct(self, k: int, S: float, row: Row, old: float, new: float) -> None:
         """Take the implicit step of the new label less that of the old one, from one point."""
@@ -580,7 +641,8 @@ class NaiveLinear:
         if q > 0.0:
             r = self.loss.implicit(p, new, q) - self.loss.implicit(p, old, q)
             for eta, (i, s) in zip(etas, row, strict=True):
-                self.coordinates[i].w[k] -= eta * s * r
+                c = self.coordinates[i]
+                c.w[k] = c.short(c.w[k] - eta * s * r)
 
     def cancel(self, ticket: int) -> None:
         """Close a ticket: what was learned of it stays."""
@@ -589,7 +651,7 @@ class NaiveLinear:
     def _open_size(self, i: int) -> float:
         """Return the sum of |s_i| over the open tickets of which nothing was heard."""
         unheard = [kept.row for kept in self.open.values() if kept.label is None]
-        return sum(abs(s) for row in unheard for j, s in row if j == i)
+        return sum(self.coordinates[i].size(s) for row in unheard for j, s in row if j == i)
 
     def _step(self, k: int, S: float, row: Row, y: float, h: float) -> None:
         """AdaGrad at scale a_k with caution for open tickets, by an implicit step."""
@@ -601,9 +663,10 @@ class NaiveLinear:
         q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
         r = self.loss.implicit(p, y, h * q) if q > 0.0 else 0.0
         for eta, (i, s) in zip(etas, row, strict=True):
-            w = self.coordinates[i].w
-            w[k] -= eta * s * h * r
-            w[k] = soft(w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
+            c = self.coordinates[i]
+            c.w[k] = c.short(c.w[k] - eta * s * h * r)
+            w = soft(c.w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
+            c.w[k] = c.short(w)
 
     def _heated(self, k: int, S: float, row: Row, g: float, h: float) -> list[float]:
         """Add a pull of size g, h times, to the energies of a row; return its step sizes."""
@@ -611,8 +674,9 @@ class NaiveLinear:
         etas = []
         for i, s in row:
             c = self.coordinates[i]
-            c.A[k] += h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
-            etas.append(SCALES[k] * S / math.sqrt(c.A[k]) if c.A[k] > 0.0 else 0.0)
+            A = c.A[k] + h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
+            c.A[k] = c.short(A)
+            etas.append(SCALES[k] * S / math.sqrt(A) if A > 0.0 else 0.0)
         return etas
 
     def _bet(self, S: float, row: Row, y: float, h: float) -> None:
@@ -620,15 +684,27 @@ class NaiveLinear:
         g = self.loss.slope(self._fresh(COIN, row), y)
         for i, s in row:
             c = self.coordinates[i]
-            w = c.w[COIN]
-            self._bet_on(c, S, h * g * s + h * (self.l2 * w + self.l1 * sign(w)))
+            w = c.weight(COIN)
+            c.bet(S, h * g * s + h * (self.l2 * w + self.l1 * sign(w)))
 
-    def _bet_on(self, c: Coordinate, S: float, z: float) -> None:
-        if z == 0.0:
-            return
-        c.largest = max(c.largest, abs(z))
-        c.G += abs(z)
-        c.theta -= z
-        c.reward = min(max(c.reward - z * c.w[COIN], 0.0), 100.0 * S * c.largest)
-        wealth = ENDOWMENT * S * c.largest + c.reward
-        c.w[COIN] = c.theta / (c.largest * (c.G + c.largest)) * wealth
+
+def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
+    """Tell whether rounding alone would decide what the mixture learns from a label.
+
+    The issued prediction is at a kink (where all experts are clipped at the same label, their
+    mixture is that label); or the experts differ by rounding only, if at all; or gains and losses
+    of an expert cancel. Weights of the mixture jump where R_k = 0, whatever the size of R_k beside
+    it.
+    """
+    kept = model.open[ticket]
+    p, kind = kept.issued, model.loss.kind
+    if kind == "hinge" and abs(y * p - 1.0) < 1e-9:
+        return True
+    if kind in ("absolute", "quantile") and abs(p - y) < 1e-9:
+        return True
+    has_weights = any(any(model.coordinates[i].w) for i, _ in kept.row)
+    if has_weights and max(kept.said) - min(kept.said) < 1e-9:
+        return True
+    gains = [h * model.loss.slope(p, y) * (p - said) for said in kept.said]
+    B = max(model.mixture.B, *(abs(r) for r in gains))
+    return any(abs(R + r) < 1e-9 * B for R, r in zip(model.mixture.R, gains, strict=True))

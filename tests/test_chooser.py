@@ -27,6 +27,7 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.decisions import entries
+from belated.kernels.decisions.weighing import RULES
 from belated.linear.features import Hasher
 from naive_decisions import NaiveChooser, weighed
 
@@ -41,7 +42,7 @@ def probabilities(
     rule = rule or bl.explore.GapWeighted()
     found = np.empty(len(scores))
     amount, floor = rule.numbers
-    entries.weighed()(rule.code, amount, floor, np.array(scores), spread, rounds, found)
+    entries.weighed()(RULES.code(rule.kind), amount, floor, np.array(scores), spread, rounds, found)
     return found
 
 
@@ -156,12 +157,13 @@ def test_choices_are_those_of_the_slow_version(
             name: {"z": float(rng.normal())} if featured else None for name in ("a", "b", "c")
         }
         rows = [_row(hasher, {"action": n, **(f or {})}) for n, f in actions.items()]
-        expected = naive.probabilities(_row(hasher, context), rows)
+        expected = naive.probabilities(_row(hasher, context), dict(zip(actions, rows, strict=True)))
         options = {o.action: o.probability for o in chooser.peek(context, actions)}
         assert [options[n] for n in actions] == pytest.approx(expected, rel=1e-6, abs=1e-9)
         choice = chooser.choose(context, actions)
         assert choice.probability == options[choice.action]
-        ticket = naive.take(_row(hasher, context), rows[list(actions).index(choice.action)])
+        row = rows[list(actions).index(choice.action)]
+        ticket = naive.take(_row(hasher, context), choice.action, row)
         assert ticket == choice.ticket
         waiting.append((ticket, float(rng.random() < 0.5)))
         while waiting and rng.random() < 0.6:
@@ -379,6 +381,22 @@ def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
         chooser.mode = "teach"  # type: ignore[assignment]
 
 
+def test_an_action_that_is_new_is_tried_though_silence_speaks_against_it() -> None:
+    chooser = bl.Chooser(["a", "b"], silence=0.0, bits=BITS)
+    for t in range(300):
+        choice = chooser.choose({})
+        if t % 2:
+            chooser.observe(choice.ticket, 1.0)
+    new = {o.action: o.probability for o in chooser.peek({}, ["a", "b", "c", "d"])}
+    assert min(new["c"], new["d"]) >= 0.05
+    for _ in range(2000):
+        chooser.choose({}, ["a", "b", "c"])
+    tried = chooser.report().actions["c"].chosen
+    assert 100 <= tried < 600
+    options = {o.action: o.probability for o in chooser.peek({}, ["a", "b", "c"])}
+    assert options["c"] < 0.1
+
+
 def test_a_rule_of_ones_own_decides() -> None:
     def second(values: dict[str, float], ticket: int) -> dict[str, float]:
         return {name: float(i == 1) for i, name in enumerate(values)}
@@ -393,6 +411,21 @@ def test_a_rule_of_ones_own_decides() -> None:
         with pytest.raises(SpecError):
             bad.choose({})
         assert bad.snapshot() == before
+
+
+def test_every_rule_of_exploration_has_its_line() -> None:
+    specs = {bl.explore.GapWeighted.kind, bl.explore.Uniform.kind, bl.explore.Greedy.kind}
+    assert specs == {part.kind for part in RULES}
+    assert specs == {f"explore.{name}" for name in bl.explore.__all__}
+
+
+def test_a_choice_can_be_asked_for_while_it_is_open() -> None:
+    chooser = lived()
+    made = chooser.choose({"x": 1.0}, key="k")
+    assert bl.Chooser.restore(chooser.snapshot()).choice("k") == made
+    chooser.observe("k", 1.0)
+    with pytest.raises(AlreadyObserved):
+        chooser.choice(made.ticket)
 
 
 def test_one_action_and_a_thousand() -> None:

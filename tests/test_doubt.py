@@ -12,7 +12,7 @@ import pytest
 import belated as bl
 from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel
-from naive_linear import Loss, NaiveLinear, shares
+from naive_linear import Loss, NaiveLinear, is_tied, shares
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,10 +38,13 @@ def world(kind: Loss, count: int, span: float) -> tuple[Floats, Floats, bl.Timel
 def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
     x, y, timeline = world(kind, 400, 30.0)
     live, whole = LinearModel(kind, bits=3), LinearModel(kind, bits=3)
-    slow = NaiveLinear(kind, patience=1000)
-    events = timeline.events[: 400 + int(timeline.observed.sum())].tolist()
+    slow = NaiveLinear(kind, patience=1000, narrow=True)
+    events = []
     moved = 0
-    for event in events:
+    for event in timeline.events[: 400 + int(timeline.observed.sum())].tolist():
+        if event < 0 and is_tied(slow, ~event, float(y[~event]), 1.0):
+            continue  # rounding alone would decide what is learned; it stays open
+        events.append(event)
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
             peeked = live.peek(x[event])

@@ -46,7 +46,7 @@ class Both:
 
     def __init__(self, kind: Any, **settings: Any) -> None:
         self.model = Model(kind, bits=4, **settings)
-        defaults: dict[str, Any] = {"wait": "skip", "patience": 1000}
+        defaults: dict[str, Any] = {"wait": "skip", "patience": 1000, "narrow": True}
         self.naive = NaiveLinear(kind, **(defaults | settings))
 
     def predict(self, x: np.ndarray[Any, Any], at: float | None, span: float | None) -> int:
@@ -155,10 +155,11 @@ def test_the_coin_is_corrected_by_the_linear_term() -> None:
     for i in range(30):
         model.observe(model.predict([float(i), 1.0]).ticket, float(i % 4))
     x = model._memory.pool[1:4:2].copy()
-    before = model._memory.rows[:2, lm.BETS].copy()
+    before = model._memory.coordinates(slice(2)).bets
     model.revise(first, 5.0)
     model.revise(first, 2.0)
-    assert model._memory.rows[:2, lm.BETS] - before == pytest.approx(2.0 * x)
+    after = model._memory.coordinates(slice(2)).bets
+    assert after - before == pytest.approx(2.0 * x, rel=1e-5)
     assert model.open == 1
 
 
@@ -520,7 +521,8 @@ def test_reports_say_nothing_of_many_kinds_of_labels() -> None:
 def test_experts_are_weighed_anew_after_fifty_corrections() -> None:
     """What was charged while nothing could have come stays out, early tickets included."""
     rng = np.random.default_rng(5)
-    model, naive = Model("logistic", bits=4, silence=0), NaiveLinear("logistic", silence=0.0)
+    model = Model("logistic", bits=4, silence=0)
+    naive = NaiveLinear("logistic", silence=0.0, narrow=True)
     due: list[int] = []
     for t in range(160):
         x = rng.normal(size=DIM)

@@ -26,6 +26,9 @@ from naive_linear import (
     NaiveLoss,
     Row,
     Wait,
+    is_tied,
+    rounded,
+    rounded_up,
     soft,
 )
 
@@ -159,7 +162,26 @@ def test_mlpol_follows_the_best_expert_and_gains_nothing_over_itself() -> None:
     assert max(mixture.v) == mixture.v[2]
 
 
+# --- short numbers -------------------------------------------------------------------------------
+
+
+def test_rounding_by_hand() -> None:
+    assert rounded(1.0 + 2.0**-21, 21) == 1.0 + 2.0**-20  # a half goes away from zero
+    assert rounded(-1.0 - 2.0**-22, 21) == -1.0
+    assert [rounded(v, 21) for v in (0.0, 3.0, -0.375, 2.0**21 - 1.0)] == [
+        *(0.0, 3.0, -0.375, 2.0**21 - 1.0)
+    ]
+    assert [rounded_up(v) for v in (1.0, 1.0 + 1e-15, 1.001, 255.5, 1e-90)] == [
+        *(1.0, 1.0, 1.0 + 1.0 / 128.0, 256.0, 129.0 / 128.0 * 2.0**-256)
+    ]
+
+
 # --- by hand -------------------------------------------------------------------------------------
+
+
+def weights(model: NaiveLinear, i: int) -> list[float]:
+    """Return the weights of all experts on a coordinate."""
+    return [model.coordinates[i].weight(k) for k in range(5)]
 
 
 def test_three_labels_without_delay_by_hand() -> None:
@@ -167,7 +189,7 @@ def test_three_labels_without_delay_by_hand() -> None:
     assert model.predict([(7, 2.0)]) == (0, 0.0)
     assert model.open[0].row == [(7, 1.0)]  # a constant so far
     assert model.observe(0, 1.0)
-    assert model.coordinates[7].w == [0.0] * 5  # one label has no spread
+    assert weights(model, 7) == [0.0] * 5  # one label has no spread
 
     # mean 3, variance 1, so s = 1. Then labels 1 and 3: base 2, S = 1, slope -1.
     assert model.predict([(7, 4.0)])[1] == pytest.approx(1.0)
@@ -177,7 +199,7 @@ def test_three_labels_without_delay_by_hand() -> None:
     assert c.A == [1.0] * 4
     # eta = q = a, r = -1 / (1 + a); the coin bets 1 / (1 (1 + 1)) of 0.25
     w = [1.0 / 65.0, 1.0 / 17.0, 0.2, 0.5, 0.125]
-    assert c.w == pytest.approx(w)
+    assert weights(model, 7) == pytest.approx(w)
 
     # mean 4, variance (4 + 0 + 4) / 3, so s = 2 / sqrt(8 / 3) = sqrt(3 / 2)
     ticket, value = model.predict([(7, 6.0)])
@@ -205,8 +227,8 @@ def test_three_labels_without_delay_by_hand() -> None:
         assert c.w[k] == pytest.approx(w[k] - eta * s * d / (1.0 + eta * 1.5))
     z = (base + 0.125 * s - 2.5) * s
     assert abs(z) < 1.0
-    wealth = 0.25 * S + max(-z * 0.125, 0.0)
-    assert c.w[COIN] == pytest.approx((1.0 - z) / (1.0 + abs(z) + 1.0) * wealth)
+    wealth = 0.25 * S + max(0.25 - 0.25 * S - z * 0.125, 0.0)
+    assert c.weight(COIN) == pytest.approx((1.0 - z) / (1.0 + abs(z) + 1.0) * wealth)
 
 
 def test_weight_intercept_and_open_tickets_by_hand() -> None:
@@ -228,7 +250,7 @@ def test_weight_intercept_and_open_tickets_by_hand() -> None:
             assert model.coordinates[i].w[k] == pytest.approx(-eta * 3.0 * r)
     assert math.isclose(model._fresh(3, [(3, 1.0), (4, 1.0), (BIAS, 1.0)]), 4.0)
     # z = -3: theta = G = L = 3, no reward yet
-    assert model.coordinates[4].w[COIN] == pytest.approx(3.0 / (3.0 * 6.0) * 0.25 * S * 3.0)
+    assert model.coordinates[4].weight(COIN) == pytest.approx(3.0 / (3.0 * 6.0) * 0.25 * S * 3.0)
 
 
 def test_penalties_by_hand() -> None:
@@ -243,15 +265,15 @@ def test_penalties_by_hand() -> None:
         unpenalised = plain.coordinates[0].w[k]
         expected = max(unpenalised - a * 0.1, 0.0) / (1.0 + a * 0.5)
         assert model.coordinates[0].w[k] == pytest.approx(expected)
-    w = model.coordinates[0].w[COIN]
-    assert w == plain.coordinates[0].w[COIN] == 0.125  # its weight was 0
+    w = model.coordinates[0].weight(COIN)
+    assert w == plain.coordinates[0].weight(COIN) == 0.125  # its weight was 0
     model.predict([(0, 1.0)])
     model.observe(2, 2.0)
     S = math.sqrt(2.0 / 3.0)
     z = w + 0.5 * w + 0.1  # base 2, so the slope is w
-    wealth = 0.25 * S + max(0.0 - z * w, 0.0)
+    wealth = 0.25 * S + max(0.25 - 0.25 * S - z * w, 0.0)
     expected = (1.0 - z) / (1.0 + z + 1.0) * wealth
-    assert model.coordinates[0].w[COIN] == pytest.approx(expected)
+    assert model.coordinates[0].weight(COIN) == pytest.approx(expected)
 
 
 def test_penalties_act_where_the_standardised_value_is_zero() -> None:
@@ -265,10 +287,10 @@ def test_penalties_act_where_the_standardised_value_is_zero() -> None:
     model.observe(ticket, 5.0)
     # labels 0, 2, 5: squares 38 / 3; A is still 1, so eta = a S
     S = math.sqrt(38.0 / 9.0)
-    after = [max(w - a * S * 0.1, 0.0) for w, a in zip(before[:COIN], SCALES, strict=True)]
-    assert model.coordinates[0].w[:COIN] == pytest.approx(after)
+    after = [max(w - a * S * 0.1, 0.0) for w, a in zip(before, SCALES, strict=True)]
+    assert model.coordinates[0].w == pytest.approx(after)
     # z = 0.1, against the weight of 1 / 8: theta = 0.9, G = 1.1
-    assert model.coordinates[0].w[COIN] == pytest.approx(0.9 / 2.1 * 0.25 * S)
+    assert model.coordinates[0].weight(COIN) == pytest.approx(0.9 / 2.1 * 0.25 * S)
 
 
 def test_repeated_coordinates_go_one_after_the_other() -> None:
@@ -286,7 +308,7 @@ def test_repeated_coordinates_go_one_after_the_other() -> None:
         assert c.A[k] == 2.0
         assert c.w[k] == pytest.approx(sum(etas) / (1.0 + sum(etas)))
     # The coin bets twice: first z = -1 at weight 0, then z = -1 at weight 1 / 8.
-    assert c.w[COIN] == pytest.approx(2.0 / (1.0 * 3.0) * (0.25 + 0.125))
+    assert c.weight(COIN) == pytest.approx(2.0 / (1.0 * 3.0) * (0.25 + 0.125))
 
 
 def test_zeros_in_a_row_count() -> None:
@@ -578,6 +600,7 @@ class Settings:
             l2=l2,
             intercept=self.intercept,
             wait=self.wait,
+            narrow=True,
         )
 
     def fast(self) -> bl.LinearModel:
@@ -602,28 +625,11 @@ def arrays(row: Row) -> tuple[Ints, Floats]:
     return indices, np.array([x for _, x in row], dtype=np.float64)
 
 
-def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
-    """Tell whether rounding alone would decide what the mixture learns from a label.
+def check_same(chosen: Settings, log: Log) -> bool:
+    """Feed a log to both models and compare all that they answer; tell whether it is the same.
 
-    The issued prediction is at a kink (where all experts are clipped at the same label, their
-    mixture is that label); or the experts differ by rounding only; or gains and losses of an expert
-    cancel. Weights of the mixture jump where R_k = 0, whatever the size of R_k beside it.
-    """
-    kept = model.open[ticket]
-    p, kind = kept.issued, model.loss.kind
-    if kind == "hinge" and abs(y * p - 1.0) < 1e-9:
-        return True
-    if kind in ("absolute", "quantile") and abs(p - y) < 1e-9:
-        return True
-    if 0.0 < max(kept.said) - min(kept.said) < 1e-9:
-        return True
-    gains = [h * model.loss.slope(p, y) * (p - said) for said in kept.said]
-    B = max(model.mixture.B, *(abs(r) for r in gains))
-    return any(abs(R + r) < 1e-9 * B for R, r in zip(model.mixture.R, gains, strict=True))
-
-
-def check_same(chosen: Settings, log: Log) -> None:
-    """Feed a log to both models and compare all that they answer.
+    Both round what they store to 21 digits. Where such a number lies between two of them but for
+    the rounding of arithmetic, each takes another one, and from then on they differ a little.
 
     Tickets whose label would be tied are cancelled. The first rows are predicted once more at the
     end, so that the last labels show.
@@ -652,7 +658,8 @@ def check_same(chosen: Settings, log: Log) -> None:
             assert fast.observe(*answer) == slow.observe(*answer)
     for row in log.rows[:5]:
         predict(row)
-    np.testing.assert_allclose(issued, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(issued, expected, rtol=1e-6, atol=1e-7)
+    return bool(np.allclose(issued, expected, rtol=1e-10, atol=1e-12))
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=loss_name)
@@ -675,6 +682,15 @@ def test_fast_model_equals_the_slow_one_with_a_fixed_wait(wait: int) -> None:
         for seed in range(3):
             log = random_log(loss.kind, seed, rounds=60, weighted=True)
             check_same(Settings(loss, wait=wait), log)
+
+
+def test_most_logs_are_the_same_to_ten_digits() -> None:
+    same = [
+        check_same(Settings(loss), random_log(loss.kind, seed, rounds=60, weighted=seed > 2))
+        for loss in LOSSES
+        for seed in range(5)
+    ]
+    assert np.mean(same) >= 0.9
 
 
 @st.composite

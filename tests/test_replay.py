@@ -545,6 +545,17 @@ def test_numbers_for_programs(found: Replay) -> None:
     assert sum(part["count"] for part in data["slices"]["shop"]) == found.counted
 
 
+def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ready(name: str, task: Any) -> tuple[Any, Any]:
+        time.sleep(0.3)
+        return lambda t: 0.0, lambda t: None
+
+    monkeypatch.setattr(others, "check", lambda *what: None)
+    monkeypatch.setattr(others, "about", lambda name: name)
+    monkeypatch.setattr(others, "ready", ready)
+    assert replay(small(), also=["river"]).methods["river"].seconds < 0.3
+
+
 def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     flown.page(tmp_path / "page.html")

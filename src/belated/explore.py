@@ -13,7 +13,6 @@ probability is at least ``floor``, or 1 / K where that is less.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from belated.errors import SpecError
 from belated.spec import Spec, positive
@@ -24,11 +23,11 @@ __all__ = ["GapWeighted", "Greedy", "Uniform"]
 class Exploration(Spec):
     """A rule of exploration.
 
-    To add one: a class here with a ``code`` of its own, and its leaf and line in
-    ``kernels/decisions/weighing.py``.
+    To add one: a class here, its leaf and its line in ``kernels/decisions/weighing.py``.
     """
 
-    code: ClassVar[int]
+    trial: float = 0.0
+    """Share of the choices that goes to new actions."""
 
     @property
     def numbers(self) -> tuple[float, float]:
@@ -40,10 +39,14 @@ class Exploration(Spec):
 class GapWeighted(Exploration, module="explore"):
     """Inverse gap weighting, the default: the worse an action seems, the less it is tried.
 
-    gamma = ``growth`` sqrt(t) in round t, and S is the standard deviation of the rewards so far, so
+    gamma = ``growth`` sqrt(t) in round t of those that the chooser played itself, and S is the
+    standard deviation of the rewards so far, so
     that nothing depends on their unit. Whatever way the predictions were learned, a round costs at
     most 2 (K - 1) / gamma + gamma / 4 times the squared error of the prediction (in units of S), in
     expectation; docs/decisions.md has the proof.
+
+    Actions that are new, with fewer than 10 rewards heard and 100 choices, have ``trial`` of all
+    choices among them: with silence they seem worthless until the first reward comes.
 
     After N. Abe and P. M. Long, "Associative reinforcement learning using linear probabilistic
     concepts" (1999), and D. J. Foster and A. Rakhlin, "Beyond UCB" (2020).
@@ -54,10 +57,11 @@ class GapWeighted(Exploration, module="explore"):
 
     growth: float = 40.0
     floor: float = 0.0
-    code: ClassVar[int] = 0
+    trial: float = 0.1
 
     def __post_init__(self) -> None:
         """Check the numbers."""
+        object.__setattr__(self, "trial", _share("explore.GapWeighted: trial", self.trial))
         object.__setattr__(self, "growth", positive("explore.GapWeighted", "growth", self.growth))
         object.__setattr__(self, "floor", _share("explore.GapWeighted: floor", self.floor))
 
@@ -77,7 +81,6 @@ class Uniform(Exploration, module="explore"):
 
     share: float = 0.05
     floor: float = 0.0
-    code: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -99,7 +102,6 @@ class Greedy(Exploration, module="explore"):
     """
 
     floor: float = 0.0
-    code: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the number."""

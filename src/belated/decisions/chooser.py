@@ -21,6 +21,7 @@ from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicke
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
 from belated.kernels.decisions import entries
+from belated.kernels.decisions.weighing import RULES
 from belated.kernels.linear import entries as linear_entries
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
@@ -95,7 +96,7 @@ class Chooser:
     __slots__ = (
         *("__dict__", "__weakref__", "_cross", "_decide", "_encoder", "_hidden", "_indices"),
         *("_kept", "_keys", "_mode", "_model", "_most_kept", "_pick", "_rounds", "_settings"),
-        *("_tally", "_turn", "_values", "_weigh"),
+        *("_tally", "_tried", "_turn", "_values", "_weigh"),
     )
 
     def __init__(
@@ -157,6 +158,7 @@ class Chooser:
         self._hidden: dict[int, None] = {}
         self._most_kept = _FEW
         self._tally = Tally()
+        self._tried: set[str] = set()
         self._indices = np.empty(_FEW, dtype=np.int64)
         self._values = np.empty(_FEW)
 
@@ -243,6 +245,7 @@ class Chooser:
             self._hidden[ticket] = None
         self._rounds += 1
         self._kept[ticket] = kept
+        self._tally.own += self._mode == "learn"
         self._count(scores, probabilities, usual)
         if key is not None:
             self._keys.give(key, ticket)
@@ -312,8 +315,26 @@ class Chooser:
         probabilities = np.empty(scores.size)
         rule = self._settings.explore
         self._weigh(
-            rule.code, *rule.numbers, scores, self._model.spread, self._rounds, probabilities
+            RULES.code(rule.kind),
+            *rule.numbers,
+            scores,
+            self._model.spread,
+            self._tally.own,
+            probabilities,
         )
+        return self._with_trials(table.names, probabilities)
+
+    def _with_trials(self, names: tuple[str, ...], probabilities: Floats) -> Floats:
+        """Give actions that are new their share."""
+        trial, tried = self._settings.explore.trial, self._tried
+        fresh = [place for place, name in enumerate(names) if name not in tried]
+        if not fresh or trial == 0.0:
+            return probabilities
+        tried.update(names[place] for place in fresh if not self._tally.is_new(names[place]))
+        fresh = [place for place in fresh if names[place] not in tried]
+        if fresh:
+            probabilities *= 1.0 - trial
+            probabilities[fresh] += trial / len(fresh)
         return probabilities
 
     def _count(self, scores: Floats, probabilities: Floats, usual: int | None) -> None:
@@ -408,6 +429,18 @@ class Chooser:
     def tick(self, at: Time) -> None:
         """Let the clock go on without a choice: what is due by then is closed."""
         self._model.tick(at)
+
+    def choice(self, ticket: int | Key) -> Choice:
+        """Return the choice that an open ticket or key stands for, as it was made.
+
+        >>> chooser = Chooser(["a", "b"])
+        >>> made = chooser.choose(key="visit")
+        >>> chooser.choice("visit") == made
+        True
+        """
+        number = self._number(ticket)
+        kept = self._found(number, "choice")
+        return Choice(number, kept.action, kept.probability)
 
     # --- Tickets --------------------------------------------------------------------------------
 

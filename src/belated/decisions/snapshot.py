@@ -100,6 +100,7 @@ def _tally(told: dict[str, Any]) -> Tally:
         demand(type(counts.chosen) is int and type(counts.answered) is int, "counts")
         demand(0 <= counts.answered <= counts.chosen, "counts")
         demand(abs(float(counts.total)) <= _LARGE, "counts")
+    demand(type(tally.own) is int and 0 <= tally.own < 1 << 63, "counts")
     demand(type(tally.compared) is int and tally.compared >= 0, "counts")
     demand(type(tally.withdrawn) is int and tally.withdrawn >= 0, "counts")
     demand(0.0 <= tally.explored <= _LARGE and 0.0 <= tally.agreed <= _LARGE, "counts")

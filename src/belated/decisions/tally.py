@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 
 MOST_NAMES = 10_000
+TRIAL_ANSWERS, TRIAL_CHOICES = 10, 100
+"""An action is new until it has so many answers, or so many choices."""
 OTHERS = "(others)"
 """Stands for the actions that came after so many others."""
 
@@ -26,6 +28,8 @@ class OfAction:
 class Tally:
     """Counts of a chooser; expectations are over its own draws."""
 
+    own: int = 0
+    """Choices that the chooser made itself."""
     explored: float = 0.0
     """Choices of another action than the one that seemed best, in expectation."""
     compared: int = 0
@@ -45,6 +49,13 @@ class Tally:
             name = action if len(self.actions) < MOST_NAMES else OTHERS
             found = self.actions.setdefault(name, OfAction())
         return found
+
+    def is_new(self, action: str) -> bool:
+        """Tell whether an action is on trial."""
+        counts = self.actions.get(action)
+        if counts is None:
+            return len(self.actions) < MOST_NAMES
+        return counts.answered < TRIAL_ANSWERS and counts.chosen < TRIAL_CHOICES
 
     def hear(self, action: str, before: float, reward: float) -> None:
         """Count a reward, which replaces the one before if there was any."""

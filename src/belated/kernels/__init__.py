@@ -16,6 +16,7 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``exact``       ln, exp and cube root with the same bits on every machine
 ``tickets``     the table of open tickets, and all counting of delays
 ``directions``  exploration directions from a counter-based generator
+``narrow``      numbers in half the room
 ``prefetch``    asks for memory ahead
 ``learners``    steps, sets, rates, feedback and events of learners
 ``linear``      linear models with late labels

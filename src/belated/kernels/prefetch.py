@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from belated.arrays import Floats
+from belated.arrays import Array
 
 _WRITE, _STAY, _DATA = 1, 3, 1  # arguments of LLVM's prefetch: it will be written to, and used soon
 
@@ -32,9 +32,9 @@ def _asks(typing_context: Any, vector: Any, index: Any) -> Any:
     return types.void(vector, types.intp), generate
 
 
-def _nothing(vector: Floats, index: int) -> None:
+def _nothing(vector: Array, index: int) -> None:
     """Stand in where the kernels are interpreted."""
 
 
 # Bring ``vector[index]`` near. An index outside does no harm.
-prefetch: Callable[[Floats, int], None] = _nothing if numba.config.DISABLE_JIT else intrinsic(_asks)
+prefetch: Callable[[Array, int], None] = _nothing if numba.config.DISABLE_JIT else intrinsic(_asks)

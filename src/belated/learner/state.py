@@ -349,7 +349,7 @@ class Memory:
         rows = capacity + 1 if n[N.COPY_F] else 0
         kept_at = int(n[N.KEPT_AT])
         new = Memory(
-            _aligned_zeros(kept_at + capacity * int(n[N.KEEP]) + rows * int(n[N.COPY_F])),
+            aligned_zeros(kept_at + capacity * int(n[N.KEEP]) + rows * int(n[N.COPY_F])),
             np.zeros(N.HEADER + 2 * capacity + rows * int(n[N.COPY_N]), dtype=np.int64),
         )
         new.f[:kept_at] = self.f[:kept_at]
@@ -402,12 +402,12 @@ def _closed(states: Any) -> Any:
 
 def aligned(values: Floats) -> Floats:
     """Return a copy that starts on a cache line."""
-    copy = _aligned_zeros(values.size)
+    copy = aligned_zeros(values.size)
     copy[:] = values
     return copy
 
 
-def _aligned_zeros(size: int) -> Floats:
+def aligned_zeros(size: int) -> Floats:
     """Return zeros that start on a cache line: vectors across lines cost up to a tenth."""
     room = np.zeros(size + 8)
     start = (-room.ctypes.data % 64) // 8

@@ -13,11 +13,12 @@ from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.learner.state import PARTS as OF_TICKETS
-from belated.learner.state import Memory, aligned
+from belated.learner.state import Memory, aligned, aligned_zeros
 from belated.linear import sound
+from belated.linear.coordinates import Coordinates, narrowed
 from belated.linear.settings import WORK, Settings
 
-PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<f8"}
+PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<i8"}
 """Names and types of the arrays that ``ModelMemory.parts`` returns."""
 
 _POOL = 256  # pairs that the pool has room for at the start
@@ -30,18 +31,28 @@ class ModelMemory(Memory):
 
     def __init__(self, settings: Settings, memory: Memory) -> None:
         super().__init__(memory.f, memory.n)
-        self.c: Floats = np.zeros(lm.ROW * ((1 << settings.bits) + 1))  # taken when first touched
+        self.c: Ints = aligned_zeros(lm.ROW * ((1 << settings.bits) + 1)).view(np.int64)
         self.pool: Floats = np.zeros(2 * _POOL)
 
     @property
-    def arrays(self) -> tuple[Floats, Ints, Floats, Floats]:
+    def arrays(self) -> tuple[Floats, Ints, Ints, Floats]:
         """All four, as every entry takes them."""
         return self.f, self.n, self.c, self.pool
 
     @property
-    def rows(self) -> Floats:
-        """A view of the coordinates, one row each; the last is the bias."""
+    def rows(self) -> Ints:
+        """A view of the coordinates as they are kept, one row each; the last is the bias."""
         return self.c.reshape(-1, lm.ROW)
+
+    def coordinates(self, indices: Ints | slice = slice(None)) -> Coordinates:
+        """Return what is known of coordinates."""
+        return Coordinates.of(self.rows[indices])
+
+    def put_scales(self, indices: Ints, weights: Floats, energies: Floats) -> None:
+        """Put weights and energies of the scales in the place of those that coordinates have."""
+        words = self.c.view(np.uint32).reshape(-1, lm.WORDS)
+        words[indices, lm.WEIGHT : lm.WEIGHT + lm.SCALES] = narrowed(weights)
+        words[indices, lm.ENERGY : lm.ENERGY + lm.SCALES] = narrowed(energies)
 
     @property
     def shares(self) -> list[float]:
@@ -74,7 +85,8 @@ class ModelMemory(Memory):
 
     def weights(self, indices: Ints) -> Floats:
         """Return the weights of coordinates, as the experts are mixed now."""
-        of_experts = self.rows[indices, lm.WEIGHT : lm.WEIGHT + lm.EXPERTS]
+        known = self.coordinates(indices)
+        of_experts = np.column_stack([known.weights, known.coin])
         mixed: Floats = of_experts @ self.f[lm.SHARE : lm.SHARE + lm.EXPERTS]
         return mixed
 
@@ -142,7 +154,7 @@ class ModelMemory(Memory):
         pairs = np.repeat(starts, counts) + _ranges(counts)
         n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
         parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
-        seen = np.flatnonzero(self.rows[:, lm.SEEN])
+        seen = np.flatnonzero(self.c.view(np.uint32)[lm.SEEN :: lm.WORDS])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
         return parts | more
 

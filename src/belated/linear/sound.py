@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arrays import Floats
+from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import ints as N
 from belated.learner.sound import (
@@ -21,12 +21,15 @@ from belated.learner.sound import (
     demand,
 )
 from belated.learner.state import Memory
+from belated.linear.coordinates import Coordinates
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.settings import Settings
 
 _LARGE_SUM = 1e250  # sums of squares stay below
 _LARGE = 1e120  # whose square is no overflow
 _SLACK = 1e-6
+_ROUNDED_UP = 1.01  # stakes are, to 7 bits after the point
+_LEAST_STAKE = 1e-76  # what is below is rounded up to about this
 _MOST_LOG = 120.0  # of a label, and 1
 
 _UNBOUNDED = [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK, lm.SINCE, lm.AGAIN]
@@ -36,18 +39,15 @@ _OF_LABELS = slice(0, lm.KINDS)
 _PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2, lm.SILENCE, lm.DEADLINE]
 _COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES, N.HEARD)
 _MOVING = (*COUNTS, *_COUNTED, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
-# What is never negative: in ``f``, and in the row of a coordinate.
+# What is never negative.
 _SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, *range(lm.SQUARES, lm.SQUARES + lm.EXPERTS)]
-_OF_ROWS = [lm.SCATTER, lm.OPEN, *range(lm.ENERGY, lm.ENERGY + lm.SCALES)]
-_OF_COINS = [lm.TURNOVER, lm.STAKE, lm.WEALTH]
 
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
     parts = dict(parts) | {"f": _lengthened(parts["f"])}
     check_shapes(parts)
-    for name in ("pairs", "rows"):
-        demand(np.isfinite(parts[name]).all(), f"{name} is not finite")
+    demand(np.isfinite(parts["pairs"]).all(), "pairs is not finite")
     fresh, n = settings.fresh(), parts["n"].copy()
     demand((n[N.KEPT_AT], n[N.KEEP]) == (lm.HEADER, lm.KEEP), "not of these settings")
     n[N.KEPT_AT] = fresh.n[N.KEPT_AT]
@@ -167,18 +167,22 @@ def _check_range(loss: Loss, f: Floats) -> None:
     demand(floor == -math.inf and widest[0] <= ceiling <= widest[1], "the range of predictions")
 
 
-def _check_coordinates(settings: Settings, seen: NDArray[Any], rows: Floats) -> None:
+def _check_coordinates(settings: Settings, seen: NDArray[Any], rows: Ints) -> None:
     """Demand that the coordinates seen are some, and that their numbers are what they can be."""
     demand(seen.ndim == 1 and rows.shape == (seen.size, lm.ROW), "shapes of coordinates")
     demand((seen >= 0).all() and (seen <= 1 << settings.bits).all(), "no such coordinates")
     demand((np.diff(seen) > 0).all(), "coordinates out of order")
-    demand((np.abs(rows) <= _LARGE_SUM).all(), "coordinates too large to compute with")
-    demand((rows[:, lm.SEEN] >= 1.0).all(), "coordinates that were never seen")
-    demand((rows[:, _OF_ROWS] >= 0.0).all(), "coordinates with negative sums")
-    demand((rows[:, _OF_COINS] >= 0.0).all(), "coins with negative sums")
-    vectors = rows[:, [lm.CENTRE, lm.OPEN, *range(lm.WEIGHT, lm.ENERGY), lm.BETS, *_OF_COINS]]
+    known = Coordinates.of(rows)
+    demand((known.seen >= 1.0).all(), "coordinates that were never seen")
+    sums = np.column_stack([known.variance, known.energies])
+    demand((sums >= 0.0).all(), "coordinates with negative sums")
+    demand((sums <= _LARGE_SUM).all(), "coordinates too large to compute with")
+    coins = np.column_stack([known.wealth, known.turnover])
+    demand((coins >= 0.0).all(), "coins with negative sums")
+    vectors = np.column_stack([known.centre, known.weights, coins])
     demand((np.abs(vectors) <= _LARGE).all(), "weights too large to compute with")
-    staked = rows[:, lm.STAKE] <= rows[:, lm.TURNOVER] * (1.0 + _SLACK)
+    demand((np.abs(known.fraction) <= 1.0 + _SLACK).all(), "bets beyond what the coin has")
+    staked = known.stake <= np.maximum(known.turnover * _ROUNDED_UP, _LEAST_STAKE)
     demand(staked.all(), "stakes beyond the turnover")
 
 

@@ -103,8 +103,10 @@ class Replayer:
         if self.refit:
             yield from self._refitted(mean.predictions)
         for name in self.names:
+            predict, learn = others.ready(name, self.task)
             begin = time.perf_counter()
-            values = others.play(name, self.task, self._reporter(len(self.task.events)))
+            report = self._reporter(len(self.task.events))
+            values = others.play(predict, learn, self.task, report)
             seconds = time.perf_counter() - begin
             yield self._contender(others.TITLES[name], others.about(name), values, seconds)
 

@@ -45,9 +45,13 @@ def about(name: str) -> str:
     return f"{PACKAGES[name]} {version}: {settings[name]}"
 
 
-def play(name: str, task: Task, progress: Callable[[int], None]) -> Floats:
+def ready(name: str, task: Task) -> tuple[Predict, Learn]:
+    """Return another method, with all that it has to import."""
+    return {"vw": _vowpal_wabbit, "river": _river}[name](task)
+
+
+def play(predict: Predict, learn: Learn, task: Task, progress: Callable[[int], None]) -> Floats:
     """Return what another method predicts, by ticket."""
-    predict, learn = {"vw": _vowpal_wabbit, "river": _river}[name](task)
     out = np.zeros(task.rounds)
     for done, event in enumerate(task.events.tolist(), start=1):
         if event >= 0:

@@ -8,6 +8,7 @@ from belated.arrays import Floats
 from belated.kernels.choices import select
 from belated.kernels.directions import philox
 from belated.kernels.jit import leaf
+from belated.kernels.parts import Part, Parts
 
 STREAM = 32  # second word of the counter, beside those of directions and generated losses
 _WORD = 0xFFFFFFFF
@@ -50,9 +51,14 @@ def _greedy(amount: float, gap: float, actions: int, spread: float, rounds: int)
     return 0.0
 
 
-# What an action gets that is not the best one; the numbers are those of ``belated.explore``.
-RULES = {0: _gap_weighted, 1: _uniform, 2: _greedy}
-_share_of = select(RULES, "amount, gap, actions, spread, rounds", "math.nan")
+RULES = Parts(
+    "exploration",
+    Part("explore.GapWeighted", 0, share=_gap_weighted),
+    Part("explore.Uniform", 1, share=_uniform),
+    Part("explore.Greedy", 2, share=_greedy),
+)
+"""Rules of exploration, by their specs: what an action gets that is not the best one."""
+_share_of = select(RULES.choices("share"), "amount, gap, actions, spread, rounds", "math.nan")
 
 
 @leaf

@@ -20,26 +20,24 @@ from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
 
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
-_STATE = f"{_FLOATS}, {_INTS}, {_FLOATS}, {_FLOATS}"
+_STATE = f"{_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}"
 _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 
-Predict = Callable[
-    [Floats, Ints, Floats, Floats, Ints, Floats, int, float, float], tuple[int, float]
-]
-Peek = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, int], tuple[int, float]]
-PeekMany = Callable[[Floats, Ints, Floats, Floats, Ints, Ints, Floats, int, Floats], int]
-Observe = Callable[[Floats, Ints, Floats, Floats, int, float, float, float], int]
-Tick = Callable[[Floats, Ints, Floats, Floats, float], None]
-Cancel = Callable[[Floats, Ints, Floats, Floats, int], int]
+Predict = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int, float, float], tuple[int, float]]
+Peek = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, int], tuple[int, float]]
+PeekMany = Callable[[Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, Floats], int]
+Observe = Callable[[Floats, Ints, Ints, Floats, int, float, float, float], int]
+Tick = Callable[[Floats, Ints, Ints, Floats, float], None]
+Cancel = Callable[[Floats, Ints, Ints, Floats, int], int]
 PredictMany = Callable[
-    [Floats, Ints, Floats, Floats, Ints, Ints, Floats, int, float, float, Floats], int
+    [Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, float, float, Floats], int
 ]
-ObserveMany = Callable[[Floats, Ints, Floats, Floats, Ints, Floats, Floats, float, Ints], None]
+ObserveMany = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, Floats, float, Ints], None]
 Replay = Callable[
     [
         Floats,
         Ints,
-        Floats,
+        Ints,
         Floats,
         Ints,
         Ints,
@@ -68,7 +66,7 @@ def predict(code: Code) -> Predict:
     def linear_predict(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         indices: Ints,
         values: Floats,
@@ -99,7 +97,7 @@ def peek(code: Code) -> Peek:
     stamped = (*code, stamp(__name__))
 
     def linear_peek(
-        f: Floats, n: Ints, c: Floats, pool: Floats, indices: Ints, values: Floats, count: int
+        f: Floats, n: Ints, c: Ints, pool: Floats, indices: Ints, values: Floats, count: int
     ) -> tuple[int, float]:
         return linear.peek(
             linear.of_all(stamped),
@@ -125,7 +123,7 @@ def peek_many(code: Code) -> PeekMany:
     def linear_peek_many(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         indptr: Ints,
         indices: Ints,
@@ -167,7 +165,7 @@ def _hearing(code: Code, is_last: bool) -> Observe:
     def linear_observe(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         ticket: int,
         label: float,
@@ -188,7 +186,7 @@ def tick() -> Tick:
     """Return the entry (..., at), which lets the clock go on."""
     sources = stamp(__name__)
 
-    def linear_tick(f: Floats, n: Ints, c: Floats, pool: Floats, at: float) -> None:
+    def linear_tick(f: Floats, n: Ints, c: Ints, pool: Floats, at: float) -> None:
         if sources:
             linear.tick(rows.state_of(f, n), vector(c), vector(pool), at)
 
@@ -200,7 +198,7 @@ def cancel() -> Cancel:
     """Return the entry (..., ticket) -> USED, DROPPED or a refusal."""
     sources = stamp(__name__)
 
-    def linear_cancel(f: Floats, n: Ints, c: Floats, pool: Floats, ticket: int) -> int:
+    def linear_cancel(f: Floats, n: Ints, c: Ints, pool: Floats, ticket: int) -> int:
         s = rows.state_of(f, n)
         return linear.cancel(s, vector(c), vector(pool), ticket) if sources else S.UNKNOWN
 
@@ -218,7 +216,7 @@ def predict_many(code: Code) -> PredictMany:
     def linear_predict_many(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         indptr: Ints,
         indices: Ints,
@@ -254,7 +252,7 @@ def observe_many(code: Code) -> ObserveMany:
     def linear_observe_many(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         tickets: Ints,
         labels: Floats,
@@ -288,7 +286,7 @@ def replay(code: Code) -> Replay:
     def linear_replay(
         f: Floats,
         n: Ints,
-        c: Floats,
+        c: Ints,
         pool: Floats,
         events: Ints,
         indptr: Ints,

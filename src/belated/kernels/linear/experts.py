@@ -14,15 +14,26 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import implicit, loss, slope, slope_unit
-from belated.kernels.linear.rows import AHEAD, Four, added, ask, ask_all, enter, leave
+from belated.kernels.linear.rows import (
+    AHEAD,
+    Four,
+    added,
+    ask,
+    enter,
+    enter_all,
+    leave,
+    raise_stake,
+    row_of,
+    stake_of,
+)
+from belated.kernels.narrow import count, number, put_number
 from belated.kernels.slots import ints as N
 
 # a_k, powers of two, so that multiplying by them is exact.
 _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
 _C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
-_ENDOWMENT = 0.25  # what the coin starts with, as a part of S
-_MOST_WON = 100.0  # what it can win, in the unit of its bets: beyond, it would only overflow
+_MOST_WON = 100.0  # what the coin can win, in units of S and of L: beyond, it would only overflow
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -30,35 +41,21 @@ _MOST_WON = 100.0  # what it can win, in the unit of its bets: beyond, it would 
 
 @leaf
 def issue(
-    s: State, c: Floats, pool: Floats, record: int, indices: Ints, values: Floats, first: int
+    s: State, c: Ints, pool: Floats, record: int, indices: Ints, values: Floats, first: int
 ) -> None:
     """Enter the row of a ticket, and write what the experts and their mixture predict.
 
     p_k = base + sum_i w[i, k] x_i, clipped; p = sum_k v_k p_k.
     """
     f, kept = s.f, s.kept
-    start, count = int(kept[record + lm.START]), int(kept[record + lm.PAIRS])
-    base = f[lm.BASE]
-    sums = (base, base, base, base)
-    coin = base
-    given = count - s.n[N.INTERCEPT]
-    given_indices, given_values = indices[first : first + given], values[first : first + given]
-    pairs = pool[2 * start : 2 * (start + count)]
-    for j in range(min(AHEAD, given)):
-        ask(c, given_indices[j])
-    for j in range(given):
-        ask(c, given_indices[min(j + AHEAD, given - 1)])
-        index = given_indices[j]
-        row = c[index * lm.ROW : (index + 1) * lm.ROW]
-        x = enter(row, pairs[2 * j : 2 * j + 2], index, given_values[j])
-        sums = added(sums, row, lm.WEIGHT, x)
-        coin += row[lm.COIN] * x
-    if given < count:
-        index = s.n[N.COORDINATES]
-        row = c[index * lm.ROW : (index + 1) * lm.ROW]
-        x = enter(row, pairs[2 * given : 2 * count], index, 1.0)
-        sums = added(sums, row, lm.WEIGHT, x)
-        coin += row[lm.COIN] * x
+    start, entries = int(kept[record + lm.START]), int(kept[record + lm.PAIRS])
+    given = entries - s.n[N.INTERCEPT]
+    pairs = pool[2 * start : 2 * (start + entries)]
+    places, numbers = indices[first : first + given], values[first : first + given]
+    enter_all(c, kept[record + lm.ISSUED : record + lm.KEEP], pairs, places, numbers)
+    if given < entries:
+        enter(row_of(c, s.n[N.COORDINATES]), pairs, given, s.n[N.COORDINATES], 1.0)
+    sums, coin = _present(f, c, pairs, False)
     kept[record + lm.ISSUED] = sums[0]
     kept[record + lm.ISSUED + 1] = sums[1]
     kept[record + lm.ISSUED + 2] = sums[2]
@@ -136,7 +133,7 @@ def _weigh(s: State, record: int, g: float) -> None:
 def learn(
     code: Code,
     s: State,
-    c: Floats,
+    c: Ints,
     pool: Floats,
     record: int,
     y: float,
@@ -162,7 +159,7 @@ def learn(
 
 @leaf
 def correct(
-    code: Code, s: State, c: Floats, pool: Floats, record: int, old: float, new: float
+    code: Code, s: State, c: Ints, pool: Floats, record: int, old: float, new: float
 ) -> None:
     """Replace a label that was learned by another one.
 
@@ -204,22 +201,24 @@ def _row_of(s: State, pool: Floats, record: int) -> Floats:
 
 
 @leaf
-def _present(f: Floats, c: Floats, pairs: Floats, leaving: bool) -> tuple[Four, float]:
+def _present(f: Floats, c: Ints, pairs: Floats, leaving: bool) -> tuple[Four, float]:
     """Return what the experts predict now; the row is taken out of the open ones if it leaves."""
     base = f[lm.BASE]
     p = (base, base, base, base)
     coin = base
-    count = pairs.size // 2
-    for j in range(min(AHEAD, count)):
-        ask_all(c, int(pairs[2 * j]))
-    for j in range(count):
-        ask_all(c, int(pairs[2 * min(j + AHEAD, count - 1)]))
+    entries = pairs.size // 2
+    if leaving:
+        for j in range(min(AHEAD, entries)):
+            ask(c, int(pairs[2 * j]))
+    for j in range(entries):
+        if leaving:
+            ask(c, int(pairs[2 * min(j + AHEAD, entries - 1)]))
         index, x = int(pairs[2 * j]), pairs[2 * j + 1]
-        row = c[index * lm.ROW : (index + 1) * lm.ROW]
+        row = row_of(c, index)
         if leaving:
             leave(row, x)
         p = added(p, row, lm.WEIGHT, x)
-        coin += row[lm.COIN] * x
+        coin += coin_of(row) * x
     return p, coin
 
 
@@ -246,49 +245,47 @@ def _after(code: Code, f: Floats, p: Four, y: float, g: Four, q: Four, weight: f
 
 
 @leaf
-def _lengths(code: Code, s: State, c: Floats, pairs: Floats, pulls: Four, weight: float) -> Four:
+def _lengths(code: Code, s: State, c: Ints, pairs: Floats, pulls: Four, weight: float) -> Four:
     """Heat the row, leave S / sqrt(A) in ``work``, and return sum x^2 S / sqrt(A)."""
-    work, unit = s.work, s.f[lm.SIZE]
-    count = pairs.size // 2
-    _heat(code, s, c, pairs, pulls, weight)
-    # One flat loop, which the compiler turns into vector instructions: S / sqrt(A).
-    for i in range(lm.SCALES * count):
-        energy = work[i]
-        work[i] = unit / math.sqrt(energy) if energy > 0.0 else 0.0
+    unit, crowd_unit = s.f[lm.SIZE], slope_unit(code, s.f) / lm.GRAINS
     q = (0.0, 0.0, 0.0, 0.0)
-    for j in range(count):
-        x = pairs[2 * j + 1]
-        q = added(q, work[lm.SCALES * j : lm.SCALES * (j + 1)], 0, x * x)
+    for j in range(pairs.size // 2):
+        row, x = row_of(c, int(pairs[2 * j])), abs(pairs[2 * j + 1])
+        eta = s.work[lm.SCALES * j : lm.SCALES * (j + 1)]
+        crowd = crowd_unit * count(row, lm.OPEN)
+        eta[0] = _eta(_heated(row, 0, pulls[0] * x, _C1 * crowd, weight), unit)
+        eta[1] = _eta(_heated(row, 1, pulls[1] * x, _C2 * crowd, weight), unit)
+        eta[2] = _eta(_heated(row, 2, pulls[2] * x, _C3 * crowd, weight), unit)
+        eta[3] = _eta(_heated(row, 3, pulls[3] * x, _C4 * crowd, weight), unit)
+        square = x * x
+        q = (
+            q[0] + eta[0] * square,
+            q[1] + eta[1] * square,
+            q[2] + eta[2] * square,
+            q[3] + eta[3] * square,
+        )
     return q
 
 
 @leaf
-def _heat(code: Code, s: State, c: Floats, pairs: Floats, pulls: Four, weight: float) -> None:
-    """Add to the energies of a row, for every scale."""
-    unit = slope_unit(code, s.f)
-    for j in range(pairs.size // 2):
-        index, x = int(pairs[2 * j]), abs(pairs[2 * j + 1])
-        row = c[index * lm.ROW : (index + 1) * lm.ROW]
-        work = s.work[lm.SCALES * j : lm.SCALES * (j + 1)]
-        crowd = unit * row[lm.OPEN]
-        _heated(row, work, 0, pulls[0] * x, _C1 * crowd, weight)
-        _heated(row, work, 1, pulls[1] * x, _C2 * crowd, weight)
-        _heated(row, work, 2, pulls[2] * x, _C3 * crowd, weight)
-        _heated(row, work, 3, pulls[3] * x, _C4 * crowd, weight)
+def _heated(row: Ints, k: int, pull: float, drag: float, weight: float) -> float:
+    """A += h g |x| (g |x| + c U open)."""
+    energy = number(row, lm.ENERGY + k) + weight * pull * (pull + drag)
+    put_number(row, lm.ENERGY + k, energy)
+    return energy
 
 
 @leaf
-def _heated(row: Floats, work: Floats, k: int, pull: float, drag: float, weight: float) -> None:
-    """A += h g |x| (g |x| + c U open), left in ``work`` as well."""
-    energy = row[lm.ENERGY + k] + weight * pull * (pull + drag)
-    row[lm.ENERGY + k] = energy
-    work[k] = energy
+def _eta(energy: float, unit: float) -> float:
+    """Return S / sqrt(A), or 0 where A = 0; in this form it becomes vector instructions."""
+    is_warm = energy > 0.0
+    return (unit if is_warm else 0.0) / math.sqrt(energy if is_warm else 1.0)
 
 
 @leaf
 def _move(
     f: Floats,
-    c: Floats,
+    c: Ints,
     work: Floats,
     pairs: Floats,
     step: Four,
@@ -300,42 +297,51 @@ def _move(
 
     Penalties count ``weight`` times.
     """
-    unit = f[lm.SIZE]
     penalised = weight > 0.0 and (f[lm.L1] > 0.0 or f[lm.L2] > 0.0)
     for j in range(pairs.size // 2):
         index, x = int(pairs[2 * j]), pairs[2 * j + 1]
-        row = c[index * lm.ROW : (index + 1) * lm.ROW]
+        row = row_of(c, index)
         eta = work[lm.SCALES * j : lm.SCALES * (j + 1)]
-        row[lm.WEIGHT] -= eta[0] * x * step[0]
-        row[lm.WEIGHT + 1] -= eta[1] * x * step[1]
-        row[lm.WEIGHT + 2] -= eta[2] * x * step[2]
-        row[lm.WEIGHT + 3] -= eta[3] * x * step[3]
-        coin = row[lm.COIN]
+        _step(row, 0, eta[0] * x * step[0])
+        _step(row, 1, eta[1] * x * step[1])
+        _step(row, 2, eta[2] * x * step[2])
+        _step(row, 3, eta[3] * x * step[3])
+        coin = coin_of(row)
         z = pull * x
         if penalised:
             _shrink(f, row, eta, g, weight)
             z += weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
         if z != 0.0:
-            _bet(row, z, unit)
+            _bet(row, z, coin, f[lm.SIZE])
 
 
 @leaf
-def _bet(row: Floats, z: float, unit: float) -> None:
-    """One round of the coin on a coordinate with gradient z != 0.
+def _step(row: Ints, k: int, step: float) -> None:
+    put_number(row, lm.WEIGHT + k, number(row, lm.WEIGHT + k) - step)
 
-    L = max(L, |z|); G += |z|; theta -= z; won = max(won - z w, 0), but at most 100 S L;
-    w = theta / (G + L) (S / 4 + won / L).
+
+@leaf
+def coin_of(row: Ints) -> float:
+    """Return the coin's weight: the part of what it has that it bets, times that."""
+    return number(row, lm.FRACTION) * number(row, lm.WEALTH)
+
+
+@leaf
+def _bet(row: Ints, z: float, coin: float, unit: float) -> None:
+    """One round of the coin, whose weight is ``coin``, on a coordinate with gradient z != 0.
+
+    won = max((V - S / 4) L - z w, 0); L = max(L, |z|); G += |z|; theta -= z;
+    V = S / 4 + min(won / L, 100 S); w = theta / (G + L) V.
     """
-    size = abs(z)
-    stake = max(row[lm.STAKE], size)
-    turnover = row[lm.TURNOVER] + size
-    bets = row[lm.BETS] - z
-    wealth = min(max(row[lm.WEALTH] - z * row[lm.COIN], 0.0), _MOST_WON * unit * stake)
-    row[lm.STAKE] = stake
-    row[lm.TURNOVER] = turnover
-    row[lm.BETS] = bets
-    row[lm.WEALTH] = wealth
-    row[lm.COIN] = bets / (turnover + stake) * (_ENDOWMENT * unit + wealth / stake)
+    size, quarter = abs(z), lm.ENDOWMENT * unit
+    before, turnover = stake_of(row), number(row, lm.TURNOVER)
+    bets = number(row, lm.FRACTION) * (turnover + before) - z
+    won = max((number(row, lm.WEALTH) - quarter) * before - z * coin, 0.0)
+    stake = raise_stake(row, size) if size > before else before
+    turnover += size
+    put_number(row, lm.TURNOVER, turnover)
+    put_number(row, lm.FRACTION, bets / (turnover + stake))
+    put_number(row, lm.WEALTH, quarter + min(won / stake, _MOST_WON * unit))
 
 
 @leaf
@@ -344,21 +350,22 @@ def _sign(x: float) -> float:
 
 
 @leaf
-def _shrunk(w: float, eta: float, l1: float, l2: float) -> float:
-    """Return soft(w, eta l1) / (1 + eta l2)."""
-    return _sign(w) * max(abs(w) - eta * l1, 0.0) / (1.0 + eta * l2)
+def _put_shrunk(row: Ints, at: int, eta: float, l1: float, l2: float) -> None:
+    """w = soft(w, eta l1) / (1 + eta l2)."""
+    w = number(row, at)
+    put_number(row, at, _sign(w) * max(abs(w) - eta * l1, 0.0) / (1.0 + eta * l2))
 
 
 @leaf
-def _shrink(f: Floats, row: Floats, eta: Floats, g: Four, weight: float) -> None:
+def _shrink(f: Floats, row: Ints, eta: Floats, g: Four, weight: float) -> None:
     """Shrink the weights of a coordinate, for every scale that has taken a step."""
     l1, l2 = weight * f[lm.L1], weight * f[lm.L2]
     w = lm.WEIGHT
     if g[0] != 0.0:
-        row[w] = _shrunk(row[w], _A1 * eta[0], l1, l2)
+        _put_shrunk(row, w, _A1 * eta[0], l1, l2)
     if g[1] != 0.0:
-        row[w + 1] = _shrunk(row[w + 1], _A2 * eta[1], l1, l2)
+        _put_shrunk(row, w + 1, _A2 * eta[1], l1, l2)
     if g[2] != 0.0:
-        row[w + 2] = _shrunk(row[w + 2], _A3 * eta[2], l1, l2)
+        _put_shrunk(row, w + 2, _A3 * eta[2], l1, l2)
     if g[3] != 0.0:
-        row[w + 3] = _shrunk(row[w + 3], _A4 * eta[3], l1, l2)
+        _put_shrunk(row, w + 3, _A4 * eta[3], l1, l2)

@@ -1,8 +1,8 @@
 """The layout of the arrays of linear models.
 
 A model is four arrays: ``f`` (float64: parameters and sums, then passing work, then what is kept
-per ticket), ``n`` (int64: the counters of ``slots.ints`` and the table of tickets), ``c`` (float64:
-one row per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
+per ticket), ``n`` (int64: the counters of ``slots.ints`` and the table of tickets), ``c`` (int64:
+one row of narrow numbers per coordinate) and ``pool`` (float64: the nonzeros of open tickets).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ SLOTS = 3
 
 SCALES = 4  # experts that step at a scale a_k; the coin is one more
 EXPERTS = SCALES + 1
+ENDOWMENT = 0.25  # what the coin starts with, as a part of S
 
 # ``f``
 TAU = 0  # level of the quantile
@@ -57,19 +58,19 @@ HEADER = AGES + BY_AGE * BUCKETS
 # n[GIVES_UP]: no; by the ages of labels so far; after a fixed wait w, PATIENCE being w^2.
 NEVER, BY_AGES, AFTER = range(3)
 
-# A row of ``c``; predictions need the first nine numbers.
-SEEN = 0  # standardiser: values seen ...
-CENTRE = 1  # ... their mean ...
-SCATTER = 2  # ... and the sum of squared distances from it
-OPEN = 3  # sum of |x| over open tickets
-WEIGHT = 4  # w_k
-COIN = 8  # the coin's weight
-ENERGY = 9  # A_k
-BETS = 13  # theta: minus the sum of the coin's gradients
-TURNOVER = 14  # G: sum of their sizes
-STAKE = 15  # L: the largest
-WEALTH = 16  # what the coin has won
-ROW = 17
+# A row of ``c``: 64 bytes, one line of a cache. Words of 32 bits (see ``kernels.narrow``).
+CENTRE = 0  # standardiser: mean of the values seen, 48 bits of a float64; 16 bits of STAKE
+SEEN = 2  # how many values, a count
+VARIANCE = 3  # and their variance
+OPEN = 4  # sum of |x| over open tickets, a count of 1 / GRAINS
+FRACTION = 5  # the coin bets this part of what it has: theta / (G + L)
+WEALTH = 6  # V: what it has, over L
+TURNOVER = 7  # G: sum of the sizes of its gradients
+WEIGHT = 8  # w_k
+ENERGY = 12  # A_k
+WORDS = 16
+ROW = WORDS // 2  # ints of 64 bits
+GRAINS = 1024  # to 1
 
 # ``kept``: what a ticket remembers. A pair of the pool is a coordinate and its standardised value.
 START = 0  # first pair in the pool

@@ -26,7 +26,7 @@ from belated.kernels.linear.losses import (
     recount_label,
     shown,
 )
-from belated.kernels.linear.rows import bad_entry, leave, pool_has_room
+from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
@@ -66,7 +66,7 @@ def _is_heard(s: State, record: int) -> bool:
 
 
 @leaf
-def _give_up(s: State, c: Floats, pool: Floats) -> None:
+def _give_up(s: State, c: Ints, pool: Floats) -> None:
     """Close what has waited too long, or is too much."""
     n = s.n
     if n[N.GIVES_UP] == lm.BY_AGES and n[N.ROUNDS] % REVIEW == 0:
@@ -112,7 +112,7 @@ def _oldest(s: State) -> int:
 
 
 @leaf
-def _close_late(s: State, c: Floats, pool: Floats, entry: int) -> None:
+def _close_late(s: State, c: Ints, pool: Floats, entry: int) -> None:
     """Close a ticket that nothing more is expected of; what comes after all is counted as late.
 
     With a label so far it is settled, unless it was before.
@@ -127,7 +127,7 @@ def _close_late(s: State, c: Floats, pool: Floats, entry: int) -> None:
 
 
 @leaf
-def _release(s: State, c: Floats, pool: Floats, entry: int) -> None:
+def _release(s: State, c: Ints, pool: Floats, entry: int) -> None:
     """Let the row of a ticket go; one that nothing was learned of was among the open ones."""
     record = entry * lm.KEEP
     start, count = int(s.kept[record + lm.START]), int(s.kept[record + lm.PAIRS])
@@ -135,11 +135,11 @@ def _release(s: State, c: Floats, pool: Floats, entry: int) -> None:
     if not _is_heard(s, record):
         for j in range(start, start + count):
             index = int(pool[2 * j])
-            leave(c[index * lm.ROW : (index + 1) * lm.ROW], pool[2 * j + 1])
+            leave(row_of(c, index), pool[2 * j + 1])
 
 
 @leaf
-def tick(s: State, c: Floats, pool: Floats, at: float) -> None:
+def tick(s: State, c: Ints, pool: Floats, at: float) -> None:
     """Let the clock go on to ``at``, and close what was due before; it never goes back."""
     f, n = s.f, s.n
     f[lm.CLOCK] = max(f[lm.CLOCK], at)
@@ -160,7 +160,7 @@ def tick(s: State, c: Floats, pool: Floats, at: float) -> None:
 def predict(
     code: Code,
     s: State,
-    c: Floats,
+    c: Ints,
     pool: Floats,
     indices: Ints,
     values: Floats,
@@ -208,12 +208,12 @@ def predict(
 
 @leaf
 def peek(
-    code: Code, s: State, c: Floats, pool: Floats, indices: Ints, values: Floats, given: int
+    code: Code, s: State, c: Ints, pool: Floats, indices: Ints, values: Floats, given: int
 ) -> tuple[int, float]:
     """Return USED and what ``predict`` would, leaving everything as it was.
 
-    The row is entered behind the table and the pool. What that changes of a coordinate stands
-    before its weights, is kept in ``work``, and put back.
+    The row is entered behind the table and the pool. What that changes of a coordinate is
+    kept in ``work``, and put back.
     """
     if bad_entry(s.n[N.COORDINATES], indices, values, 0, given) >= 0:
         return S.BAD, 0.0
@@ -222,16 +222,14 @@ def peek(
         return S.FULL, 0.0
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]
-        for i in range(lm.WEIGHT):
-            s.work[lm.WEIGHT * j + i] = c[index * lm.ROW + i]
+        keep(row_of(c, index), s.work[lm.SCALES * j : lm.SCALES * (j + 1)])
     record = tail(s) * lm.KEEP
     s.kept[record + lm.START] = s.n[N.POOL_TAIL]
     s.kept[record + lm.PAIRS] = count
     issue(s, c, pool, record, indices, values, 0)
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]
-        for i in range(lm.WEIGHT):
-            c[index * lm.ROW + i] = s.work[lm.WEIGHT * j + i]
+        put_back(row_of(c, index), s.work[lm.SCALES * j : lm.SCALES * (j + 1)])
     p = shown(of_loss(code), s.f, s.kept[record + lm.MIXTURE])
     return S.USED, link(of_loss(code), p)
 
@@ -243,7 +241,7 @@ def peek(
 def observe(
     code: Code,
     s: State,
-    c: Floats,
+    c: Ints,
     pool: Floats,
     ticket: int,
     y: float,
@@ -295,7 +293,7 @@ def observe(
 
 @leaf
 def _learn(
-    code: Code, s: State, c: Floats, pool: Floats, record: int, y: float, weight: float
+    code: Code, s: State, c: Ints, pool: Floats, record: int, y: float, weight: float
 ) -> None:
     """Take in the first label of a ticket."""
     charge(code, s, record, y, weight)
@@ -305,7 +303,7 @@ def _learn(
 
 
 @leaf
-def cancel(s: State, c: Floats, pool: Floats, ticket: int) -> int:
+def cancel(s: State, c: Ints, pool: Floats, ticket: int) -> int:
     """Close a ticket that nothing more will be heard of; what was learned stays."""
     entry = locate(s, ticket)
     if entry < 0:
