@@ -389,10 +389,12 @@ def test_an_action_that_is_new_is_tried_though_silence_speaks_against_it() -> No
             chooser.observe(choice.ticket, 1.0)
     new = {o.action: o.probability for o in chooser.peek({}, ["a", "b", "c", "d"])}
     assert min(new["c"], new["d"]) >= 0.05
-    for _ in range(2000):
-        chooser.choose({}, ["a", "b", "c"])
+    for t in range(2000):
+        choice = chooser.choose({}, ["a", "b", "c"])
+        if t % 2 and choice.action != "c":
+            chooser.observe(choice.ticket, 1.0)
     tried = chooser.report().actions["c"].chosen
-    assert 100 <= tried < 600
+    assert 100 <= tried < 1000
     options = {o.action: o.probability for o in chooser.peek({}, ["a", "b", "c"])}
     assert options["c"] < 0.1
 
@@ -476,6 +478,41 @@ def test_the_report_says_what_happened() -> None:
     assert "choices" in str(report)
     assert bl.from_json(bl.explore.Uniform(0.1).to_json()) == bl.explore.Uniform(0.1)
     assert '"rounds": 60' in report.to_json()
+
+
+def test_seeds_that_nobody_can_guess_have_64_bits() -> None:
+    chooser = bl.Chooser(["a"], bits=4).fresh(seed=2**64 - 1)
+    assert bl.Chooser.restore(chooser.snapshot()).snapshot() == chooser.snapshot()
+    for _ in range(8):
+        bl.Chooser(["a"], bits=4, seed=None)
+
+
+def test_times_of_what_is_not_shown_are_checked_at_once() -> None:
+    chooser: Any = bl.Chooser(["a", "b"], bits=BITS)
+    before = chooser.snapshot()
+    with pytest.raises(SpecError):
+        chooser.choose({}, shown=False, deadline=5.0)
+    with pytest.raises(ClockError):
+        chooser.choose({}, shown=False, at="garbage")
+    assert chooser.snapshot() == before
+
+
+def test_the_key_of_a_closed_choice_can_be_used_again() -> None:
+    chooser = bl.Chooser(["a"], silence=0.0, deadline=5.0, bits=BITS)
+    chooser.choose({}, key="k", at=0.0)
+    chooser.tick(10.0)
+    assert chooser.choose({}, key="k", at=11.0).ticket == 1
+    assert chooser.observe("k", 1.0, at=12.0)
+
+
+def test_copies_keep_a_rule_of_ones_own() -> None:
+    chooser = bl.Chooser(["a", "b"], decide=_first, bits=BITS)
+    for each in (copy.deepcopy(chooser), pickle.loads(pickle.dumps(chooser))):
+        assert each.choose({})[1:] == ("a", 1.0)
+
+
+def _first(values: dict[str, float], ticket: int) -> list[float]:
+    return [1.0, *[0.0] * (len(values) - 1)]
 
 
 # --- Games ---------------------------------------------------------------------------------------

@@ -538,3 +538,77 @@ def test_experts_are_weighed_anew_after_fifty_corrections() -> None:
         assert regrets == pytest.approx(naive.mixture.R, rel=1e-6, abs=1e-9)
         assert f[lm.CHARGED] == naive.charged
     assert 0 < naive.charged < 120
+
+
+# --- What attackers found ------------------------------------------------------------------------
+
+
+def test_a_mixture_that_rounds_below_the_smallest_label_is_kept_in_range() -> None:
+    model = Model("squared", silence=0.0, bits=4)
+    for x in (-0.2, "o0", -0.4, 1.5, -0.9, 0.6, -1.1, -1.0, -0.3, -0.5, "o4"):
+        if isinstance(x, str):
+            model.observe(int(x[1:]), 1.0)
+        else:
+            model.predict([x])
+    assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+
+
+def test_a_sum_of_counts_that_rounds_below_zero_is_kept_at_zero() -> None:
+    model = Model("poisson", silence=0, bits=3)
+    for _ in range(3):
+        model.predict([1.0])
+    for ticket, label in enumerate((0.3, 0.2, 0.1)):
+        model.revise(ticket, label)
+    for ticket in range(3):
+        model.revise(ticket, 0.0)
+    assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+
+
+def test_an_empty_batch_does_not_set_the_clock() -> None:
+    model = Model(bits=4, deadline=5.0)
+    model.predict_many([], at=5.0)
+    model.replay([], [], [], at=[])
+    model.predict([1.0])
+    assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+    assert model.observe(0, 1.0)
+
+
+def test_whole_numbers_of_numpy_are_keys_where_numbers_are() -> None:
+    model = Model(bits=4)
+    model.predict([1.0], key=1)
+    model.predict([1.0], key=0)
+    assert model.ticket(np.int64(1)) == 0
+    model.observe(np.int64(1), 5.0)
+    assert model.ticket(0) == 1
+    with pytest.raises(BadKey):
+        model.predict([1.0], key=10**5000)
+
+
+def test_an_amount_for_a_closed_ticket_is_dropped_alike_before_and_after_a_restart() -> None:
+    model = Model(silence=0.0, deadline=5.0, bits=4)
+    model.predict([1.0], at=0.0, key="a")
+    model.add("a", 7.0, at=1.0)
+    model.tick(10.0)
+    again = Model.restore(model.snapshot())
+    assert model.add("a", 1.0) == again.add("a", 1.0) is False
+    assert model.snapshot() == again.snapshot()
+    bare = Model(deadline=5.0, bits=4)
+    bare.predict([1.0], at=0.0)
+    bare.tick(10.0)
+    assert bare.add(0, 1.0) is False
+
+
+def test_an_interrupted_replay_has_the_keys_of_what_it_did() -> None:
+    def stop(done: int) -> None:
+        raise KeyboardInterrupt
+
+    model = Model(bits=4)
+    rows = np.ones((3, 1))
+    with pytest.raises(KeyboardInterrupt):
+        model.replay(rows, np.ones(3), np.arange(3), keys=["a", "b", "c"], progress=stop)
+    assert model.observe("b", 1.0)
+
+
+def test_months_are_no_durations() -> None:
+    with pytest.raises(SpecError):
+        Model(deadline=np.timedelta64(1, "M"))

@@ -216,6 +216,8 @@ class Chooser:
         """
         if key is not None:
             self._keys.check(key, self._is_open)
+        if not shown and (at is not None or deadline is not None):
+            self._model.check_times(at, deadline)
         table = self._table(actions)
         usual = self._usual(table, baseline)
         rows = self._crossed(self._encoder.context(context), table)
@@ -467,7 +469,7 @@ class Chooser:
 
     def _is_open(self, number: int) -> bool:
         kept = self._kept.get(number)
-        return kept is not None and (kept.row is not None or kept.twin in self._model.answerable())
+        return kept is not None and (kept.row is not None or self._model.is_open(kept.twin))
 
     @property
     def open(self) -> int:
@@ -532,11 +534,15 @@ class Chooser:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
-        return type(self).restore, (self.snapshot(),), extras_of(self, Chooser)
+        return _restored, (type(self), self.snapshot(), self._decide), extras_of(self, Chooser)
 
     def __repr__(self) -> str:
         """Return what this is and where it stands."""
         return f"<Chooser, {self._settings.explore!r}: {self._rounds} choices, {self.open} open>"
+
+
+def _restored(kind: type[Chooser], blob: bytes, decide: Decide | None) -> Chooser:
+    return kind.restore(blob, decide=decide)
 
 
 def _probabilities(said: Any, names: tuple[str, ...]) -> Floats:

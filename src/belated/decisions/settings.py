@@ -60,7 +60,7 @@ def checked(*, actions: Any, explore: Any, baseline: Any, interactions: Any, see
         explore,
         baseline,
         checked_crossing(interactions),
-        whole("Chooser", "seed", seed, least=0),
+        whole("Chooser", "seed", seed, least=0, bits=64),
     )
 
 

@@ -82,7 +82,7 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         kept = _kept(arrays, names, rounds, model)
         chooser._connect(settings, model, Keys.restored(about, lambda: set(kept)), mode, decide)
-    except (AttributeError, KeyError, SpecError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
         raise SnapshotError(f"restore: the chooser cannot be read ({error})") from error
@@ -99,7 +99,7 @@ def _tally(told: dict[str, Any]) -> Tally:
     for counts in actions.values():
         demand(type(counts.chosen) is int and type(counts.answered) is int, "counts")
         demand(0 <= counts.answered <= counts.chosen, "counts")
-        demand(abs(float(counts.total)) <= _LARGE, "counts")
+        demand(type(counts.total) in (int, float) and abs(counts.total) <= _LARGE, "counts")
     demand(type(tally.own) is int and 0 <= tally.own < 1 << 63, "counts")
     demand(type(tally.compared) is int and tally.compared >= 0, "counts")
     demand(type(tally.withdrawn) is int and tally.withdrawn >= 0, "counts")

@@ -67,7 +67,7 @@ def unpack(blob: bytes, key: bytes | None, join: Join) -> State:
         ]
         model, scores = (LinearModel.restore(each) for each in inner)
         state = join(model, scores, coverage)
-    except (KeyError, SpecError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
         raise SnapshotError(f"restore: the models cannot be read ({error})") from error

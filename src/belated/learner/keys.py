@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
+import numpy as np
+
 from belated.errors import BadKey, SnapshotError, UnknownTicket
 
 Key = str | int
 """A key: text or a whole number."""
+
+
+_LARGEST = 10**100
 
 
 class Keys:
@@ -60,7 +65,7 @@ class Keys:
 
     def ticket(self, name: Any) -> Any:
         """Return the ticket of a key; what is none is returned as it is."""
-        if isinstance(name, str) or (self.has_numbers and type(name) is int):
+        if isinstance(name, str) or (self.has_numbers and _is_whole(name)):
             found = self._tickets.get(name)
         else:
             return name
@@ -72,6 +77,8 @@ class Keys:
         """Refuse what cannot be a key, or is the key of an open ticket."""
         if type(key) is not str and type(key) is not int:
             raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
+        if type(key) is int and abs(key) >= _LARGEST:
+            raise BadKey("a key that is a number has at most 100 digits; nothing has changed")
         found = self._tickets.get(key)
         if found is not None and is_open(found):
             raise BadKey(
@@ -107,6 +114,11 @@ class Keys:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
         kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]
         return sorted(kept, key=lambda pair: pair[1])
+
+
+def _is_whole(name: Any) -> bool:
+    """Tell whether a name is a whole number, also one of NumPy's."""
+    return isinstance(name, int | np.integer) and not isinstance(name, bool)
 
 
 def _unreadable() -> SnapshotError:

@@ -62,7 +62,10 @@ def span_of(duration: Any, rule: str) -> float:
     (3600.0, 30.0)
     """
     if has_unit(duration):
-        value = float(duration / (timedelta(seconds=1) if _is_plain(duration) else _SECOND))
+        try:
+            value = float(duration / (timedelta(seconds=1) if _is_plain(duration) else _SECOND))
+        except TypeError:  # months and years have no fixed length
+            value = math.nan
     elif isinstance(duration, str | bytes | bool | datetime | np.datetime64):
         value = math.nan
     else:

@@ -212,6 +212,16 @@ class LinearModel:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return checked_ticket(self._keys.ticket(name))
 
+    def is_open(self, ticket: int) -> bool:
+        """Tell whether a ticket still waits for its label."""
+        return self._memory.is_open(ticket)
+
+    def check_times(self, at: Time | None, deadline: Duration | None) -> None:
+        """Refuse times that ``predict`` would refuse."""
+        if at is not None or self._settings.deadline is not None:
+            self._time(at, "predict")
+        self._span(deadline)
+
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
         return self._memory.answerable()
@@ -368,14 +378,20 @@ class LinearModel:
         self._check_linear("add")
         ticket = checked_ticket(self._keys.ticket(ticket))
         amount = _number(amount, "add", "amount")
-        entry = self._memory.entry(ticket)
-        before = self._memory.label(entry) if entry is not None else 0.0
+        before = self._before(ticket)
         if math.isnan(before):
             raise BadFeedback(
                 f"add: ticket {ticket} has no label yet to add to; nothing has changed: revise it "
                 "first, or make the model with silence=0"
             )
         return self._revised(ticket, before + amount, at, "add")
+
+    def _before(self, ticket: int) -> float:
+        """Return the label so far of a ticket; of one that is closed, what it was at first."""
+        entry = self._memory.entry(ticket) if self._memory.is_open(ticket) else None
+        if entry is not None:
+            return self._memory.label(entry)
+        return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
         now = _NEVER if at is None else self._time(at, who)
@@ -450,7 +466,7 @@ class LinearModel:
         """
         sparse = self._rows(rows, "predict_many")
         now = self._time(at, "predict_many")
-        self._memory.has_times = self._memory.has_times or at is not None
+        self._memory.has_times = self._memory.has_times or (at is not None and sparse.height > 0)
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
@@ -551,25 +567,27 @@ class LinearModel:
         times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
-        self._memory.has_times = self._memory.has_times or at is not None
+        self._memory.has_times = self._memory.has_times or (at is not None and events.size > 0)
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
         done = 0
-        while done < events.size:
-            part = events[done : done + _CHUNK]
-            when = times[done : done + _CHUNK] if times.size > 1 else times
-            now = entry(
-                *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
-            )
-            done += now
-            if now < part.size:
-                self._make_room(sparse.widest)
-            elif progress is not None:
-                progress(done)
-        if keys is not None:
-            for ticket in sorted(self._memory.answerable()):
-                if ticket >= begin:
-                    self._keys.give(keys[ticket - begin], ticket)
+        try:
+            while done < events.size:
+                part = events[done : done + _CHUNK]
+                when = times[done : done + _CHUNK] if times.size > 1 else times
+                now = entry(
+                    *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
+                )
+                done += now
+                if now < part.size:
+                    self._make_room(sparse.widest)
+                elif progress is not None:
+                    progress(done)
+        finally:  # also when interrupted
+            if keys is not None:
+                for ticket in sorted(self._memory.answerable()):
+                    if ticket >= begin:
+                        self._keys.give(keys[ticket - begin], ticket)
         return values
 
     def _check_keys(self, keys: Sequence[Key], rows: int, observed: Ints) -> None:

@@ -67,7 +67,8 @@ def issue(
         p = min(max(kept[record + lm.ISSUED + k], f[lm.FLOOR]), f[lm.CEILING])
         kept[record + lm.ISSUED + k] = p
         mixture += f[lm.SHARE + k] * (p - anchor)  # the shares sum to 1; equal ones mix to the same
-    kept[record + lm.MIXTURE] = mixture
+    # By rounding the mixture can be outside of what all experts are in.
+    kept[record + lm.MIXTURE] = min(max(mixture, f[lm.FLOOR]), f[lm.CEILING])
 
 
 # --- Mixing --------------------------------------------------------------------------------------

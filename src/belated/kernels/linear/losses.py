@@ -425,7 +425,8 @@ def recount_label(code: Code, f: Floats, old: float, new: float) -> None:
     """Count ``new`` in the place of ``old``, which counted once.
 
     With d = new - old: mean' = mean + d / N, and the sum of squared distances grows by
-    d (new - mean' + old - mean). What was once a label stays in the range.
+    d (new - mean' + old - mean). What was once a label stays in the range, and rounding takes
+    neither the mean out of it nor the sum of labels that are at least 0 below 0.
     """
     away = new - old
     before = f[lm.MEAN]
@@ -433,5 +434,8 @@ def recount_label(code: Code, f: Floats, old: float, new: float) -> None:
     f[lm.SPREAD] = max(f[lm.SPREAD] + away * (new - f[lm.MEAN] + old - before), 0.0)
     f[lm.LOW] = min(f[lm.LOW], new)
     f[lm.HIGH] = max(f[lm.HIGH], new)
+    f[lm.MEAN] = min(max(f[lm.MEAN], f[lm.LOW]), f[lm.HIGH])
     f[lm.SUM] += away
+    if f[lm.LOW] >= 0.0:
+        f[lm.SUM] = max(f[lm.SUM], 0.0)
     _rebase(code, f)
