@@ -574,7 +574,7 @@ def test_an_empty_batch_does_not_set_the_clock() -> None:
 
 
 def test_whole_numbers_of_numpy_are_keys_where_numbers_are() -> None:
-    model = Model(bits=4)
+    model: Any = Model(bits=4)
     model.predict([1.0], key=1)
     model.predict([1.0], key=0)
     assert model.ticket(np.int64(1)) == 0
