@@ -291,3 +291,26 @@ def test_columns_are_asked_for_in_our_words() -> None:
     quoted = NAMES | {"action": "o'clock"}
     with pytest.raises(LogError, match=r"what was done\? Give action= .* no \"o'clock\" among"):
         bl.evaluate(columns, **quoted)
+
+
+def test_a_policy_in_one_column_leaves_others_that_begin_alike() -> None:
+    rng = np.random.default_rng(0)
+    count = 60
+    log = {
+        "at": np.arange(count, dtype=float),
+        "heard": np.arange(count, dtype=float) + 1.0,
+        "action": np.where(rng.random(count) < 0.5, "a", "b"),
+        "probability": np.full(count, 0.5),
+        "reward": rng.random(count),
+        "price": rng.random(count),
+        "p": np.where(rng.random(count) < 0.5, "a", "b"),
+    }
+    seen = set()
+
+    def rule(context: dict[str, Any], actions: Any) -> str:
+        seen.update(context)
+        return str(actions[0])
+
+    told: dict[str, Any] = {"decided": "at", "rewarded": "heard", "reward": "reward"}
+    bl.evaluate(log, {"p": "p", "rule": rule}, chooser=False, **told)
+    assert seen == {"price"}

@@ -217,7 +217,7 @@ class Chooser:
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
-            self._model.check_times(at, deadline)
+            self._model._check_times(at, deadline)
         table = self._table(actions)
         usual = self._usual(table, baseline)
         rows = self._crossed(self._encoder.context(context), table)

@@ -208,13 +208,19 @@ def _times(log: Log) -> tuple[Floats, Floats, Unit | None]:
     return decided.astype(np.float64), wait, log.unit
 
 
+def _columns_of(policy: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns of a policy: the one with its name, or all that begin with it."""
+    names = list(columns)
+    return [policy] if policy in names else [name for name in names if name.startswith(policy)]
+
+
 def _split(
     log: Log, columns: Columns, policies: Sequence[str]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return the columns of the context, and those that belong to neither it nor the decision."""
     roles = {columns.action, columns.probability, columns.reward}
     others = {name: column for name, column in log.features.items() if name not in roles}
-    theirs = {name for name in others if name.startswith(tuple(policies))} if policies else set()
+    theirs = {name for policy in policies for name in _columns_of(policy, others)}
     if columns.context == "all":
         chosen = [name for name in others if name not in theirs]
     else:

@@ -216,7 +216,7 @@ class LinearModel:
         """Tell whether a ticket still waits for its label."""
         return self._memory.is_open(ticket)
 
-    def check_times(self, at: Time | None, deadline: Duration | None) -> None:
+    def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
         if at is not None or self._settings.deadline is not None:
             self._time(at, "predict")

@@ -68,7 +68,9 @@ class LinearReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self) | {
+            "by_label": [dataclasses.asdict(kind) for kind in self.by_label]
+        }
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the report as JSON."""
