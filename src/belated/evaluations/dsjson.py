@@ -109,6 +109,15 @@ def _wait(event: _Event) -> float:
     return 0.0 if event.rewarded is None else max(0.0, event.rewarded - event.decided)
 
 
+_WRONG = (
+    *(ValueError, KeyError, IndexError, TypeError, AttributeError),
+    *(OverflowError, RecursionError, StopIteration),
+)
+"""What a line that is no decision can end in."""
+_LATEST = 9.2e9
+"""Seconds since 1970 that nanoseconds in 64 bits can count."""
+
+
 def _events(name: str, on_bad: OnBad) -> tuple[list[_Event], BadRows]:
     events: list[_Event] = []
     first: list[BadRow] = []
@@ -116,7 +125,7 @@ def _events(name: str, on_bad: OnBad) -> tuple[list[_Event], BadRows]:
     for number, line in enumerate(lines(Path(name)), start=1):
         try:
             events.append(_event(json.loads(line)))
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        except _WRONG as error:
             wrong += 1
             if len(first) < SHOWN:
                 reason = f"is no decision in dsjson: {type(error).__name__}: {error}"
@@ -171,7 +180,10 @@ def _known(news: Sequence[Any]) -> list[float]:
 def _seconds(text: str) -> float:
     found = datetime.fromisoformat(text)
     found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return (found - _EPOCH).total_seconds()
+    seconds = (found - _EPOCH).total_seconds()
+    if abs(seconds) > _LATEST:
+        raise ValueError(f"{text} is too far from 1970")
+    return seconds
 
 
 def _name(action: Mapping[str, Any]) -> str:
