@@ -139,9 +139,11 @@ def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) 
     answers = _answers(words)
     if answers is not None:
         return Kind(name, "yes or no", f"only {' and '.join(sorted(words))}", words=answers)
-    if count_like(text, numerals.ZEROS):
+    comes_once = len(words) == len(text) >= ALIKE
+    has_zeros = count_like(text, numerals.ZEROS) > 0
+    if has_zeros and not comes_once:
         return Kind(name, "text", "begins with zeros, as only names do")
-    if (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
+    if not has_zeros and (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
         why = "numbers" if form == "plain" else f"numbers: {form}"
         return _of_numbers(column, name, zone, form, why)
     found = date_form(text, name, order, ask=False)
@@ -150,7 +152,7 @@ def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) 
     if found is not None:
         has_hours = _has_hours(column, zone, found)
         return _time(name, f"dates: {found}", found, zone, has_hours=has_hours)
-    if len(words) == len(text) >= ALIKE:
+    if comes_once:
         return Kind(name, "left out", "every row has another word, so that none comes again")
     return Kind(name, "text", "words", values=len(words))
 

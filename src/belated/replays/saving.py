@@ -43,5 +43,5 @@ def says(model: LinearModel, how: Labels, target: str, key: str | None) -> str:
     no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
     what = how.words(target)
     labels = f"{yes:g} where {what}, else {no:g}" if how.is_binary else what
-    waiting = f"{len(model.answerable()):,} rows may still get a label, under {names}"
+    waiting = f"{model.open:,} rows may still get a label, under {names}"
     return f"{waiting}. Labels are {labels}."
