@@ -134,6 +134,13 @@ def test_what_is_told_overrules() -> None:
         read(rows, features="all", kinds={"n": "time"})
 
 
+def test_numbers_of_rows_are_left_out_also_with_zeros_in_front() -> None:
+    log = read(table(visit=[f"{i:06}" for i in range(ROWS)]), features=["visit"])
+    assert log.kinds["visit"].what == "left out"
+    shops = read(table(shop=[f"{i % 7:03}" for i in range(ROWS)]), features=["shop"])
+    assert shops.kinds["shop"].what == "text"
+
+
 def test_an_id_is_tried_as_number_and_as_text() -> None:
     log = read(table(zone=[7.0, 8.0, None, 7.0, 12.0, 8.0, 7.0]), features=["zone"])
     assert log.kinds["zone"].says == "number and text, 3 values"
