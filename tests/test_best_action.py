@@ -190,7 +190,7 @@ def by_slsqp(oracle: Oracle, domain: Domain) -> float:
         assert isinstance(domain, bl.Simplex)
         bounds = [(domain.floor, 1.0)] * domain.dim
         constraints = [{"type": "eq", "fun": lambda x: x.sum() - 1.0}]
-    found: Any = optimize.minimize(  # type: ignore[call-overload]  # constraints as plain dicts
+    found: Any = optimize.minimize(
         lambda x: (oracle(x)[0], np.asarray(oracle(x)[1])),
         np.array(domain.center),
         jac=True,

@@ -306,7 +306,7 @@ def test_a_policy_in_one_column_leaves_others_that_begin_alike() -> None:
         "price": rng.random(count),
         "p": np.where(rng.random(count) < 0.5, "a", "b"),
     }
-    seen = set()
+    seen: set[str] = set()
 
     def rule(context: dict[str, Any], actions: Any) -> str:
         seen.update(context)
