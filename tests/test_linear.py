@@ -215,12 +215,12 @@ def test_peek_is_what_predict_says_and_changes_nothing() -> None:
 def test_wide_rows_make_everything_grow() -> None:
     rng = np.random.default_rng(0)
     small, large = LinearModel(bits=12, wait=None), LinearModel(bits=12, wait=None)
-    x = rng.normal(size=(40, 1200))
+    x = rng.normal(size=(12, 600))
     large.peek(x[0])
     values = [small.predict(row).value for row in x]
     assert large.predict_many(x)[1].tolist() == values
     for model in (small, large):
-        for ticket in range(40):
+        for ticket in range(12):
             model.observe(ticket, float(x[ticket, 0]))
         model.predict(x[0])
     assert small.snapshot() == large.snapshot()
@@ -358,7 +358,7 @@ def test_predictions_stay_within_the_labels(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize("scale", [1.0, pytest.param(1e-6, marks=pytest.mark.slow), 1e6])
 def test_learns_without_tuning(kind: Any, scale: float) -> None:
     """Better than the best constant, whatever the scale of features and labels."""
     rng = np.random.default_rng(5)
@@ -431,7 +431,7 @@ def test_the_best_expert_gets_the_weight() -> None:
 # --- Waiting -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("patience", [0, 8, 60])
+@pytest.mark.parametrize("patience", [0, pytest.param(8, marks=pytest.mark.slow), 60])
 @pytest.mark.parametrize("silence", [None, 0.0])
 def test_gives_up_on_the_same_tickets_as_the_slow_version(
     patience: int, silence: float | None
@@ -484,7 +484,7 @@ def test_nothing_is_given_up_before_the_patience_ends() -> None:
     assert deaf.open == 600  # as there was no label, nothing is known
 
 
-@pytest.mark.parametrize("delay", [5000, 9000])
+@pytest.mark.parametrize("delay", [5000, pytest.param(9000, marks=pytest.mark.slow)])
 def test_labels_that_all_take_longer_than_the_patience_are_learned(delay: int) -> None:
     """Some come at once. The model gives up after 1,024 once it has watched ten times as long."""
     count = 3 * delay
