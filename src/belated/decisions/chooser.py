@@ -96,7 +96,7 @@ class Chooser:
     __slots__ = (
         *("__dict__", "__weakref__", "_cross", "_decide", "_encoder", "_hidden", "_indices"),
         *("_kept", "_keys", "_mode", "_model", "_most_kept", "_pick", "_rounds", "_settings"),
-        *("_tally", "_tried", "_turn", "_values", "_weigh"),
+        *("_tally", "_tried", "_try", "_turn", "_values", "_weigh"),
     )
 
     def __init__(
@@ -144,11 +144,8 @@ class Chooser:
         self._settings, self._model, self._keys, self._mode = settings, model, keys, mode
         self._decide: Decide | None = decide
         linear_entries.peek_many(model.settings.code)  # now, and not in the middle of live use
-        self._cross, self._weigh, self._pick = (
-            entries.crossed(),
-            entries.weighed(),
-            entries.picked(),
-        )
+        self._cross, self._weigh = entries.crossed(), entries.weighed()
+        self._try, self._pick = entries.tried(), entries.picked()
         self._encoder = Encoder(model.settings.bits, settings.crossing)
         if settings.actions is not None:
             self._encoder.actions(settings.actions)  # refuses what cannot be used
@@ -335,8 +332,7 @@ class Chooser:
         tried.update(names[place] for place in fresh if not self._tally.is_new(names[place]))
         fresh = [place for place in fresh if names[place] not in tried]
         if fresh:
-            probabilities *= 1.0 - trial
-            probabilities[fresh] += trial / len(fresh)
+            self._try(probabilities, np.array(fresh), trial)
         return probabilities
 
     def _count(self, scores: Floats, probabilities: Floats, usual: int | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from belated.arrays import Floats, Ints
 from belated.kernels.decisions.crossing import cross
-from belated.kernels.decisions.weighing import pick, weigh
+from belated.kernels.decisions.weighing import pick, try_new, weigh
 from belated.kernels.jit import entry
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
@@ -17,6 +17,7 @@ _ROWS = f"{_INTS}, {_INTS}, {_FLOATS}"
 
 Cross = Callable[[int, Ints, Floats, Ints, int, Ints, Ints, Floats, Ints, Ints, Floats], None]
 Weigh = Callable[[int, float, float, Floats, float, int, Floats], None]
+Try = Callable[[Floats, Ints, float], None]
 Pick = Callable[[Floats, int, int, int], int]
 
 
@@ -81,6 +82,18 @@ def weighed() -> Weigh:
 
     tail = f"{_FLOATS}, float64, int64, {_FLOATS}"
     return entry(chooser_weigh, f"void(int64, float64, float64, {tail})")
+
+
+@functools.cache
+def tried() -> Try:
+    """Return the entry (probabilities, new, trial): actions that are new get their share."""
+    sources = stamp(__name__)
+
+    def chooser_try(probabilities: Floats, new: Ints, trial: float) -> None:
+        if sources:
+            try_new(vector(probabilities), vector(new), trial)
+
+    return entry(chooser_try, f"void({_FLOATS}, {_INTS}, float64)")
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Floats
+from belated.arrays import Floats, Ints
 from belated.kernels.choices import select
 from belated.kernels.directions import philox
 from belated.kernels.jit import leaf
@@ -94,6 +94,15 @@ def weigh(
     if least > 0.0:
         for a in range(actions):
             probabilities[a] = least + (1.0 - actions * least) * probabilities[a]
+
+
+@leaf
+def try_new(probabilities: Floats, new: Ints, trial: float) -> None:
+    """Give the actions that are new a share ``trial`` among them, out of what all have."""
+    for a in range(probabilities.size):
+        probabilities[a] *= 1.0 - trial
+    for j in range(new.size):
+        probabilities[new[j]] += trial / new.size
 
 
 @leaf
