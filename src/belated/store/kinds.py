@@ -41,6 +41,10 @@ class Kind:
             return Chooser.restore(blob, decide=objects)
         return Learner.restore(blob, objects)
 
+    def rounds(self, model: Any) -> int:
+        """Return how many predictions or choices a model has made."""
+        return int(model.model.rounds if self.model is Intervals else model.rounds)
+
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
         holder, alive = self.holder(model)

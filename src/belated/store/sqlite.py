@@ -191,7 +191,10 @@ class SQLite:
         for number, spec in eras:
             model = number >> _SHIFT
             of_models.setdefault(model, []).append(Era(number - _at(model, 0), spec))
-        return [Described(*row, tuple(of_models.get(row[0], ()))) for row in found]
+        return [
+            Described(number, name, kind, spec, first, tuple(of_models.get(number, ())))
+            for number, name, kind, spec, first in found
+        ]
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
-from belated.errors import BelatedError, SpecError, StoreError, UnknownModel
+from belated.errors import BelatedError, SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.learner.learner import Learner
@@ -215,10 +215,11 @@ class Store:
     def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
         """Build a model with other settings from the log of one, so that nothing is reset.
 
-        ``spec`` is one of the same class that has seen nothing. It sees all predictions and answers
-        in their order and at their times, as if it had been there from the start; tickets and keys
-        are the same. A chooser sees the actions that were played, with their probabilities, and
-        learns from them. What it would have closed by the time of an answer drops the answer.
+        ``spec`` is one of the same class that has seen nothing (or as many predictions as the model
+        had when it was put in). It sees all predictions and answers in their order and at their
+        times, as if it had been there from the start; tickets and keys are the same. A chooser sees
+        the actions that were played, with their probabilities, and learns from them. What it would
+        have closed by the time of an answer drops the answer.
 
         Returns the model itself, in memory, and the store stays as it is. With ``to`` it is put
         into the store under that name, log and all, and returned as ``model`` would: the name of
@@ -236,6 +237,7 @@ class Store:
                 self.writer.settle_all()
                 kind, blob = KINDS[about.kind], spec.snapshot()
                 model = kind.restored(blob, kind.objects(spec))
+                _check_start(about, spec, model)
                 with self.writer.turn:
                     length = replayed(self._database, about, model)
                 if to is None:
@@ -362,6 +364,23 @@ def _checked(name: Any) -> str:
     except UnicodeEncodeError:
         raise SpecError(f"the name of a model is Unicode text, got {name!r}") from None
     return name
+
+
+def _check_start(about: Described, spec: Any, model: Any) -> None:
+    """Refuse a model whose tickets are not those of the log."""
+    kind = KINDS[about.kind]
+    origin = about.eras[0].spec if about.eras else about.spec
+    try:
+        begun = kind.rounds(kind.restored(origin, kind.objects(spec)))
+    except SnapshotError:  # it has Python objects of its own, and so nobody can tell
+        return
+    if kind.rounds(model) != begun:
+        raise SpecError(
+            f"replay: the model {about.name!r} was put in after {begun} predictions, so that its "
+            f"tickets begin there; one that has seen {kind.rounds(model)} has others"
+            if begun
+            else "replay: the log is for a model that has seen nothing, and this one has"
+        )
 
 
 def _listed(names: Iterable[str]) -> str:
