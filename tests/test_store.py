@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 
 import belated as bl
 from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, UnknownModel
-from belated.store import Store, stored
+from belated.store import Store, stored, stretches
 from belated.store.recovery import recovered
 from conftest import Python
 
@@ -165,7 +165,10 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_every_kind_is_the_same_from_its_log_at_every_event(kind: str, tmp_path: Path) -> None:
+def test_every_kind_is_the_same_from_its_log_at_every_event(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 2)  # so that whole stretches are read at once
     life = type("ThisLife", (Life,), {"kind": kind, "folder": tmp_path, "lives": iter(range(99))})
     run_state_machine_as_test(
         life, settings=settings(max_examples=4, stateful_step_count=20, deadline=None)
@@ -200,6 +203,35 @@ def test_features_mean_the_same_in_the_log(path: Path) -> None:
             == twin.observe_many([1, 2], [3.0, 4.0]).tolist()
         )
         assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+
+
+@pytest.mark.parametrize("short", [1, 4, 10**6])
+def test_stretches_of_the_log_give_the_same_bits(
+    short: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
+    draw = np.random.default_rng(short)
+    spec = {"deadline": timedelta(seconds=30), "loss": "logistic", "interactions": [("w", "x")]}
+    with bl.open(path) as store:
+        model = store.model("m", linear(**spec, bits=8))
+        waiting: list[Any] = []
+        for i in range(120):
+            row: Any = {"x": float(i % 5), "w": f"v{i % 3}", "n": i % 4}
+            if i % 10 == 7:
+                row = {"n": None, "w": i % 2, "x": 2**60 + i}
+            if i % 31 == 30:
+                row = [0.5, float(i)]
+            key = [None, f"k{i}", 1000 + i][int(draw.integers(3 if i > 60 else 2))]
+            named = {"deadline": 2.5} if i % 29 == 28 else {}
+            ticket = model.predict(row, key=key, at=float(i), **named).ticket
+            waiting.append(ticket if key is None else key)
+            if draw.random() < 0.6:
+                name = waiting.pop(int(draw.integers(len(waiting))))
+                at = float(i) if draw.random() < 0.9 else i - 40.0
+                label = {"ticket": name, "label": i % 2, "at": at}
+                verb = "revise" if i % 17 == 0 else "observe"
+                model.many([(verb, label)] + [("tick", {"at": at})] * (i % 13 == 0))
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
 def test_answers_that_are_functions(path: Path) -> None:

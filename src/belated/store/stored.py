@@ -89,17 +89,19 @@ class StoredModel:
                 batch = self._writer.add(entry, encoded(event))
             except BelatedError:  # refused: nothing has changed
                 raise
-            except TypeError as error:
-                trace = error.__traceback__
-                if trace is None or trace.tb_next is not None:  # not just a wrong argument
-                    entry.is_stale = True
-                raise
-            except BaseException:  # such as an interrupt, between the state and the log
-                entry.is_stale = True
+            except BaseException as error:
+                self._spoil(error)
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
         return answer, batch
+
+    def _spoil(self, error: BaseException) -> None:
+        """Have the model built anew: something came between its state and its log."""
+        trace = error.__traceback__
+        is_wrong_call = isinstance(error, TypeError) and trace is not None and not trace.tb_next
+        if not is_wrong_call:  # which does not get as far as the model
+            self._entry.is_stale = True
 
     def _save(self, model: Any) -> None:
         """Add a snapshot to the open batch; the lock is held."""
@@ -122,24 +124,28 @@ class StoredModel:
 
         A call is a verb and its arguments by name, such as ``("predict", {"features": {"hour": 7},
         "key": "a"})`` or ``("observe", {"ticket": "a", "label": 1.0})``. Where a call is refused,
-        its error stands in the place of an answer, and the others go on.
+        its error stands in the place of an answer, and the others go on. Where the commit fails,
+        none of them has happened.
         """
-        outcomes: list[Any] = []
-        batches: list[Batch] = []
-        for verb, named in calls:
-            wanted = self._verb(verb)
+        entry, outcomes, events = self._entry, list[Any](), list[str]()
+        wanted = [(self._verb(verb), named) for verb, named in calls]
+        with entry.lock:
+            model = entry.ready()
             try:
-                answer, batch = self._begun(wanted, (), named)
-            except NotCommitted:
+                for verb, named in wanted:
+                    try:
+                        answer, event = verb(self, model, **named)
+                        events.append(encoded(event))
+                    except BelatedError as error:
+                        answer = error
+                    outcomes.append(answer)
+                batch = self._writer.add(entry, *events)
+            except BaseException:
+                entry.is_stale = True
                 raise
-            except BelatedError as error:
-                outcomes.append(error)
-                continue
-            outcomes.append(answer)
-            if not batches or batches[-1] is not batch:
-                batches.append(batch)
-        for each in batches:
-            self._writer.settle(each)
+            if entry.length - entry.saved >= entry.store.snapshot_every:
+                self._save(model)
+        self._writer.settle(batch)
         return outcomes
 
     def _verb(self, name: str) -> Callable[..., Done]:

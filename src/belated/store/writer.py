@@ -76,11 +76,11 @@ class Writer:
 
     # --- Adding ---------------------------------------------------------------------------------
 
-    def add(self, entry: Entry, event: str) -> Batch:
-        """Append an event to the open batch; its model is locked by the caller."""
+    def add(self, entry: Entry, *events: str) -> Batch:
+        """Append events to the open batch; their model is locked by the caller."""
         with self._lock:
-            self._part(entry).events.append(event)
-            entry.length += 1
+            self._part(entry).events.extend(events)
+            entry.length += len(events)
             entry.newest = self._open
             return self._open
 
