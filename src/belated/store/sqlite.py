@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from belated.errors import StoreError, StoreInUse
-from belated.store.database import Described, Era, Row, Saved
+from belated.store.database import Described, Era, Note, Row, Saved
 
 _APPLICATION = 0x62656C61  # "bela"
 _VERSION = 1
@@ -41,9 +41,12 @@ CREATE TABLE events (
     events BLOB NOT NULL
 );
 CREATE TABLE snapshots (number INTEGER PRIMARY KEY, snapshot BLOB NOT NULL);
+CREATE TABLE notes (name TEXT PRIMARY KEY, written REAL NOT NULL, body BLOB NOT NULL);
 """
 _ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
 _ADD_SNAPSHOT = "INSERT OR REPLACE INTO snapshots VALUES (?, ?)"
+_ADD_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?)"
+_BEGINS = "name >= ? AND name < ? || char(1114111)"
 _BETWEEN = "number BETWEEN ? AND ?"
 _FETCHED = 10_000
 
@@ -125,16 +128,20 @@ class SQLite:
             for table in ("eras", "events", "snapshots"):
                 connection.execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
 
-    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+    def write(
+        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+    ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
+        kept = list(notes)
         new = [(_at(r.model, r.first), r.size, r.written, r.events) for r in rows]
         saved = [(s.model, s.length, s.blob) for s in snapshots]
-        if len(new) == 1 and not saved:  # a statement alone is a transaction, and quicker
+        if len(new) == 1 and not saved and not kept:  # a statement alone is a transaction, and quicker
             with self._failing() as connection:
                 connection.execute(_ADD_ROW, new[0])
             return
         with self._transaction() as connection:
             connection.executemany(_ADD_ROW, new)
+            connection.executemany(_ADD_NOTE, kept)
             for model, length, blob in saved:
                 connection.execute(_ADD_SNAPSHOT, (_at(model, length), blob))
                 self._thin(connection, model)
@@ -235,6 +242,22 @@ class SQLite:
                     "SELECT snapshot FROM snapshots WHERE number = ?", (number,)
                 ).fetchone()
                 yield Saved(model, number - _at(model, 0), blob)
+
+    def notes(self, prefix: str) -> list[Note]:
+        """Return the notes whose names begin so, the oldest first."""
+        with self._failing() as connection:
+            found = connection.execute(
+                f"SELECT name, written, body FROM notes WHERE {_BEGINS} ORDER BY written, name",
+                (prefix, prefix),
+            ).fetchall()
+        return [Note(*each) for each in found]
+
+    def forget(self, prefix: str, before: float) -> None:
+        """Remove notes whose names begin so, and that were written before a time."""
+        with self._transaction() as connection:
+            connection.execute(
+                f"DELETE FROM notes WHERE {_BEGINS} AND written < ?", (prefix, prefix, before)
+            )
 
     def close(self) -> None:
         """Let go of the file and of the lock."""

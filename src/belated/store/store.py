@@ -17,7 +17,7 @@ from belated.intervals import Intervals
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
-from belated.store.database import Database, Described, Era, Row, Saved
+from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry
 from belated.store.events import sealed_row
 from belated.store.kinds import KINDS, kind_of
@@ -184,7 +184,7 @@ class Store:
 
     # --- The log --------------------------------------------------------------------------------
 
-    def _write(self, parts: dict[Entry, Part]) -> None:
+    def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
         """Put a batch on disk."""
         if os.getpid() != self._process:
             raise StoreError("the store was opened by the process that this one was forked from")
@@ -205,7 +205,7 @@ class Store:
             for entry, part in parts.items()
             for length, blob in part.snapshots
         ]
-        self._database.write(rows, snapshots)
+        self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
 
     def recovered(self, entry: Entry) -> Recovered:
         """Return a model as its log says that it is."""
@@ -315,6 +315,25 @@ class Store:
                 break
             last = row.first + row.size
         return last
+
+    # --- Notes ----------------------------------------------------------------------------------
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Keep a note beside the models, in the place of an older one of that name."""
+        self.check_open()
+        self.writer.settle(self.writer.add_note(name, body))
+
+    def notes(self, prefix: str = "") -> list[Note]:
+        """Return the notes whose names begin so, the oldest first."""
+        self.check_open()
+        with self.writer.turn:
+            return self._database.notes(prefix)
+
+    def forget(self, prefix: str, before: Time) -> None:
+        """Remove the notes whose names begin so, and that were kept before a time."""
+        self.check_open()
+        with self.writer.turn:
+            self._database.forget(prefix, time_of(before, "forget"))
 
     # --- Files ----------------------------------------------------------------------------------
 
