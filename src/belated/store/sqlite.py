@@ -135,7 +135,9 @@ class SQLite:
         kept = list(notes)
         new = [(_at(r.model, r.first), r.size, r.written, r.events) for r in rows]
         saved = [(s.model, s.length, s.blob) for s in snapshots]
-        if len(new) == 1 and not saved and not kept:  # a statement alone is a transaction, and quicker
+        if (
+            len(new) == 1 and not saved and not kept
+        ):  # a statement alone is a transaction, and quicker
             with self._failing() as connection:
                 connection.execute(_ADD_ROW, new[0])
             return

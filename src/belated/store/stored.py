@@ -30,7 +30,7 @@ class Pending:
     event is committed or lost, by the thread that commits, for those who must not wait themselves.
     """
 
-    __slots__ = ("answer", "batch", "events", "_writer")
+    __slots__ = ("_writer", "answer", "batch", "events")
 
     def __init__(
         self, answer: Any, batch: Batch, writer: Any, events: Sequence[Event | None] = ()
