@@ -74,9 +74,6 @@ class StoredIntervals(StoredModel):
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return self._read(lambda model: int(model.model.ticket(name)))
 
-    def _needs_times(self, model: Intervals) -> bool:
-        return model.model.settings.needs_times
-
     _verbs: ClassVar[dict[str, Any]] = {
         "predict": _predict,
         "observe": _observe,

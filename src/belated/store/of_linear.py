@@ -192,9 +192,6 @@ class StoredLinear(StoredModel):
         """What the model was told."""
         return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
 
-    def _needs_times(self, model: LinearModel) -> bool:
-        return model.settings.needs_times
-
     _verbs: ClassVar[dict[str, Any]] = {
         "predict": _predict,
         "observe": _observe,
