@@ -187,23 +187,34 @@ class Writer:
 
     def _close(self, batch: Batch, error: BaseException | None) -> None:
         """Say what became of a batch; with one that failed fails what was added since."""
-        closed = [batch]
         with self._lock:
-            if error is not None:  # what came later may stand on what is lost
-                closed.append(self._open)
-                self._open = Batch()
-            for each in closed:
-                each.error, each.is_done = error, True
-                if error is not None:
-                    for entry in each.parts:
-                        entry.is_stale = True
+            if error is None:
+                batch.is_done = True
+            else:
+                self._fail(batch, error)
             self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
-        for each in closed:
-            for gate in each.waiting:
-                gate.release()
-        for each in closed:
-            for call in each.after:
-                call(error)
+        for gate in batch.waiting:
+            gate.release()
+        for call in batch.after:
+            call(error)
+        if error is not None:  # what came later may stand on what is lost
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Let all fail that is not being committed yet; the models of it are to be built anew."""
+        with self._lock:
+            batch, self._open = self._open, Batch()
+            waiting = batch.waiting
+            self._fail(batch, error)
+        for gate in waiting:
+            gate.release()
+        for call in batch.after:
+            call(error)
+
+    def _fail(self, batch: Batch, error: BaseException) -> None:
+        batch.error, batch.is_done = error, True
+        for entry in batch.parts:
+            entry.is_stale = True
 
     def _step_down(self) -> None:
         """Let one of those who wait lead, if there is one."""
