@@ -109,6 +109,8 @@ class StoredModel:
         entry.saved = entry.length
         try:
             self._writer.add_snapshot(entry, model.snapshot())
+        except NotCommitted:  # those who wait for their events are told
+            return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             warnings.warn(f"{self.name!r}: no snapshot: {error}", StoreWarning, stacklevel=2)
 
