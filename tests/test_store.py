@@ -451,6 +451,75 @@ def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_models_may_be_let_go(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 8)
+        store.release("m")
+        assert store._entries["m"].model is None
+        assert model.snapshot() == states[-1]  # and is back
+        assert store.model("m") is not model
+        assert store.model("m")._entry is model._entry
+
+
+def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None:
+    answered: list[str] = []
+    store = bl.open(path)
+    model = store.model("m", linear(wait=None))
+
+    def work(number: int) -> None:
+        for i in range(10**6):
+            try:
+                model.predict([1.0], key=f"{number}-{i}")
+            except StoreError:
+                return
+            answered.append(f"{number}-{i}")
+            if len(answered) == 40:
+                closing.set()
+
+    def close(number: int) -> None:
+        assert closing.wait(10.0)
+        store.close()
+
+    closing = threading.Event()
+    in_threads(4, lambda number: close(number) if number == 0 else work(number))
+    with bl.open(path) as again:
+        assert again.model("m").rounds == len(answered) >= 40
+
+
+def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+        def slowly(*arguments: Any) -> None:
+            writing.set()
+            go_on.wait(10.0)
+            write(*arguments)
+
+        disk(store).write = slowly
+        leader = threading.Thread(target=model.predict, args=([1.0],))
+        leader.start()
+        assert writing.wait(10.0)
+        pending = model.begin("predict", [2.0])
+        gate = writer._enter(pending._batch)  # one who waits
+        others = threading.Thread(target=pending.result)
+        others.start()
+        assert gate is not None
+        writer._leave(pending._batch, gate)  # and is interrupted
+        go_on.set()
+        leader.join(10.0)
+        others.join(10.0)
+        assert not leader.is_alive()
+        assert not others.is_alive()
+        assert model.rounds == 2
+        gate = writer._enter(writer._open)  # one who is to lead, and is interrupted
+        assert gate is None
+        writer._step_down()
+        model.predict([3.0])
+
+
 def test_an_interrupt_between_state_and_log_is_undone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,7 +229,9 @@ def test_connections_that_drop(server: Server, url: str) -> None:
         models = [store.model("one", linear(wait=None)), store.model("two", linear(wait=None))]
 
         def work(number: int) -> None:
-            for i in range(40):
+            for i in range(4000):
+                if i >= 40 and lost:
+                    return
                 key = f"{number}-{i}"
                 try:
                     models[number % 2].predict([float(i)], key=key)
@@ -249,7 +251,7 @@ def test_connections_that_drop(server: Server, url: str) -> None:
             store.models()  # notices if the last thing was that the connection dropped
         assert lost
         assert not stolen
-        assert len(answered) + len(lost) == 160
+        assert len(answered) + len(lost) >= 160
         for key in answered:
             assert models[int(key[0]) % 2].ticket(key) >= 0
         for name, model in zip(("one", "two"), models, strict=True):

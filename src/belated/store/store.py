@@ -93,7 +93,7 @@ class Store:
                     KINDS[entry.about.kind].stored(entry)._save(entry.model)
 
     def check_open(self) -> None:
-        """Refuse calls after the end, and in a process that was forked off."""
+        """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self._where} is closed")
 
@@ -231,6 +231,7 @@ class Store:
 
     def _write(self, parts: dict[Entry, Part]) -> None:
         """Put a batch on disk."""
+        self.check_open()
         if os.getpid() != self._process:
             raise StoreError("the store was opened by the process that this one was forked from")
         now = time()
@@ -253,7 +254,9 @@ class Store:
         self._database.write(rows, snapshots)
 
     def _lost(self) -> None:
-        """Have all models built anew: others may have written them meanwhile."""
+        """Have all models built anew, where others may write them meanwhile."""
+        if not self._database.is_shared:
+            return
         self.writer.fail(StoreError(f"the connection to {self._where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
