@@ -10,11 +10,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -28,6 +30,8 @@ from hypothesis.stateful import (
 
 import belated as bl
 from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, UnknownModel
+from belated.logs import dates
+from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, stored, stretches
 from belated.store.recovery import recovered
 from conftest import Python
@@ -203,6 +207,41 @@ def test_features_mean_the_same_in_the_log(path: Path) -> None:
             == twin.observe_many([1, 2], [3.0, 4.0]).tolist()
         )
         assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+
+
+@pytest.mark.parametrize("short", [1, 10**6])
+def test_cells_of_a_log(short: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
+    columns = Kinds(
+        (
+            Kind("when", "time", form=dates.ISO, parts=("hour", "weekday"), zone="Europe/Lisbon"),
+            Kind("paid", "yes or no"),
+            Kind("price", "number"),
+            Kind("shop", "text"),
+        )
+    )
+    rows: list[dict[str, Any]] = [
+        {"when": datetime(2026, 3, 1, 12), "paid": "yes", "price": Decimal("1.10"), "shop": 7},
+        {"when": datetime(2026, 3, 1, 12, tzinfo=UTC), "paid": True, "price": np.float32(0.1)},
+        {"when": pd.Timestamp("2026-07-01T03:04:05.123456789", tz="Asia/Tokyo"), "price": math.nan},
+        {"when": np.datetime64("2026-01-02T03"), "shop": np.str_("a"), "price": timedelta(hours=1)},
+        {"when": date(2026, 3, 1), "paid": None, "price": 2**70},
+        {"when": pd.NaT, "paid": np.bool_(False), "price": np.int64(3), "shop": 0.1},
+        {"when": "2026-03-01 12:00", "price": "2.5", "ignored": "x"},
+    ]
+    twin = linear(columns=columns)
+    with bl.open(path) as store:
+        model = store.model("m", linear(columns=columns))
+        ranges = store.model("i", bl.Intervals(bl.LinearModel(bits=6, columns=columns)))
+        for row in rows:
+            assert model.predict(row) == twin.predict(row)
+            ranges.predict(row)
+        model.predict_many(rows)
+        twin.predict_many(rows)
+        assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+        assert from_log(store, "i").model.snapshot() == ranges.snapshot()
+        with pytest.raises(bl.BelatedError, match="cannot be written"):
+            model.predict({"shop": object()})
 
 
 @pytest.mark.parametrize("short", [1, 4, 10**6])
