@@ -62,6 +62,7 @@ def killed(path: Path, noted: Path, run: int, after: float) -> None:
             os._exit(1)
     while not noted.exists():
         time.sleep(0.001)
+        assert os.waitpid(process, os.WNOHANG) == (0, 0), "the child came to its end by itself"
     time.sleep(after)
     os.kill(process, signal.SIGKILL)
     assert os.waitpid(process, 0)[1] == signal.SIGKILL

@@ -10,11 +10,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -28,6 +30,8 @@ from hypothesis.stateful import (
 
 import belated as bl
 from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, UnknownModel
+from belated.logs import dates
+from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, stored, stretches
 from belated.store.recovery import recovered
 from conftest import Python
@@ -205,6 +209,41 @@ def test_features_mean_the_same_in_the_log(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
 
 
+@pytest.mark.parametrize("short", [1, 10**6])
+def test_cells_of_a_log(short: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
+    columns = Kinds(
+        (
+            Kind("when", "time", form=dates.ISO, parts=("hour", "weekday"), zone="Europe/Lisbon"),
+            Kind("paid", "yes or no"),
+            Kind("price", "number"),
+            Kind("shop", "text"),
+        )
+    )
+    rows: list[dict[str, Any]] = [
+        {"when": datetime(2026, 3, 1, 12), "paid": "yes", "price": Decimal("1.10"), "shop": 7},
+        {"when": datetime(2026, 3, 1, 12, tzinfo=UTC), "paid": True, "price": np.float32(0.1)},
+        {"when": pd.Timestamp("2026-07-01T03:04:05.123456789", tz="Asia/Tokyo"), "price": math.nan},
+        {"when": np.datetime64("2026-01-02T03"), "shop": np.str_("a"), "price": timedelta(hours=1)},
+        {"when": date(2026, 3, 1), "paid": None, "price": 2**70},
+        {"when": pd.NaT, "paid": np.bool_(False), "price": np.int64(3), "shop": 0.1},
+        {"when": "2026-03-01 12:00", "price": "2.5", "ignored": "x"},
+    ]
+    twin = linear(columns=columns)
+    with bl.open(path) as store:
+        model = store.model("m", linear(columns=columns))
+        ranges = store.model("i", bl.Intervals(bl.LinearModel(bits=6, columns=columns)))
+        for row in rows:
+            assert model.predict(row) == twin.predict(row)
+            ranges.predict(row)
+        model.predict_many(rows)
+        twin.predict_many(rows)
+        assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+        assert from_log(store, "i").model.snapshot() == ranges.snapshot()
+        with pytest.raises(bl.BelatedError, match="cannot be written"):
+            model.predict({"shop": object()})
+
+
 @pytest.mark.parametrize("short", [1, 4, 10**6])
 def test_stretches_of_the_log_give_the_same_bits(
     short: int, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -266,7 +305,7 @@ def test_a_rule_of_ones_own_is_asked_again(path: Path) -> None:
 
 
 def test_models_by_name(path: Path) -> None:
-    names = ["cvr", 'it\'s "odd"; DROP TABLE models', "línea\n\x00 two", "../../etc", "🦉"]
+    names = ["cvr", 'it\'s "odd"; DROP TABLE models', "línea\n\x01 two", "../../etc", "🦉"]
     with bl.open(path) as store:
         for place, name in enumerate(names):
             model = store.model(name, linear())
@@ -282,7 +321,7 @@ def test_models_by_name(path: Path) -> None:
         assert store.model(names[1], linear()).rounds == 0
         with pytest.raises(UnknownModel, match="no model 'none'"):
             store.model("none")
-        for bad in ("", "\ud800", 7, "x" * 501):
+        for bad in ("", "\ud800", "a\x00b", 7, "x" * 501):
             with pytest.raises(bl.SpecError, match="name of a model"):
                 store.model(bad, linear())  # type: ignore[arg-type]
         with pytest.raises(bl.SpecError, match="a store holds"):
@@ -350,7 +389,7 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open(other)
     with pytest.raises(StoreError, match="No such file"):
         bl.open(tmp_path / "nowhere" / "shop.db")
-    with pytest.raises(StoreError, match="no store is known at redis"):
+    with pytest.raises(StoreError, match="no store is known at redis://"):
         bl.open("redis://localhost")
 
 
@@ -449,6 +488,99 @@ def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
         assert len({model.ticket(key) for key in answered}) == len(answered)
         assert model.rounds == model.history.events == len(answered)
         assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_models_may_be_let_go(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 8)
+        store.release("m")
+        assert store._entries["m"].model is None
+        assert model.snapshot() == states[-1]  # and is back
+        assert store.model("m") is not model
+        assert store.model("m")._entry is model._entry
+
+
+def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None:
+    answered: list[str] = []
+    store = bl.open(path)
+    model = store.model("m", linear(wait=None))
+
+    def work(number: int) -> None:
+        for i in range(10**6):
+            try:
+                model.predict([1.0], key=f"{number}-{i}")
+            except StoreError:
+                return
+            answered.append(f"{number}-{i}")
+            if len(answered) == 40:
+                closing.set()
+
+    def close(number: int) -> None:
+        assert closing.wait(10.0)
+        store.close()
+
+    closing = threading.Event()
+    in_threads(4, lambda number: close(number) if number == 0 else work(number))
+    with bl.open(path) as again:
+        assert again.model("m").rounds == len(answered) >= 40
+
+
+def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+        def slowly(*arguments: Any) -> None:
+            writing.set()
+            go_on.wait(10.0)
+            write(*arguments)
+
+        disk(store).write = slowly
+        leader = threading.Thread(target=model.predict, args=([1.0],))
+        leader.start()
+        assert writing.wait(10.0)
+        pending = model.begin("predict", [2.0])
+        _, gate = writer._enter(pending._batch)  # one who waits
+        others = threading.Thread(target=pending.result)
+        others.start()
+        assert gate is not None
+        writer._leave(pending._batch, gate)  # and is interrupted
+        go_on.set()
+        leader.join(10.0)
+        others.join(10.0)
+        assert not leader.is_alive()
+        assert not others.is_alive()
+        assert model.rounds == 2
+
+
+def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        first = model.begin("predict", [1.0])
+        leads, _ = writer._enter(first._batch)  # this one leads
+        second = model.begin("predict", [2.0])
+        _, gate = writer._enter(second._batch)  # this one waits
+        writer.fail(StoreError("the connection was lost"))
+        assert leads
+        assert gate is not None
+        assert gate.acquire(timeout=5.0)
+        writer._lead(first._batch)
+        for each in (first, second):
+            with pytest.raises(NotCommitted, match="connection was lost"):
+                each.result()
+        assert model.predict([3.0]).ticket == 0
+        third = model.begin("predict", [1.0])
+        writer._enter(third._batch)
+        _, heir = writer._enter(third._batch)
+        assert heir is not None
+        with writer._lock:
+            writer._step_down()  # the leader lets the other one lead
+        assert writer._heir is heir
+        writer._leave(third._batch, heir)  # which is interrupted
+        assert third.result().ticket == 1
 
 
 def test_an_interrupt_between_state_and_log_is_undone(

@@ -13,6 +13,7 @@ from uuid import uuid4
 from belated.errors import ServiceError
 from belated.service.client import (
     AGAIN,
+    COMPILING,
     SIZE,
     Actions,
     Address,
@@ -65,13 +66,25 @@ class AsyncClient:
 
     # --- Requests -------------------------------------------------------------------------------
 
-    async def request(self, method: str, path: str, body: Any = None, *, once: bool = False) -> Any:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        once: bool = False,
+        timeout: float | None = None,
+    ) -> Any:
         """Send a request, again if need be, and return the answer as plain data."""
         content = b"" if body is None else json.dumps(body).encode()
         headers = self._address.headers(uuid4().hex if once else None)
         async with self._turns:
             for attempt in range(self._tries):
-                status, answer, after = await self._try(method, path, content, headers)
+                try:
+                    async with asyncio.timeout(timeout or self._timeout):
+                        status, answer, after = await self._try(method, path, content, headers)
+                except TimeoutError:
+                    status, answer, after = 0, b"no answer in time", None
                 if status and status not in AGAIN:
                     break
                 if attempt + 1 < self._tries:
@@ -88,12 +101,15 @@ class AsyncClient:
         """Return status, body and Retry-After of an answer; 0 and why where none came."""
         wire: _Wire | None = None
         try:
-            async with asyncio.timeout(self._timeout):
-                wire = self._idle.pop() if self._idle else await self._connect()
-                wire[1].write(self._head(method, path, len(content), headers) + content)
-                await wire[1].drain()
-                status, found, body = await _answer(wire[0])
-        except (OSError, EOFError, ValueError, TimeoutError) as error:
+            wire = self._idle.pop() if self._idle else await self._connect()
+            wire[1].write(self._head(method, path, len(content), headers) + content)
+            await wire[1].drain()
+            status, found, body = await _answer(wire[0])
+        except asyncio.CancelledError:  # it took too long
+            if wire is not None:
+                wire[1].close()
+            raise
+        except (OSError, EOFError, ValueError) as error:
             if wire is not None:
                 await _hang_up(wire)
             return 0, (str(error) or type(error).__name__).encode(), None
@@ -124,7 +140,8 @@ class AsyncClient:
 
     async def create(self, name: str, kind: str, **settings: Any) -> AsyncRemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
-        await self.request("POST", "/models", {"name": name, "kind": kind, "settings": settings})
+        body = {"name": name, "kind": kind, "settings": settings}
+        await self.request("POST", "/models", body, timeout=COMPILING)
         return self.model(name)
 
     def model(self, name: str) -> AsyncRemoteModel:

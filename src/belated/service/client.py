@@ -34,6 +34,8 @@ Row = Mapping[str, Any] | Sequence[float]
 AGAIN = frozenset((408, 425, 429, 502, 503, 504))
 """Answers after which a request is sent again."""
 _LONGEST = 5.0  # seconds between two tries
+COMPILING = 300.0
+"""Seconds that a new model may take: its kernels may have to be compiled."""
 SIZE = 500
 """Items of a request, where there are more."""
 
@@ -144,8 +146,17 @@ class Client:
 
     # --- Requests -------------------------------------------------------------------------------
 
-    def request(self, method: str, path: str, body: Any = None, *, once: bool = False) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        once: bool = False,
+        timeout: float | None = None,
+    ) -> Any:
         """Send a request, again if need be, and return the answer as plain data."""
+        self._connection(timeout or self._timeout)
         content = None if body is None else json.dumps(body).encode()
         headers = self._address.headers(uuid4().hex if once else None)
         for attempt in range(self._tries):
@@ -164,7 +175,7 @@ class Client:
         self, method: str, path: str, content: bytes | None, headers: dict[str, str]
     ) -> tuple[int, bytes, str | None]:
         """Return status, body and Retry-After of an answer; 0 and why where none came."""
-        connection = self._connection()
+        connection = self._own.connection
         try:
             connection.request(method, self._address.path + path, content, headers)
             answer = connection.getresponse()
@@ -173,19 +184,21 @@ class Client:
             connection.close()
             return 0, (str(error) or type(error).__name__).encode(), None
 
-    def _connection(self) -> http.client.HTTPConnection:
-        """Return the connection of this thread."""
+    def _connection(self, timeout: float) -> None:
+        """Have a connection for this thread, which waits so long for an answer."""
         found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if found is None:
             where = self._address.host, self._address.port
             if self._address.scheme == "https":
                 context = ssl.create_default_context()
-                found = http.client.HTTPSConnection(*where, timeout=self._timeout, context=context)
+                found = http.client.HTTPSConnection(*where, context=context)
             else:
-                found = http.client.HTTPConnection(*where, timeout=self._timeout)
+                found = http.client.HTTPConnection(*where)
             self._own.connection = found
             self._all.append(found)
-        return found
+        found.timeout = timeout
+        if found.sock is not None:
+            found.sock.settimeout(timeout)
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -195,7 +208,8 @@ class Client:
 
     def create(self, name: str, kind: str, **settings: Any) -> RemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
-        self.request("POST", "/models", {"name": name, "kind": kind, "settings": settings})
+        body = {"name": name, "kind": kind, "settings": settings}
+        self.request("POST", "/models", body, timeout=COMPILING)
         return self.model(name)
 
     def model(self, name: str) -> RemoteModel:

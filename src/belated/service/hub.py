@@ -112,13 +112,14 @@ class Hub:
                     if served.watch.is_changed:
                         served.sample()
                         if turn % _EVERY == 0:
-                            self._keep_one(served)
+                            self.keep(served)
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
             if turn % 3600 == 0:
                 self.answers.tidy()
 
-    def _keep_one(self, served: Served) -> None:
+    def keep(self, served: Served) -> None:
+        """Keep what is known beside a model."""
         served.watch.is_changed = False
         self.store.keep(served.note_name, served.kept())
 
@@ -130,7 +131,7 @@ class Hub:
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
-                self._keep_one(served)
+                self.keep(served)
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run something slow, or something that waits, in another thread."""

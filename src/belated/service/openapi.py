@@ -93,6 +93,7 @@ SCHEMAS: dict[str, Any] = {
     "Create": _object(("name", "kind"), name=_TEXT, kind=_KIND, settings=_SETTINGS),
     "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_TEXT),
     "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
+    "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
     "Model": {
         "type": "object",
         "properties": {**_ABOUT, "events": {"type": "integer"}, "settings": _SETTINGS},

@@ -22,7 +22,7 @@ from belated.service.calls import Said
 from belated.service.handlers import once
 from belated.service.hub import Hub, Known
 from belated.service.refusals import Refused, refusal_of
-from belated.service.requests import Answer, Request
+from belated.service.requests import Answer, Request, answer
 from belated.service.served import Served
 
 MODEL = "rank"
@@ -123,6 +123,17 @@ async def reward(hub: Hub, request: Request) -> Answer:
     item = {"key": request.path["event"], "value": given.get("value")}
     verb = "add" if served.rewards == "sum" else "observe"
     return await _told(hub, request, served, verb, item, body)
+
+
+async def set_rewards(hub: Hub, request: Request) -> Answer:
+    """Say which reward of an event counts: the earliest, or the sum of all."""
+    served = await _chooser(hub, request)
+    document = bodies.an_object(await request.json(), frozenset(("rewards",)))
+    if document.get("rewards") not in ("earliest", "sum"):
+        raise bodies.bad("rewards must be 'earliest' or 'sum'")
+    served.rewards = document["rewards"]
+    await hub.work(hub.keep, served)
+    return answer(document)
 
 
 async def activate(hub: Hub, request: Request) -> Answer:

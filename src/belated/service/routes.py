@@ -174,6 +174,15 @@ ROUTES: tuple[Route, ...] = (
         "Mode",
     ),
     Route(
+        "PUT",
+        "/models/{name}/rewards",
+        "admin",
+        rank.set_rewards,
+        "Say which reward of an event counts: the earliest, or the sum of all.",
+        "Rewards",
+        "Rewards",
+    ),
+    Route(
         "POST",
         "/models/{name}/replay",
         "admin",

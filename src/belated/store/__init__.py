@@ -42,10 +42,11 @@ __all__ = [
 
 
 def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store:
-    """Return the store in a file of SQLite, which is made if it is not there.
+    """Return the store in a file of SQLite, which is made if it is not there, or behind a URL.
 
-    One process has it open at a time. ``snapshot_every`` is how many events of a model are read
-    again at most when it is opened.
+    One process has a file open at a time. A database of PostgreSQL ("postgresql://...", with the
+    extra ``postgres``) may be shared, and then one process at a time has each model.
+    ``snapshot_every`` is how many events of a model are read again at most when it is opened.
 
     >>> import belated as bl, pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -60,6 +61,12 @@ def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store
     if not isinstance(snapshot_every, int) or snapshot_every < 1:
         raise SpecError(f"open: snapshot_every must be a whole number from 1, got {snapshot_every}")
     where = str(path_or_url)
-    if "://" in where:
-        raise StoreError(f"open: no store is known at {where.split('://')[0]}://")
-    return Store(SQLite(path_or_url), where, snapshot_every)
+    scheme, is_url, _ = where.partition("://")
+    if not is_url:
+        return Store(SQLite(path_or_url), where, snapshot_every)
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreError(f"open: no store is known at {scheme}://; a path, or postgresql://")
+    from belated.store.postgres import PostgreSQL
+
+    database = PostgreSQL(where)
+    return Store(database, database.where, snapshot_every)

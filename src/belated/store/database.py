@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -69,8 +69,17 @@ class Saved(NamedTuple):
 class Database(Protocol):
     """The truth. Every method is one transaction; one thread at a time uses it."""
 
-    def models(self) -> list[Described]:
-        """Return all models, in the order of their numbers."""
+    lost: Callable[[], None]
+    """Is called when the connection is lost, and with it what was held."""
+
+    is_shared: bool
+    """Whether others may write other models at the same time."""
+
+    def numbers(self) -> dict[str, int]:
+        """Return the names and numbers of all models."""
+
+    def described(self, model: int) -> Described | None:
+        """Return what is known of a model; None if there is none."""
 
     def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
         """Add a model with a log; return its number, which no other ever had."""
@@ -92,9 +101,6 @@ class Database(Protocol):
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
 
-    def last(self, model: int) -> Row | None:
-        """Return the newest row of a model."""
-
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""
 
@@ -103,6 +109,12 @@ class Database(Protocol):
 
     def respecify(self, about: Described, saved: Saved) -> None:
         """Write ``about`` anew, with one snapshot in the place of all."""
+
+    def hold(self, model: int) -> None:
+        """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""
+
+    def release(self, model: int) -> None:
+        """Let another one write a model."""
 
     def close(self) -> None:
         """Let go of everything."""

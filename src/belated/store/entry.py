@@ -22,15 +22,8 @@ class Entry:
     """
 
     __slots__ = (
-        "about",
-        "is_stale",
-        "length",
-        "lock",
-        "model",
-        "newest",
-        "objects",
-        "saved",
-        "store",
+        *("about", "is_stale", "length", "lock", "model", "needs_times", "newest", "objects"),
+        *("saved", "store"),
     )
 
     def __init__(self, store: Store, about: Described, objects: Any) -> None:
@@ -45,6 +38,8 @@ class Entry:
         """Events so far; also the number of the next."""
         self.saved = 0
         """Events before the newest snapshot."""
+        self.needs_times = False
+        """Whether events without a time get that of the system."""
         self.newest: Batch | None = None
         """Where the newest event is."""
 
@@ -56,6 +51,7 @@ class Entry:
         if self.is_stale:
             found: Recovered = self.store.recovered(self)
             self.model, self.length, self.saved = found.model, found.length, found.saved
+            self.needs_times = found.needs_times
             self.newest = None
             self.is_stale = False
         return self.model

@@ -15,7 +15,7 @@ import math
 import numbers as abstract
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import time
 from typing import Any, cast
 
@@ -40,7 +40,20 @@ _HEAD = struct.Struct("<BI")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
 _TEXT = frozenset({str})
 
-_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
+def _writing() -> Callable[[Any], str]:
+    """Return what writes JSON: the encoder of the standard library, made once and not per call."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # a Python without it
+        return _JSON.encode
+    text = json.encoder.encode_basestring_ascii
+    pieces = make(None, _JSON.default, text, None, ":", ",", False, False, True)
+    return lambda event: "".join(pieces(event, 0))
+
+
+_dumps = _writing()
 
 
 def encoded(event: Event) -> str:

@@ -51,6 +51,13 @@ class Kind:
             return Chooser.restore(blob, decide=objects)
         return Learner.restore(blob, objects)
 
+    def needs_times(self, model: Any) -> bool:
+        """Tell whether the deadline of a model is a length of time."""
+        if self.model is Learner:
+            return False
+        linear = model if self.model is LinearModel else model.model
+        return bool(linear.settings.needs_times)
+
     def rounds(self, model: Any) -> int:
         """Return how many predictions or choices a model has made."""
         return int(model.model.rounds if self.model is Intervals else model.rounds)

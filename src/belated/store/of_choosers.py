@@ -163,9 +163,6 @@ class StoredChooser(StoredModel):
         """Return counts, what exploring takes, and the comparison with the baseline."""
         return self._read(lambda model: model.report())  # type: ignore[no-any-return]
 
-    def _needs_times(self, model: Chooser) -> bool:
-        return model.model.settings.needs_times
-
     _verbs: ClassVar[dict[str, Any]] = {
         "choose": _choose,
         "shown": _shown,

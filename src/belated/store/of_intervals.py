@@ -12,7 +12,7 @@ from belated.linear.clock import Time
 from belated.linear.model import Row
 from belated.store import events as of
 from belated.store.events import Event
-from belated.store.of_linear import row_in, row_out, timed
+from belated.store.of_linear import as_logged, row_in, row_out, timed
 from belated.store.past import Past
 from belated.store.stored import Done, StoredModel, resolved
 
@@ -32,7 +32,8 @@ class StoredIntervals(StoredModel):
     ) -> Done:
         row = row_out(model.model, features)
         now = self._now(at, "predict")
-        return model.predict(features, key=key, at=now), [of.PREDICT, row, key, now]
+        given = as_logged(model.model, features, row)
+        return model.predict(given, key=key, at=now), [of.PREDICT, row, key, now]
 
     def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
         """Learn the label of a ticket; see ``Intervals.observe``."""
@@ -74,9 +75,6 @@ class StoredIntervals(StoredModel):
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return self._read(lambda model: int(model.model.ticket(name)))
 
-    def _needs_times(self, model: Intervals) -> bool:
-        return model.model.settings.needs_times
-
     _verbs: ClassVar[dict[str, Any]] = {
         "predict": _predict,
         "observe": _observe,
@@ -89,7 +87,7 @@ def apply(model: Intervals, event: Event) -> None:
     verb = event[0]
     if verb == of.PREDICT:
         _, row, key, at = of.padded(event, 4)
-        model.predict(row_in(row), key=key, at=at)
+        model.predict(row_in(model.model, row), key=key, at=at)
     elif verb == of.OBSERVE:
         _, ticket, label, name, at = of.padded(event, 5)
         model.observe(ticket if name is None else name, label, at=at)
@@ -105,7 +103,7 @@ def play(model: Intervals, event: Event, past: Past) -> None:
         _, row, key, at = of.padded(event, 4)
         if key is not None:
             past.keys[model.model.rounds] = key
-        model.predict(row_in(row), at=timed(model.model, at, past))
+        model.predict(row_in(model.model, row), at=timed(model.model, at, past))
         return
     with suppress(AlreadyObserved, UnknownTicket):
         if verb == of.OBSERVE:

@@ -20,6 +20,7 @@ from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
 from belated.store import events as of
+from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event
 from belated.store.past import Past
 from belated.store.stored import Done, StoredModel, resolved
@@ -56,7 +57,7 @@ class StoredLinear(StoredModel):
     ) -> Done:
         row = row_out(model, features)
         now, span = self._now(at, "predict"), of.span_in(deadline, "predict")
-        forecast = model.predict(features, key=key, at=now, deadline=span)
+        forecast = model.predict(as_logged(model, features, row), key=key, at=now, deadline=span)
         return forecast, [of.PREDICT, row, key, now, span]
 
     def observe(
@@ -134,7 +135,8 @@ class StoredLinear(StoredModel):
             rows = list(rows)
         plain = rows_out(model, rows)
         now = self._now(at, "predict_many")
-        return model.predict_many(rows, at=now), [of.PREDICT_MANY, plain, now]
+        given = rows if model.settings.columns is None else rows_in(model, plain)
+        return model.predict_many(given, at=now), [of.PREDICT_MANY, plain, now]
 
     def observe_many(
         self,
@@ -192,9 +194,6 @@ class StoredLinear(StoredModel):
         """What the model was told."""
         return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
 
-    def _needs_times(self, model: LinearModel) -> bool:
-        return model.settings.needs_times
-
     _verbs: ClassVar[dict[str, Any]] = {
         "predict": _predict,
         "observe": _observe,
@@ -213,17 +212,23 @@ class StoredLinear(StoredModel):
 def row_out(model: LinearModel, features: Any) -> Any:
     """Return a row as it is logged: an object, a pair of texts, or the text of a vector."""
     if features.__class__ is dict or isinstance(features, Mapping):
-        return of.plain_dict(features)
+        plain = of.plain_dict if model.settings.columns is None else cells_out
+        return plain(features)
     indices, values, count = model._converted(features)
     if isinstance(features, tuple):
         return [of.ints_out(indices[:count]), of.floats_out(values[:count])]
     return of.floats_out(values[:count])
 
 
-def row_in(row: Any) -> Any:
+def as_logged(model: LinearModel, features: Any, row: Any) -> Any:
+    """Return features as they will be read; those of cells may differ in what is not kept."""
+    return features if model.settings.columns is None else row_in(model, row)
+
+
+def row_in(model: LinearModel, row: Any) -> Any:
     """Undo ``row_out``."""
     if row.__class__ is dict:
-        return row
+        return row if model.settings.columns is None else cells_in(row)
     if isinstance(row, list):
         return of.ints_in(row[0]), of.floats_in(row[1])
     return of.floats_in(row)
@@ -238,10 +243,10 @@ def rows_out(model: LinearModel, rows: Any) -> Any:
     return {"rows": [*indices, of.floats_out(sparse.values)]}
 
 
-def rows_in(rows: Any) -> Any:
+def rows_in(model: LinearModel, rows: Any) -> Any:
     """Undo ``rows_out``."""
     if isinstance(rows, list):
-        return [row_in(row) for row in rows]
+        return [row_in(model, row) for row in rows]
     indptr, indices, values = rows["rows"]
     return Rows(of.ints_in(indptr), of.ints_in(indices), of.floats_in(values))
 
@@ -254,7 +259,7 @@ def apply(model: LinearModel, event: Event) -> None:
     verb = event[0]
     if verb == of.PREDICT:
         _, row, key, at, span = of.padded(event, 5)
-        model.predict(row_in(row), key=key, at=at, deadline=span)
+        model.predict(row_in(model, row), key=key, at=at, deadline=span)
     elif verb == of.OBSERVE:
         _, ticket, label, name, at, weight = of.padded(event, 6)
         named = ticket if name is None else name
@@ -270,7 +275,7 @@ def apply(model: LinearModel, event: Event) -> None:
         model.tick(event[1])
     elif verb == of.PREDICT_MANY:
         _, rows, at = of.padded(event, 3)
-        model.predict_many(rows_in(rows), at=at)
+        model.predict_many(rows_in(model, rows), at=at)
     else:
         _, tickets, labels, at, weights = of.padded(event, 5)
         counts = None if weights is None else of.floats_in(weights)
@@ -296,10 +301,10 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
         if key is not None:
             past.keys[model.rounds] = key
         own = span if model.settings.deadline is not None else None
-        model.predict(row_in(row), at=timed(model, at, past), deadline=own)
+        model.predict(row_in(model, row), at=timed(model, at, past), deadline=own)
     elif verb == of.PREDICT_MANY:
         _, rows, at = of.padded(event, 3)
-        model.predict_many(rows_in(rows), at=timed(model, at, past))
+        model.predict_many(rows_in(model, rows), at=timed(model, at, past))
     elif verb == of.TICK:
         model.tick(event[1])
     elif verb == of.OBSERVE_MANY:

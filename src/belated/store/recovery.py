@@ -25,6 +25,8 @@ class Recovered(NamedTuple):
     """Events so far."""
     saved: int
     """Events before the newest good snapshot."""
+    needs_times: bool
+    """Whether its deadline is a length of time."""
 
 
 def recovered(
@@ -41,7 +43,7 @@ def recovered(
         length = replayed(database, about, model, about.replayed)
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
-    return Recovered(model, length, saved)
+    return Recovered(model, length, saved, kind.needs_times(model))
 
 
 def _start(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from time import time
 from types import TracebackType
 from typing import Any, Self, overload
@@ -50,8 +50,10 @@ class Store:
         self._is_open = True
         self.writer = Writer(self._write)
         """Commits what models did."""
-        self._known = {about.name: about for about in database.models()}
+        self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
+        database.lost = self._lost
+        self._look_around()
 
     def __enter__(self) -> Self:
         """Return the store."""
@@ -91,7 +93,7 @@ class Store:
                     KINDS[entry.about.kind].stored(entry)._save(entry.model)
 
     def check_open(self) -> None:
-        """Refuse calls after the end, and in a process that was forked off."""
+        """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self._where} is closed")
 
@@ -118,51 +120,94 @@ class Store:
         """
         with self._lock:
             self.check_open()
-            entry = self._entries.get(_checked(name))
-            about = self._known.get(name)
+            about = self._found(name)
             if about is None:
                 if spec is None:
-                    raise UnknownModel(
-                        f"no model {name!r} in {self._where}; there are: {_listed(self._known)}"
-                    )
+                    raise self._unknown(name)
                 about = self._create(name, spec)
             elif spec is not None:
                 self._compare(about, spec)
+            entry = self._entries.get(name)
             if entry is None:
                 objects = None if spec is None else KINDS[about.kind].objects(spec)
                 entry = Entry(self, about, objects)
-                with entry.lock:
-                    entry.ready()
-                self._entries[name] = entry
+            with entry.lock:
+                entry.ready()
+            self._entries[name] = entry  # one for all who use the model
         return KINDS[about.kind].stored(entry)
 
     def models(self) -> list[str]:
         """Return the names of all models, sorted."""
         with self._lock:
+            self.check_open()
+            if self._database.is_shared:
+                self._look_around()
             return sorted(self._known)
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
         with self._lock:
             about = self._about(name)
-            entry = self._entries.get(name)
-            if entry is not None:
-                with entry.lock:
-                    self.writer.settle_all()
-                    about.is_deleted = True
-            with self.writer.turn:
+            with self._quiet(about), self.writer.turn:
+                self._database.hold(about.number)
                 self._database.delete(about.number)
-            self._entries.pop(name, None)
-            del self._known[name]
+                self._forget(name)
+
+    def release(self, name: str) -> None:
+        """Forget a model, and let another process write it where several share a store.
+
+        Nothing of it is lost: ``model`` brings it back. Calls of those who still have it bring it
+        back as well.
+        """
+        with self._lock:
+            about = self._about(name)
+            with self._quiet(about), self.writer.turn:
+                entry = self._entries.get(name)
+                if entry is not None:
+                    entry.model, entry.is_stale = None, True
+                self._database.release(about.number)
+
+    @contextmanager
+    def _quiet(self, about: Described) -> Iterator[None]:
+        """Let nothing happen to a model meanwhile, and all be committed that has happened."""
+        entry = self._entries.get(about.name)
+        with nullcontext() if entry is None else entry.lock:
+            self.writer.settle_all()
+            yield
 
     def _about(self, name: str) -> Described:
         self.check_open()
-        about = self._known.get(_checked(name))
+        about = self._found(name)
         if about is None:
-            raise UnknownModel(
-                f"no model {name!r} in {self._where}; there are: {_listed(self._known)}"
-            )
+            raise self._unknown(name)
         return about
+
+    def _found(self, name: str) -> Described | None:
+        """Return what is known of a model, also if another process has just made it."""
+        if _checked(name) not in self._known and self._database.is_shared:
+            self._look_around()
+        return self._known.get(name)
+
+    def _unknown(self, name: str) -> UnknownModel:
+        there = _listed(self._known)
+        return UnknownModel(f"no model {name!r} in {self._where}; there are: {there}")
+
+    def _look_around(self) -> None:
+        """See which models there are now."""
+        with self.writer.turn:
+            numbers = self._database.numbers()
+            for name, known in list(self._known.items()):
+                if numbers.get(name) != known.number:
+                    self._forget(name)
+            for name in numbers.keys() - self._known.keys():
+                about = self._database.described(numbers[name])
+                if about is not None:
+                    self._known[name] = about
+
+    def _forget(self, name: str) -> None:
+        """Forget a model that is not there any more."""
+        self._known.pop(name).is_deleted = True
+        self._entries.pop(name, None)
 
     def _create(self, name: str, spec: Any) -> Described:
         about = Described(0, name, kind_of(spec), spec.snapshot(), first=0)
@@ -186,6 +231,7 @@ class Store:
 
     def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
         """Put a batch on disk."""
+        self.check_open()
         if os.getpid() != self._process:
             raise StoreError("the store was opened by the process that this one was forked from")
         now = time()
@@ -207,9 +253,25 @@ class Store:
         ]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
 
+    def _lost(self) -> None:
+        """Have all models built anew, where others may write them meanwhile."""
+        if not self._database.is_shared:
+            return
+        self.writer.fail(StoreError(f"the connection to {self._where} was lost"))
+        for entry in list(self._entries.values()):
+            entry.is_stale = True
+
     def recovered(self, entry: Entry) -> Recovered:
-        """Return a model as its log says that it is."""
+        """Return a model as its log says that it is, for this store alone to write."""
         with self.writer.turn:
+            about = entry.about
+            self._database.hold(about.number)
+            if self._database.is_shared:
+                now = self._database.described(about.number)
+                if now is None:
+                    about.is_deleted = True
+                    raise StoreError(f"the model {about.name!r} was deleted")
+                about.spec, about.first, about.eras = now.spec, now.first, now.eras
             return recovered(self._database, entry.about, entry.objects)
 
     def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
@@ -231,14 +293,13 @@ class Store:
                 raise SpecError(
                     f"replay: {name!r} is a {about.kind}, and so must be what sees its log"
                 )
-            entry = self._entries.get(name)
-            lock = threading.RLock() if entry is None else entry.lock
-            with lock:  # nothing happens to the model meanwhile
-                self.writer.settle_all()
-                kind, blob = KINDS[about.kind], spec.snapshot()
-                model = kind.restored(blob, kind.objects(spec))
-                _check_start(about, spec, model)
+            kind, blob = KINDS[about.kind], spec.snapshot()
+            model = kind.restored(blob, kind.objects(spec))
+            _check_start(about, spec, model)
+            with self._quiet(about):
                 with self.writer.turn:
+                    if to is not None:
+                        self._database.hold(about.number)
                     length = replayed(self._database, about, model)
                 if to is None:
                     return model
@@ -254,11 +315,10 @@ class Store:
                 changed = Described(about.number, to, about.kind, blob, 0, eras)
                 self._database.respecify(changed, Saved(about.number, length, snapshot))
             about.spec, about.eras = blob, eras
-            entry = self._entries.pop(to, None)
+            entry = self._entries.get(to)
             if entry is not None:
                 entry.objects = KINDS[about.kind].objects(spec)
                 entry.is_stale = True
-                self._entries[to] = entry
         else:
             self._copy(about, Described(0, to, about.kind, blob, 0, eras), length, snapshot)
         return self.model(to, spec)
@@ -280,12 +340,9 @@ class Store:
         when = None if before is None else time_of(before, "compact")
         with self._lock:
             about = self._about(name)
-            entry = self._entries.get(name)
-            lock = threading.RLock() if entry is None else entry.lock
-            with lock:
-                self.writer.settle_all()
-                with self.writer.turn:
-                    return self._compacted(about, entry, when)
+            with self._quiet(about), self.writer.turn:
+                self._database.hold(about.number)
+                return self._compacted(about, self._entries.get(name), when)
 
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
         until = None if when is None else self._first_since(about, when)
@@ -378,10 +435,8 @@ def _checked(name: Any) -> str:
     """Refuse what cannot be the name of a model."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
         raise SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise SpecError(f"the name of a model is Unicode text, got {name!r}") from None
+    if "\x00" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
     return name
 
 

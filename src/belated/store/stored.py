@@ -119,6 +119,8 @@ class StoredModel:
         entry.saved = entry.length
         try:
             self._writer.add_snapshot(entry, model.snapshot())
+        except NotCommitted:  # those who wait for their events are told
+            return
         except (BelatedError, MemoryError) as error:  # the log has everything all the same
             warnings.warn(f"{self.name!r}: no snapshot: {error}", StoreWarning, stacklevel=2)
 
@@ -199,11 +201,8 @@ class StoredModel:
     def _now(self, at: Time | None, who: str) -> float | None:
         """Return the time of an event; that of the system where the model needs one."""
         if at is None:
-            return time() if self._needs_times(self._entry.model) else None
+            return time() if self._entry.needs_times else None
         return time_in(at, who)
-
-    def _needs_times(self, model: Any) -> bool:
-        return False
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -250,6 +249,8 @@ class StoredModel:
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
     """Return the ticket of a name as it is logged, and the name where that is something else."""
+    if name.__class__ is str:
+        return model.ticket(name), name
     plain = name_in(name)
     ticket = model.ticket(plain)
-    return ticket, None if ticket == plain and not isinstance(plain, str) else plain
+    return ticket, None if ticket == plain else plain

@@ -15,7 +15,7 @@ from belated.learner.keys import Key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
 from belated.store.events import OBSERVE, PREDICT, Event
-from belated.store.of_linear import apply
+from belated.store.of_linear import apply, row_in
 
 _SHORT = 5000  # events for which it is not worth it, as the loop must be compiled once
 
@@ -98,7 +98,7 @@ def _rows(model: LinearModel, rows: list[dict[str, Any]]) -> Rows:
     """Return the rows of dicts; column by column where all have the same names."""
     hasher = model.hasher
     if not rows or model.settings.columns is not None:
-        return hasher.rows(rows)
+        return hasher.rows([row_in(model, row) for row in rows])
     names = tuple(rows[0])
     if any(tuple(row) != names for row in rows):
         return hasher.rows(rows)
