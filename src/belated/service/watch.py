@@ -22,7 +22,8 @@ AGES = (1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 """Seconds; answers are counted by how old their prediction was."""
 _REMEMBERED = 1 << 17  # tickets whose time of asking is known
 _POINTS = 240
-_RECENT = 60
+_RECENT = 900  # tickets whose answers are drawn
+_DRAWN = 45
 _ANSWERS = (of.OBSERVE, of.REVISE, of.ADD)
 
 
@@ -78,8 +79,9 @@ class Watch:
                 self._recent[place][2] = now
 
     def recent(self) -> list[list[Any]]:
-        """Return the newest tickets: number, when asked, and when first answered or None."""
-        return [list(each) for each in self._recent]
+        """Return some of the newest tickets: number, when asked, when first answered or None."""
+        step = -(-len(self._recent) // _DRAWN) or 1
+        return [list(each) for each in list(self._recent)[::step]]
 
     # --- Curves ---------------------------------------------------------------------------------
 
