@@ -48,13 +48,15 @@ def opened(browser: Browser, ask: Caller, width: int, scheme: str, said: list[st
     """Open the dashboard with its token; what the page complains of goes into ``said``."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
-        color_scheme=scheme,  # type: ignore[arg-type]
+        color_scheme=scheme,
     )
     tab = context.new_page()
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda one: one.url.startswith(ask.server.url) or said.append(one.url))
+    elsewhere: list[str] = []
+    tab.on("request", lambda one: elsewhere.append(one.url))
     tab.goto(f"{ask.server.url}/#token={ask.token}")
+    said += [url for url in elsewhere if not url.startswith((ask.server.url, "data:"))]
     return tab
 
 

@@ -57,7 +57,7 @@ def test_an_event_that_is_ranked_again_gets_the_first_answer(ask: Caller) -> Non
     rounds = ask("GET", "/models/rank").body["rounds"]
     assert ask("POST", "/personalizer/v1.0/rank", event).body == first.body
     assert ask("GET", "/models/rank").body["rounds"] == rounds
-    assert ask("POST", "/rank", {**event, "actions": RANK["actions"][:2]}).status == 422  # type: ignore[index]
+    assert ask("POST", "/rank", {**event, "actions": RANK["actions"][:2]}).status == 422
 
 
 def test_an_event_id_is_made_where_none_is_given(ask: Caller) -> None:

@@ -542,11 +542,11 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader.start()
         assert writing.wait(10.0)
         pending = model.begin("predict", [2.0])
-        _, gate = writer._enter(pending._batch)  # one who waits
+        _, gate = writer._enter(pending.batch)  # one who waits
         others = threading.Thread(target=pending.result)
         others.start()
         assert gate is not None
-        writer._leave(pending._batch, gate)  # and is interrupted
+        writer._leave(pending.batch, gate)  # and is interrupted
         go_on.set()
         leader.join(10.0)
         others.join(10.0)
@@ -560,26 +560,26 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         model = store.model("m", linear())
         writer = store.writer
         first = model.begin("predict", [1.0])
-        leads, _ = writer._enter(first._batch)  # this one leads
+        leads, _ = writer._enter(first.batch)  # this one leads
         second = model.begin("predict", [2.0])
-        _, gate = writer._enter(second._batch)  # this one waits
+        _, gate = writer._enter(second.batch)  # this one waits
         writer.fail(StoreError("the connection was lost"))
         assert leads
         assert gate is not None
         assert gate.acquire(timeout=5.0)
-        writer._lead(first._batch)
+        writer._lead(first.batch)
         for each in (first, second):
             with pytest.raises(NotCommitted, match="connection was lost"):
                 each.result()
         assert model.predict([3.0]).ticket == 0
         third = model.begin("predict", [1.0])
-        writer._enter(third._batch)
-        _, heir = writer._enter(third._batch)
+        writer._enter(third.batch)
+        _, heir = writer._enter(third.batch)
         assert heir is not None
         with writer._lock:
             writer._step_down()  # the leader lets the other one lead
         assert writer._heir is heir
-        writer._leave(third._batch, heir)  # which is interrupted
+        writer._leave(third.batch, heir)  # which is interrupted
         assert third.result().ticket == 1
 
 

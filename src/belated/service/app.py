@@ -15,6 +15,7 @@ from belated.service.refusals import Refused, refusal_of
 from belated.service.requests import Answer, Receive, Request, Scope, Send
 from belated.service.routes import Route, Table
 from belated.service.tokens import Token
+from belated.service.waiting import Waiting
 
 _SAFE = (
     (b"x-content-type-options", b"nosniff"),
@@ -41,6 +42,7 @@ class App:
         self._table = Table()
         self._rates = Rates(hub.limits.rate)
         self._failures = Rates(_FAILURES)
+        self._waiting = Waiting(hub.limits.patience)
         self.at_once = 0
         """Requests that are being answered."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
@@ -68,7 +70,7 @@ class App:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
-        request = Request(scope, receive, self.hub.limits)
+        request = Request(scope, receive, self.hub.limits, self._waiting)
         self.at_once += 1
         route: Route | None = None
         try:

@@ -29,7 +29,8 @@ class Commits:
         if batch is not self._batch:
             self._batch, self._waiting = batch, []
             waiting = self._waiting
-            pending.then(lambda error: _tell(loop, waiting, error))
+            # Not at once: what else came in with this round of the loop shares the commit.
+            loop.call_soon(pending.then, lambda error: _tell(loop, waiting, error))
         future: asyncio.Future[None] = loop.create_future()
         self._waiting.append(future)
         self.waiting += 1

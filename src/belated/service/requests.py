@@ -12,6 +12,7 @@ from belated.service.bodies import decoded, encoded
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.service.tokens import Token
+from belated.service.waiting import Waiting
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -42,6 +43,7 @@ class Request:
     scope: Scope
     receive: Receive
     limits: Limits
+    waiting: Waiting
     where: str = ""
     """The path as it was sent, without what is in front of old ones."""
     path: dict[str, str] = field(default_factory=dict)
@@ -69,23 +71,30 @@ class Request:
         if length is not None and length.isdigit() and int(length) > most:
             self.is_abandoned = True
             raise _too_large(most)
-        parts, size = [], 0
+        task = self.waiting.begin()
         try:
-            async with asyncio.timeout(self.limits.patience):
-                while True:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refused(400, "gone", "the client has gone")
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
-                        self.is_abandoned = True
-                        raise _too_large(most)
-                    if not message.get("more_body", False):
-                        return parts[0] if len(parts) == 1 else b"".join(parts)
-        except TimeoutError:
+            return await self._read(most)
+        except asyncio.CancelledError:
+            if not self.waiting.was_ended(task):
+                raise
             self.is_abandoned = True
             raise Refused(408, "too_slow", "the body did not come in time") from None
+        finally:
+            self.waiting.end(task)
+
+    async def _read(self, most: int) -> bytes:
+        parts, size = [], 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(400, "gone", "the client has gone")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                self.is_abandoned = True
+                raise _too_large(most)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def json(self) -> Any:
         """Return the body as plain data."""

@@ -220,12 +220,16 @@ class Table:
 
     def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
         self._fixed: dict[tuple[str, str], Route] = {}
-        self._open: dict[int, list[Route]] = {}
+        self._open: dict[tuple[str, int, tuple[str, ...]], Route] = {}
+        self._masks: dict[int, set[tuple[int, ...]]] = {}
         for route in routes:
-            if "{" in route.path:
-                self._open.setdefault(len(route.parts), []).append(route)
-            else:
+            mask = tuple(place for place, part in enumerate(route.parts) if part[:1] != "{")
+            if len(mask) == len(route.parts):
                 self._fixed[route.method, route.path] = route
+            else:
+                self._masks.setdefault(len(route.parts), set()).add(mask)
+                told = tuple(route.parts[place] for place in mask)
+                self._open[route.method, len(route.parts), told] = route
 
     def find(self, method: str, path: str) -> tuple[Route | None, dict[str, str], list[str]]:
         """Return the route of a path, its named parts, and the methods that it has.
@@ -236,24 +240,27 @@ class Table:
         route = self._fixed.get((method, path))
         if route is not None:
             return route, {}, [method]
-        allowed = [known for known, fixed in self._fixed if fixed == path]
         parts = path.split("/")[1:]
-        for each in self._open.get(len(parts), ()):
-            named = _match(each.parts, parts)
-            if named is not None:
-                if each.method == method:
-                    return each, named, [method]
-                allowed.append(each.method)
-        return None, {}, allowed
+        for mask in self._masks.get(len(parts), ()):
+            told = tuple([parts[place] for place in mask])
+            route = self._open.get((method, len(parts), told))
+            if route is not None and all(parts):
+                return route, _named(route, parts), [method]
+        return None, {}, self._allowed(path, parts)
+
+    def _allowed(self, path: str, parts: list[str]) -> list[str]:
+        """Return the methods that a path has."""
+        found = [method for method, fixed in self._fixed if fixed == path]
+        for mask in self._masks.get(len(parts), ()):
+            told = tuple([parts[place] for place in mask])
+            found += [m for m, length, other in self._open if (length, other) == (len(parts), told)]
+        return found
 
 
-def _match(wanted: tuple[str, ...], parts: list[str]) -> dict[str, str] | None:
-    named = {}
-    for want, part in zip(wanted, parts, strict=True):
-        if want[:1] == "{":
-            if not part:
-                return None
-            named[want[1:-1]] = part if "%" not in part else unquote_to_bytes(part).decode()
-        elif want != part:
-            return None
-    return named
+def _named(route: Route, parts: list[str]) -> dict[str, str]:
+    """Return the named parts of a path, decoded."""
+    return {
+        want[1:-1]: part if "%" not in part else unquote_to_bytes(part).decode()
+        for want, part in zip(route.parts, parts, strict=True)
+        if want[:1] == "{"
+    }

@@ -57,19 +57,7 @@ class Server:
         self.token = self.hub.own_token(self.settings.new_token) if known is None else None
         self.app = App(self.hub, Journal(self.settings.log))
         self.app.on_start = self._begin
-        config = uvicorn.Config(
-            self.app,
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            date_header=False,
-            lifespan="on",
-            ws="none",
-            timeout_graceful_shutdown=_GRACE,
-            timeout_keep_alive=75,
-            h11_max_incomplete_event_size=32768,
-        )
-        self._server: Any = uvicorn.Server(config)
+        self._server: Any = uvicorn.Server(config(self.app))
         self._thread: threading.Thread | None = None
         self._is_up = threading.Event()
         self.on_ready: Callable[[], None] | None = None
@@ -146,6 +134,22 @@ def _listening(host: str, port: int) -> socket.socket:
         found.close()
         raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
     return found
+
+
+def config(app: Any) -> Any:
+    """Return how an application is served."""
+    return _uvicorn().Config(
+        app,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=75,
+        h11_max_incomplete_event_size=32768,
+    )
 
 
 def _uvicorn() -> Any:
