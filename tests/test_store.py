@@ -897,6 +897,49 @@ def test_replay_of_other_kinds(kind: str, path: Path) -> None:
         assert built.snapshot() == model.snapshot()
 
 
+# --- Looking --------------------------------------------------------------------------------------
+
+
+def test_the_log_line_by_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("belated.store.store.time", lambda: 1000.0)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict({"x": 1.0}, key="a")
+        model.predict_many([{"x": 2.0}, [3.0]])
+        model.predict_many(np.ones((2, 2)))
+        model.observe("a", 4.0)
+        model.observe_many([1, 3], [5.0, 6.0])
+        model.cancel(2)
+        model.tick(7.0)
+        found = list(store.log("m"))
+        assert {line.written for line in found} == {1000.0}
+        assert [(line.number, line.verb, line.ticket, line.value) for line in found] == [
+            (0, "predict", 0, None),
+            (1, "predict", 1, None),
+            (1, "predict", 2, None),
+            (2, "predict", 3, None),
+            (2, "predict", 4, None),
+            (3, "observe", 0, 4.0),
+            (4, "observe", 1, 5.0),
+            (4, "observe", 3, 6.0),
+            (5, "cancel", 2, None),
+            (6, "tick", None, None),
+        ]
+        assert (found[0].key, found[0].features, found[-1].at) == ("a", {"x": 1.0}, 7.0)
+        store.compact("m")
+        model.predict([1.0])
+        assert [(line.number, line.ticket) for line in store.log("m")] == [(7, 5)]
+        chosen = store.model("c", chooser())
+        made = chosen.choose({"x": 1.0}, key="v")
+        chosen.mode = "learn"
+        (first, second) = store.log("c")
+        assert (first.verb, first.action, first.probability) == ("choose", *made[1:])
+        assert (second.verb, second.action) == ("mode", "learn")
+        plays = store.model("l", learner())
+        plays.observe(plays.predict("k").ticket, [0.5, 0.5])
+        assert [line.ticket for line in store.log("l")] == [0, 0]
+
+
 # --- Old events -----------------------------------------------------------------------------------
 
 
