@@ -15,7 +15,8 @@ from typing import Any
 from belated.audits.counting import Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.result import Audit, Felt, Quantiles
+from belated.audits.quantiles import Quantiles
+from belated.audits.result import Audit, Felt
 from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder

@@ -28,6 +28,8 @@ def summary(replay: Replay) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(replay), WIDTH), ""]
     lines += [f"  {line}" for line in textwrap.wrap(advice(replay), WIDTH - 2)]
+    if replay.warning:
+        lines += ["", *(f"  {line}" for line in textwrap.wrap(replay.warning, WIDTH - 2))]
     lines += ["", *textwrap.wrap(caption(replay), WIDTH)]
     lines += [*aligned([columns(replay), *table(replay)]), ""]
     for name, method in replay.methods.items():
@@ -54,6 +56,8 @@ def show(replay: Replay, out: TextIO) -> None:
     console = Console(file=out)
     console.print(Text(title(replay)))
     console.print(Panel(Text(advice(replay), style="bold")))
+    if replay.warning:
+        console.print(Text(replay.warning, style="bold yellow"))
     grid = Table(title=Text(caption(replay)), title_justify="left")
     for number, head in enumerate(columns(replay)):
         grid.add_column(head, justify="right" if number else "left")
