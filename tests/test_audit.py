@@ -444,3 +444,27 @@ def test_help_is_light(python: Python) -> None:
         "print('heavy' if {'numpy', 'pyarrow'} & set(sys.modules) else 'light')"
     )
     assert python("-c", source).splitlines()[-1] == "light"
+
+
+# ---- times beyond all measure ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [[-1e308, 0.0, 1e308], [0.0, 1.0, 1e308]])
+def test_times_too_far_away_are_bad_rows(times: list[float]) -> None:
+    table = {"asked_at": times, "answered_at": [*times[:2], 1.5e308]}
+    with pytest.raises(LogError, match="is too far away for a time"):
+        audit(table)
+    assert audit(table, on_bad="skip").rounds <= 2
+    text = {name: [*map(str, column)] for name, column in table.items()}
+    with pytest.raises(LogError, match="is too far away for a time"):
+        audit(text)
+
+
+def test_a_log_by_hand_whose_times_have_no_distance_is_refused() -> None:
+    times = np.array([-1e308, 1e308])
+    with pytest.raises(LogError, match="so far apart"):
+        audit(Log(times, times))
+    whole = [-(2**62), 2**62 - 1]
+    assert audit({"asked_at": whole, "answered_at": whole}).answered == 2
+    with pytest.raises(LogError, match="is too far away"):
+        audit({"asked_at": [0, 1], "answered_at": [2**63 - 1, 2]})

@@ -355,7 +355,7 @@ def test_silence_that_cannot_be_is_refused() -> None:
     with pytest.raises(LogError, match="nobody said what one unit is"):
         in_unit("30d", None)
     with pytest.raises(LogError, match="in what unit the deadline is"):
-        in_unit("30", "ns")
+        in_unit("30", "ns", has_dates=True)
     for wrong in ("soon", "-3d", "0", "3 parsecs"):
         with pytest.raises(LogError, match="a deadline is"):
             in_unit(wrong, "s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -92,11 +93,13 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 
 def _command(audit: Audit) -> str:
-    if audit.columns is None:
-        return f"belated audit {audit.name}"
-    predicted, observed = audit.columns
-    labels = "" if audit.target is None else f" --target {audit.target}"
-    return f"belated audit {audit.name} --predicted {predicted} --observed {observed}{labels}"
+    parts = ["belated", "audit", audit.name]
+    if audit.columns is not None:
+        predicted, observed = audit.columns
+        parts += ["--predicted", predicted, "--observed", observed]
+    if audit.target is not None:
+        parts += ["--target", audit.target]
+    return shlex.join([*parts, *audit.asked])
 
 
 def _whole(audit: Audit, axis: _Axis) -> IntervalLines:

@@ -72,6 +72,8 @@ class Audit:
     """What was noticed when the log was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
+    asked: tuple[str, ...] = ()
+    """How it was read, as arguments of the command."""
     felt: Felt | None = None
     """What lateness cost in error, where labels were given and could be replayed."""
 

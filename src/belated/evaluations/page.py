@@ -115,7 +115,7 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
         return
     log = evaluation.ripe.log
     span = float(log.decided[-1])
-    scale, label = axis(span, log.unit, moment(log.start))
+    scale, label = axis(span, log.unit, moment(log.first))
     middles = [
         scale * float(log.decided[rows.start] + log.decided[rows.stop - 1]) / 2.0
         for rows, _ in parts

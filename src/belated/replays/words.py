@@ -10,11 +10,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 from belated.linear.losses import LOSSES
+from belated.logs.spans import span_text
 from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
 from belated.report.durations import humane
 from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
+from belated.report.typed import how_read
 
 if TYPE_CHECKING:
     from belated.replays.result import Replay
@@ -222,7 +224,7 @@ def command(replay: Replay) -> str:
     if task.silence.value is not None:
         parts += ["--silence", str(task.silence.value)]
     if task.silence.deadline is not None:
-        parts += ["--deadline", str(task.silence.deadline)]
+        parts += ["--deadline", span_text(task.silence.deadline)]
     if task.silence.answered_only:
         parts += ["--answered-only"]
     if replay.slices:
@@ -243,12 +245,15 @@ def asked(what: Asked) -> list[str]:
     parts: list[str] = []
     if what.predicted is not None and what.observed is not None:
         parts += ["--predicted", what.predicted, "--observed", what.observed]
-    for option in ("weight", "tz", "unit"):
-        if getattr(what, option) is not None:
-            parts += [f"--{option}", getattr(what, option)]
-    if what.dates is not None:
-        parts += ["--dates", what.dates.replace(" ", "-")]
+    if what.weight is not None:
+        parts += ["--weight", what.weight]
     for told in ("number", "text", "time", "ignore"):
         names = [name for name, kind in what.kinds.items() if kind == told]
         parts += [f"--{told}", *names] if names else []
-    return [*parts, "--skip-bad-rows"] if what.on_bad == "skip" else parts
+    return parts + how_read(
+        dates=what.dates,
+        tz=what.tz,
+        unit=what.unit,
+        encoding=what.encoding,
+        on_bad=what.on_bad,
+    )
