@@ -186,8 +186,10 @@ def task_of(
     order = log.timeline.rows
     log = log.take(order)
     labels = how.of(truth)[order]
+    answered = log.answered
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    notes = (*log.notes, *checks.checked(log, labels, hearing.counts, name, chosen, kinds))
+    found = checks.checked(log, labels, hearing.counts, answered, name, chosen, kinds)
+    notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes, keys=keys)
 
