@@ -152,7 +152,7 @@ def _differences(replay: Replay) -> Section:
         f"{first_up(replay.measure)} against belated",
         tuple(shown(replay, name) for name in drawn),
         (Series("difference", (), mean, low, high),),
-        "difference to belated, %",
+        "difference, %",
         by_label=True,
         note=note,
     )

@@ -190,11 +190,16 @@ def against(replay: Replay, name: str, tie: str = " tie") -> str:
         return ""
     if share.mean >= FAR:
         return f"{plain(share.mean + 1.0, 3)} times"
-    text = f"{share.mean:+,.1%}"
+    text = f"{_percent(share.mean):+,.1f}%"
     if not share.is_known:
         return text
-    ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:+,.1f}" for end in (share.low, share.high))
+    ends = " to ".join(f"{_percent(end):+,.1f}" for end in (share.low, share.high))
     return f"{text} ({ends}){tie if share.is_tie else ''}"
+
+
+def _percent(share: float) -> float:
+    """Return a share in percent, to a tenth; none of them is a negative zero."""
+    return round(100.0 * share, 1) + 0.0
 
 
 def _loss(loss: float) -> str:

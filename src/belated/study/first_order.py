@@ -228,6 +228,7 @@ def _wins(setting: str, rankings: list[Ranking]) -> Section:
             labels=tuple(order),
             groups=(Series("wins", (), tuple(float(wins[name]) for name in order)),),
             y_label="games",
+            by_label=True,
         ),
         says=f"Most wins: {listed(first)} with {wins[order[0]]}. Wins of ours, which are told "
         f"nothing: {own}. A tie is a win for all, and not all methods play all games.",

@@ -148,6 +148,7 @@ def _section(setting: str, rows: Sequence[Row]) -> Section:
             labels=tuple(order),
             groups=(bars("regret", [groups[name] for name in order], "regret"),),
             y_label="regret",
+            by_label=True,
         ),
         says=_says(rows[0], regrets),
         table=Table(
