@@ -469,3 +469,13 @@ def test_a_log_by_hand_whose_times_have_no_distance_is_refused() -> None:
     assert audit({"asked_at": whole, "answered_at": whole}).answered == 2
     with pytest.raises(LogError, match="is too far away"):
         audit({"asked_at": [0, 1], "answered_at": [2**63 - 1, 2]})
+
+
+def test_one_of_a_kind_is_one(tmp_path: Path) -> None:
+    found = audit({"asked_at": [1, 2], "answered_at": [3, None]})
+    found.page(tmp_path / "page.html")
+    assert "1 was answered, 1 never." in (tmp_path / "page.html").read_text()
+    assert repr(Log(np.array([1.0]), np.array([2.0]))).startswith("Log('log', 1 row, 1 answered")
+    assert "1 round: " in repr(audit({"asked_at": [1], "answered_at": [2]}))
+    twice = {"asked_at": [1, 1], "answered_at": [2, 2], "size": [3, 3]}
+    assert scan(twice).notes == ("1 of the first 2 rows comes twice, with every cell the same",)

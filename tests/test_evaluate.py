@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,35 @@ def test_a_tie_is_called_a_tie() -> None:
     found = bl.evaluate(columns, silence=0.0, deadline=5)
     assert {judged.standing for judged in found.policies.values()} == {"", "tie"}
     assert found.verdict.startswith("A tie: no policy is shown to be better")
+    assert "The highest estimate is that of" in found.verdict
+    lower = bl.evaluate(columns, silence=0.0, deadline=5, against=next(iter(found.policies)))
+    assert lower.verdict.endswith("and none has a higher estimate.")
+
+
+def test_columns_of_the_table_stand_apart(found: Evaluation) -> None:
+    lines = str(found).splitlines()
+    head = next(line for line in lines if line.startswith("policy"))
+    cells = re.split(r"  +", head)
+    assert cells == [
+        "policy",
+        "reward",
+        "95 % interval",
+        "vs logged",
+        "95 % interval",
+        "sample size",
+    ]
+    at = lines.index(head)
+    for line in lines[at + 1 : at + 1 + len(found.policies)]:
+        assert len(re.split(r"  +", line)) in (4, 7)
+
+
+def test_one_of_a_kind_is_one(rows: list[naive.Row]) -> None:
+    log = columns_of(rows)
+    last = max(log["decided_at"])
+    found = bl.evaluate(log, silence=0.0, deadline=last, until=last, chooser=False)
+    assert found.counted == 1
+    assert "; 1 counts, and" in str(found)
+    assert "1 decision:" in repr(found)
 
 
 # ---- intervals ---------------------------------------------------------------------------------

@@ -334,7 +334,7 @@ def test_silence_counts_every_row_whose_deadline_has_passed() -> None:
     assert found.methods[OURS].mean_loss == pytest.approx(
         float(np.mean(-np.log(np.where(y == 1.0, p, 1.0 - p))))
     )
-    assert "as their deadline of 20 has passed" in " ".join(found.summary().split())
+    assert "as the deadline of 20 has passed" in " ".join(found.summary().split())
     assert "--silence 0 --deadline 20" in command(found)
     assert "--wait" not in command(found)
 
@@ -395,6 +395,12 @@ def test_silence_in_words() -> None:
         )
     numbers = replay(conversions(), "y", silence=0, deadline=20)
     assert found.methods[OURS].mean_loss == numbers.methods[OURS].mean_loss
+
+
+def test_everybody_learns_from_as_many_labels_under_silence() -> None:
+    found = replay(conversions(), "y", silence=0, deadline=20)
+    assert {method.used for method in found.methods.values()} == {int(found.task.learned.sum())}
+    assert "silence is a label too" in found.summary()
 
 
 def test_silence_that_cannot_be_is_refused() -> None:

@@ -660,10 +660,10 @@ def test_long_logarithmic_axes_have_powers() -> None:
 
 
 def test_long_names_are_broken_where_they_have_joints() -> None:
-    text = to_html(Page("clicks_of-2024.csv: 5 < 6", "Up by 10 % or so.", (), "", {}))
+    text = to_html(Page("clicks_of-2024.csv: 5 < 6", "Up by 10 % or so in 2 h.", (), "", {}))
     assert "<h1>clicks_<wbr>of-<wbr>2024.<wbr>csv: 5 &lt; 6</h1>" in text
     assert "<title>clicks_of-2024.csv: 5 &lt; 6</title>" in text
-    assert "Up by 10\N{NO-BREAK SPACE}% or so." in text
+    assert "Up by 10\N{NO-BREAK SPACE}% or so in 2\N{NO-BREAK SPACE}h." in text
 
 
 def test_phones_get_names_that_do_not_touch() -> None:

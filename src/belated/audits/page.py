@@ -66,7 +66,8 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
-        f"{audit.answered:,} were answered, {audit.never:,} never.",
+        f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, "
+        f"{audit.never:,} never.",
         tuple(sections),
         _command(audit),
         facts,

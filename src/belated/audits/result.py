@@ -19,7 +19,7 @@ from belated.audits.tradeoff import Patience, by_clock, by_rounds
 from belated.logs.bad import BadRows
 from belated.logs.log import SECONDS, Unit, as_date
 from belated.report.durations import humane, iso_moment, moment
-from belated.report.plain import plain
+from belated.report.plain import counted, plain
 
 
 @dataclass(frozen=True)
@@ -290,4 +290,4 @@ class Audit:
 
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
-        return f"<Audit of {self.name!r}, {self.rounds:,} rounds: {self.verdict}>"
+        return f"<Audit of {self.name!r}, {counted(self.rounds, 'round')}: {self.verdict}>"

@@ -163,7 +163,9 @@ def _repeated(sample: Any) -> tuple[str, ...]:
     if different == table.num_rows:
         return ()
     again = table.num_rows - different
-    return (f"{again:,} of the first {table.num_rows:,} rows come twice, with every cell the same",)
+    come = "comes" if again == 1 else "come"
+    first = f"{again:,} of the first {table.num_rows:,} rows"
+    return (f"{first} {come} twice, with every cell the same",)
 
 
 def _is_nested(kind: Any) -> bool:

@@ -97,8 +97,8 @@ def _labelled(replay: Replay) -> str:
         return f"{replay.counted:,} ever got a label"
     silent = int((replay.task.hearing.is_silence & replay.task.known).sum())
     return (
-        f"{replay.counted:,} count, as their deadline of {deadline(replay)} has passed, "
-        f"{silent:,} of them by silence"
+        f"{replay.counted:,} {'counts' if replay.counted == 1 else 'count'}, as the deadline of "
+        f"{deadline(replay)} has passed, {silent:,} of them by silence"
     )
 
 
@@ -161,9 +161,10 @@ def columns(replay: Replay) -> tuple[str, ...]:
 
 def caption(replay: Replay) -> str:
     """Say what the columns of the table are."""
+    silent = "" if replay.task.how.silence is None else "; silence is a label too"
     return (
         f"{first_up(replay.measure)} of all predictions, and of the later ones, made after a tenth "
-        "of the labels had come:"
+        f"of the labels had come{silent}:"
     )
 
 

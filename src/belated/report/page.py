@@ -126,8 +126,8 @@ def _paragraphs(text: str, attributes: str = "") -> str:
 
 
 def _kept(text: str) -> str:
-    """Return text in which numbers and their percent signs stay on one line."""
-    return re.sub(r"(\d) %", "\\1\N{NO-BREAK SPACE}%", text)
+    """Return text in which numbers and their units stay on one line."""
+    return re.sub(r"(\d) (%|[mun]?s|min|h|days?)(?!\w)", "\\1\N{NO-BREAK SPACE}\\2", text)
 
 
 def _parted(title: str) -> str:
@@ -140,7 +140,7 @@ def _parted(title: str) -> str:
 
 def _figure(figure: Figure, says: str, i: int) -> str:
     """Return the title, the place for the interactive figure, its image, and the note."""
-    title, label = escape(figure.title), escape(f"{figure.title}. {says}")
+    title, label = _kept(escape(figure.title)), escape(f"{figure.title}. {says}")
     note = _note(figure)
     parts = [
         f'<figure class="chart" id="figure-{i}">',
