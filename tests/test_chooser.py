@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import pickle
 from collections import Counter
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.decisions.actions import Encoder, Table
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
@@ -27,9 +29,11 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.decisions import entries
-from belated.kernels.decisions.weighing import RULES
+from belated.kernels.decisions.weighing import RULES, weigh
+from belated.kernels.jit import entry
+from belated.kernels.vectors import vector
 from belated.linear.features import Hasher
-from naive_decisions import NaiveChooser, weighed
+from naive_decisions import NaiveChooser, row_of, weighed
 
 BITS = 8
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,9 +45,19 @@ def probabilities(
     """Return what a rule makes of predicted rewards."""
     rule = rule or bl.explore.GapWeighted()
     found = np.empty(len(scores))
-    amount, floor = rule.numbers
-    entries.weighed()(RULES.code(rule.kind), amount, floor, np.array(scores), spread, rounds, found)
+    weighed_by()(RULES.code(rule.kind), *rule.numbers, np.array(scores), spread, rounds, found)
     return found
+
+
+@functools.cache
+def weighed_by() -> Any:
+    """Return the leaf that makes probabilities as something that can be called."""
+    floats = "float64[::1]"
+
+    def weigh_alone(rule, amount, floor, scores, spread, rounds, found):  # type: ignore[no-untyped-def]
+        weigh(rule, amount, floor, vector(scores), spread, rounds, vector(found))
+
+    return entry(weigh_alone, f"void(int64, float64, float64, {floats}, float64, int64, {floats})")
 
 
 def lived(seed: int = 0, rounds: int = 60, **arguments: Any) -> bl.Chooser:
@@ -177,6 +191,68 @@ def _row(hasher: Hasher, features: dict[str, Any]) -> list[tuple[int, float]]:
     return list(zip(indices.tolist(), values.tolist(), strict=True))
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("bits", [5, 18])
+def test_what_is_peeked_is_what_the_model_says_of_each_row(loss: Any, bits: int) -> None:
+    """Also where coordinates meet, which they nearly always do with five bits."""
+    rng = np.random.default_rng(bits)
+    chooser, hasher = bl.Chooser(loss=loss, bits=bits), Hasher(bits)
+    for t in range(12):
+        context, actions = offer(rng, t)
+        values = {o.action: o.value for o in chooser.peek(context, actions)}
+        for name, features in actions.items():
+            action = _row(hasher, {"action": name, **(features or {})})
+            row = row_of(_row(hasher, context), action, bits)
+            assert values[name] == chooser.model.peek(tuple(zip(*row, strict=True)))
+        chooser.observe(chooser.choose(context, actions).ticket, float(t % 2))
+
+
+def offer(rng: np.random.Generator, t: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a context and 1 to 9 actions: with the same features, with others, with none."""
+    context: dict[str, Any] = {f"x{i}": float(rng.normal()) for i in range(t % 4)}
+    actions: dict[str, Any] = {}
+    for a in range(1 + int(rng.integers(9))):
+        width = (3, int(rng.integers(4)), 0)[t % 3]
+        actions[f"a{a}"] = {f"z{j}": float(rng.normal()) for j in range(width)} or None
+    if t % 5 == 4:
+        context["day"] = actions["a0"] = None
+        actions["a1"] = {"z0": "text", "z1": 2, "z2": True}
+    return context, actions
+
+
+def test_numbers_that_are_looked_up_by_names_are_those_that_are_hashed_one_by_one() -> None:
+    quick, slow = Encoder(BITS, "all"), Encoder(BITS, "all")
+    rng = np.random.default_rng(0)
+    offers = [offer(rng, t) for t in range(30)]
+    quick.actions({"a": {"z": 1.0}, "b": {"z": 2.0}})
+    odd: list[dict[str, Any]] = [
+        {"a": {"z": 1}, "b": {"z": True}},
+        {"a": {"z": 1.0}, "b": {"z": "text"}},
+        {"a": {"z": 1.0}, "b": {"z": None}},
+        {"b": {"z": np.float32(0.5)}, "c": {"z": 2**60 + 1}},
+    ]
+    for actions in [*(actions for _, actions in offers), *odd]:
+        found = [_plain(encoder.actions(actions)) for encoder in (quick, Encoder(BITS, "all"))]
+        assert found[0] == found[1] == _plain(slow._with_features(actions))
+    for wrong in ({"a": ["z"], "b": ["z"]}, {"a": {"z": 1.0}, "b": 3}):
+        with pytest.raises(BadFeatures):
+            quick.actions(wrong)
+
+
+def _plain(table: Table) -> list[Any]:
+    names, heads, indptr, indices, values, widest = table
+    count = indptr[-1]
+    return [
+        names,
+        heads.tolist(),
+        indptr.tolist(),
+        indices.tolist(),
+        values[:count].tolist(),
+        widest,
+    ]
+
+
 # --- Laws ----------------------------------------------------------------------------------------
 
 
@@ -248,6 +324,32 @@ def _open(chooser: bl.Chooser) -> int:
 
 def _closed(chooser: bl.Chooser) -> int:
     return min(set(range(chooser.rounds)) - set(chooser._kept))
+
+
+def test_a_number_that_cannot_be_used_is_named() -> None:
+    chooser: Any = bl.Chooser(bits=BITS)
+    bad: list[tuple[Any, Any, str]] = [
+        ({"x": math.nan}, ["a"], "the context: 'x' is nan"),
+        ({"x": 1e101}, ["a"], "the context: 'x' is 1e\\+101, which is too large"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": math.inf}}, "action 'b': 'z' is inf"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": -1e101}}, "action 'b': 'z' is -1e\\+101, which is too"),
+        ({"x": 1e60}, {"a": {"z": 1e50}}, "action 'a' times the context: 'z'"),
+    ]
+    for context, actions, words in bad:
+        for _ in range(2):  # the second time names are known
+            with pytest.raises(BadFeatures, match=words):
+                chooser.choose(context, actions)
+    assert chooser.rounds == 0
+    assert chooser.choose({"x": 1e60}, {"a": {"z": 1e30}}).ticket == 0
+
+
+def test_features_of_actions_are_those_when_the_chooser_was_made() -> None:
+    features = {"z": 1.0}
+    chooser = bl.Chooser({"a": features, "b": {"z": 2.0}}, bits=BITS)
+    before = chooser.snapshot()
+    features["z"] = math.nan
+    assert chooser.snapshot() == before
+    assert bl.Chooser.restore(before).choose({}) == chooser.choose({})
 
 
 def test_settings_that_cannot_be_are_refused() -> None:

@@ -40,7 +40,7 @@ from belated.linear.features import Features, Hasher, ReadingHasher
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import Rows, SoundRows, from_arrays, from_dense
+from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
@@ -726,9 +726,7 @@ class LinearModel:
     def _rows(self, rows: Any, who: str) -> Rows:
         """Return checked sparse rows."""
         sparse: Rows
-        if rows.__class__ is SoundRows:
-            sparse = rows
-        elif isinstance(rows, tuple):
+        if isinstance(rows, tuple):
             sparse = from_arrays(rows, who)
         elif isinstance(rows, np.ndarray):
             sparse = from_dense(rows, who)
