@@ -33,7 +33,9 @@ from belated.kernels.decisions.weighing import RULES, weigh
 from belated.kernels.jit import entry
 from belated.kernels.vectors import vector
 from belated.linear.features import Hasher
+from conftest import Python
 from naive_decisions import NaiveChooser, row_of, weighed
+from sealing import header_of, rewritten
 
 BITS = 8
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -339,7 +341,12 @@ def test_a_number_that_cannot_be_used_is_named() -> None:
         for _ in range(2):  # the second time names are known
             with pytest.raises(BadFeatures, match=words):
                 chooser.choose(context, actions)
-    assert chooser.rounds == 0
+    with pytest.raises(BadFeatures, match="action 'a': 'z' is 1e"):
+        bl.Chooser({"a": {"z": 1e101}})
+    fixed = bl.Chooser({"a": {"z": 1e50}}, bits=BITS)
+    with pytest.raises(BadFeatures, match="action 'a' times the context"):
+        fixed.choose({"x": 1e60})
+    assert chooser.rounds == fixed.rounds == 0
     assert chooser.choose({"x": 1e60}, {"a": {"z": 1e30}}).ticket == 0
 
 
@@ -387,6 +394,29 @@ def test_broken_snapshots_are_refused() -> None:
         bl.Chooser.restore(blob, key=b"other")
     with pytest.raises(SnapshotError):
         bl.Chooser.restore(bl.LinearModel(bits=4).snapshot())
+
+
+def test_counts_that_do_not_add_up_are_refused() -> None:
+    chooser = lived(silence=0.0, baseline="a")
+    chooser.choose({"x": 1.0}, shown=False)
+    chooser.cancel(chooser.choose({"x": 1.0}, shown=False).ticket)
+    blob = chooser.snapshot()
+    told = header_of(blob)["about"]
+    counts, of_a = told["tally"], told["tally"]["actions"]["a"]
+    forged: list[dict[str, Any]] = [{"rounds": n} for n in (61, 1 << 62, 1 << 63, -1, 62.0, "62")]
+    for name in ("own", "compared", "withdrawn", "explored", "agreed", "gain"):
+        for value in (-1e121, 10**400, math.nan, None, True, "1"):
+            forged.append({"tally": {**counts, name: value}})
+    for name in ("chosen", "answered", "total"):
+        for value in (-1e121, 10**400, math.nan, None, True, "1"):
+            actions = {**counts["actions"], "a": {**of_a, name: value}}
+            forged.append({"tally": {**counts, "actions": actions}})
+    more = {**counts["actions"], "a": {**of_a, "chosen": of_a["chosen"] + 1}}
+    forged += [{"tally": {**counts, "actions": more}}, {"tally": {**counts, "withdrawn": 2}}]
+    for inside in forged:
+        with pytest.raises(SnapshotError):
+            bl.Chooser.restore(rewritten(blob, inside=inside))
+    assert bl.Chooser.restore(rewritten(blob)).snapshot() == blob
 
 
 # --- Verbs ---------------------------------------------------------------------------------------
@@ -646,8 +676,87 @@ def test_rows_with_classes_are_decisions_too() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     world = bl.worlds.Labelled(x, np.where(x[:, 0] > 0, "plus", "minus"))
+    assert isinstance(world, bl.worlds.World)
     run = bl.play(bl.Chooser(bits=BITS), world)
     assert run.reward > 240.0
+    rows = [{"x0": a, "x1": b} for a, b in x.tolist()]
+    again = bl.worlds.Labelled.of(zip(rows, world.classes, strict=True), world.lateness)
+    assert (bl.play(bl.Chooser(bits=BITS), again).choices == run.choices).all()
+    assert repr(again) == "worlds.Labelled(<300 rows>, <2 classes>)"
+    with pytest.raises(SpecError, match="has no JSON form"):
+        world.to_json()
+    wrongs: list[tuple[Any, Any]] = [(x, ["a"]), ([], []), (x * math.nan, x[:, 0]), (x[0], [1, 2])]
+    for wrong in wrongs:
+        with pytest.raises(SpecError, match=r"worlds\.Labelled"):
+            bl.worlds.Labelled(*wrong)
+
+
+def test_rounds_that_were_recorded_come_as_they_were() -> None:
+    rewards = np.array([[1.0, math.nan, 0.5], [0.0, 2.0, math.nan], [1.0, 0.0, 3.0]])
+    delays = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1 << 62]])
+    contexts = [{"day": "mo"}, {"day": "tu"}, {}]
+    world = bl.worlds.Recorded(contexts, ["a", "b", "c"], rewards, delays)
+    run = bl.play(bl.Chooser(bits=BITS), world, seed=4)
+    assert run.reward == pytest.approx(6.0 - run.regret)
+    assert (world.drawn(1).means == world.drawn(2).means).all()
+    assert (world.drawn(0).present == ~np.isnan(rewards)).all()
+    nothing = np.full((3, 3), math.nan)
+    wrongs: list[Any] = [(rewards[:2], delays), (rewards, delays - 1), (nothing, delays)]
+    for wrong in [*wrongs, (np.full((3, 3), math.inf), delays)]:
+        with pytest.raises(SpecError, match=r"worlds\.Recorded"):
+            bl.worlds.Recorded(contexts, ["a", "b", "c"], *wrong)
+
+
+def test_digits_are_decisions() -> None:
+    pytest.importorskip("sklearn")
+    world = bl.datasets.digits(bl.worlds.Lateness(3))
+    drawn = world.drawn(0)
+    assert drawn.names == [str(digit) for digit in range(10)]
+    assert drawn.means.sum() == len(drawn.contexts) == 1797
+    assert len(drawn.contexts[0]) == 64
+
+
+def test_which_airport_to_leave_from() -> None:
+    """Against a slow search for the nearest flight, for some of the wishes."""
+    log = bl.datasets.flights()
+    world = bl.datasets.departures()
+    drawn = world.drawn(0)
+    assert drawn.names == ["EWR", "JFK", "LGA"]
+    assert (drawn.present.sum(axis=1) >= 2).all()
+    assert set(np.unique(drawn.rewards)) == {0.0, 1.0}
+    origin, dest = log.features["origin"], log.features["dest"]
+    wishes = []
+    for i in range(0, len(log), 997):
+        near = np.abs(log.predicted_at - log.predicted_at[i]) <= np.timedelta64(3, "h")
+        options = [np.flatnonzero(near & (origin == a) & (dest == dest[i])) for a in drawn.names]
+        chosen = [_closest(log, i, each) for each in options]
+        if sum(each is not None for each in chosen) > 1:
+            on_time = [None if c is None else _on_time(log, c) for c in chosen]
+            wishes.append((dest[i], log.features["hour"][i], on_time))
+    known = [
+        (c["dest"], c["hour"], [r if p else None for r, p in zip(row, there, strict=True)])
+        for c, row, there in zip(drawn.contexts, drawn.rewards, drawn.present, strict=True)
+    ]
+    assert len(wishes) > 8
+    assert all(wish in known for wish in wishes)
+    heard = drawn.delays < 1 << 40
+    assert 0.9 < heard.mean() < 0.95
+    assert 50 < np.median(drawn.delays[heard]) < 500
+
+
+def _closest(log: Any, wish: int, options: Any) -> int | None:
+    gaps = np.abs(log.predicted_at[options] - log.predicted_at[wish])
+    return int(options[np.argmin(gaps)]) if options.size else None
+
+
+def _on_time(log: Any, flight: int) -> float:
+    return float(log.answered[flight] and log.target[flight] < 15.0)
+
+
+def test_worlds_are_read_from_json_by_those_who_never_used_one(python: Python) -> None:
+    text = bl.worlds.Linear(rounds=7).to_json()
+    script = f"import belated; print(belated.from_json({text!r}))"
+    assert python("-c", script).strip() == "worlds.Linear(rounds=7)"
 
 
 def test_lost_rewards_never_come() -> None:

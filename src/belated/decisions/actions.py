@@ -152,7 +152,7 @@ class Encoder:
             bounds.append(bounds[-1] + count)
         indptr, indices = np.array(bounds, dtype=np.int64), np.concatenate(parts)
         values = np.concatenate(numbers)
-        if not np.isfinite(values).all():
+        if not (np.abs(values) <= HUGE_VALUE).all():
             raise refusal({}, given)
         table = Table(names, heads, indptr, indices, values, int(np.diff(indptr).max()))
         self._remember(given, table)

@@ -13,6 +13,7 @@ import numpy as np
 from belated.arrays import Floats, Ints
 from belated.decisions import snapshot
 from belated.decisions.actions import Actions, Table
+from belated.decisions.distributions import are_distributions
 from belated.decisions.kept import Kept
 from belated.decisions.report import ChooserReport, report_of
 from belated.decisions.scorer import Scorer
@@ -38,7 +39,6 @@ Decide = Callable[[dict[str, float], int], Mapping[str, float] | Sequence[float]
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _WORD = 0xFFFFFFFF
-_CLOSE = 1e-9  # how far from 1 the probabilities of a user's rule may sum to
 _FEW = 64
 _NOBODY: Ints = np.empty(0, dtype=np.int64)
 
@@ -529,11 +529,7 @@ def _probabilities(said: Any, names: tuple[str, ...]) -> Floats:
         probabilities = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         probabilities = np.empty(0)
-    if (
-        probabilities.shape != (len(names),)
-        or not (probabilities >= 0.0).all()
-        or abs(float(probabilities.sum()) - 1.0) > _CLOSE
-    ):
+    if probabilities.shape != (len(names),) or not are_distributions(probabilities):
         raise SpecError(
             "choose: decide must return a probability for every action, which sum to 1; it "
             f"returned {said!r}; nothing has changed"

@@ -27,8 +27,8 @@ class Scorer:
     """
 
     __slots__ = (
-        *("_actions", "_choose", "_encoder", "_fixed", "_floats", "_ints", "_marks", "_model"),
-        *("_room", "probabilities", "scores"),
+        *("_actions", "_choose", "_encoder", "_fixed", "_floats", "_given", "_ints", "_marks"),
+        *("_model", "_room", "probabilities", "scores"),
     )
 
     def __init__(self, model: LinearModel, settings: Settings) -> None:
@@ -37,6 +37,7 @@ class Scorer:
         self._encoder = Encoder(model.settings.bits, settings.crossing)
         given = settings.actions
         self._fixed = None if given is None else self._encoder.actions(given)
+        self._given = given
         self._grow(_FEW, _FEW)
 
     def _grow(self, row: int, actions: int) -> None:
@@ -65,13 +66,13 @@ class Scorer:
     ) -> tuple[int, int, float]:
         """Write scores and probabilities, draw an action, and write a row.
 
-        ``given`` is what the table was made of. ``rule`` and what is returned are those of
+        ``given`` is what the call gave as actions. ``rule`` and what is returned are those of
         ``entries.chosen``.
         """
         task = self._task(features, table)
         drawn = self._choose(*task, *rule, self.scores, self.probabilities)
         if drawn[0] == S.BAD:
-            raise refusal(features or {}, given)
+            raise refusal(features or {}, self._given if given is None else given)
         return drawn
 
     def score(self, features: Features | None, table: Table, given: Any) -> Floats:
@@ -79,7 +80,7 @@ class Scorer:
         task = self._task(features, table)
         scores = self.scores[: len(table.names)]
         if entries.scored(self._model.settings.code)(*task, scores) == S.BAD:
-            raise refusal(features or {}, given)
+            raise refusal(features or {}, self._given if given is None else given)
         return scores
 
     def cross(self, features: Features | None, table: Table, place: int) -> int:
