@@ -99,6 +99,10 @@ class Study(ABC):
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Say what the finished rows show; they come in the order of the plan."""
 
+    def numbers(self, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+        """Return what to remember of finished rows: a number each, and what it is."""
+        return ()
+
     @property
     def options(self) -> str:
         """Arguments, besides the name, that make this study from the command line."""

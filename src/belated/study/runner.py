@@ -115,6 +115,7 @@ def page_of(results: Results) -> Page:
         sections=(*sections, *_failures(results.failures)),
         reproduce=plan.command,
         facts=_facts(results),
+        numbers=study.numbers(results.rows) if results.rows else (),
     )
 
 
