@@ -227,11 +227,10 @@ class Chooser:
         action = table.names[usual if is_apprentice else place]
         row = self._scorer.row(length)
         if shown:
-            twin = self._model.predict(row, at=at, deadline=deadline).ticket
-            kept = Kept(action, probability, twin)
+            kept = Kept(action, probability, self._model._issued(row, at, deadline))
             tally.of(action).chosen += 1
         else:
-            kept = Kept(action, probability, row=(row[0].copy(), row[1].copy()))
+            kept = Kept(action, probability, row=(row[0][:length].copy(), row[1][:length].copy()))
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
             self._hidden[ticket] = None
@@ -265,7 +264,7 @@ class Chooser:
         if kept.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
-        kept.twin = self._model.predict(kept.row, at=at, deadline=deadline).ticket
+        kept.twin = self._model._issued((*kept.row, kept.row[0].size), at, deadline)
         kept.row, kept.span = None, math.nan
         del self._hidden[number]
         self._tally.of(kept.action).chosen += 1

@@ -28,7 +28,7 @@ class Scorer:
 
     __slots__ = (
         *("_actions", "_choose", "_encoder", "_fixed", "_floats", "_given", "_ints", "_marks"),
-        *("_model", "_room", "probabilities", "scores"),
+        *("_model", "_numbers", "_places", "_room", "probabilities", "scores"),
     )
 
     def __init__(self, model: LinearModel, settings: Settings) -> None:
@@ -45,6 +45,7 @@ class Scorer:
         self._room, self._actions = row, actions
         self._ints: Ints = np.zeros((1 + LANES) * row + ROOM, dtype=np.int64)
         self._floats: Floats = np.zeros(row + ROOM)
+        self._places, self._numbers = self._ints[ROOM:], self._floats[ROOM:]
         marks = min(1 << (_MARKS * row).bit_length(), 1 << self._model.settings.bits)
         self._marks: Ints = np.zeros(max(marks // IN_WORD, 1), dtype=np.int64)
         self.scores: Floats = np.zeros(actions)
@@ -90,10 +91,9 @@ class Scorer:
         cross = entries.crossed()
         return cross(coordinates, *context, *actions, place, self._ints, self._floats)
 
-    def row(self, length: int) -> tuple[Ints, Floats]:
-        """Return the row that was written."""
-        end = ROOM + length
-        return self._ints[ROOM:end], self._floats[ROOM:end]
+    def row(self, length: int) -> tuple[Ints, Floats, int]:
+        """Return arrays that begin with the row that was written, and its length."""
+        return self._places, self._numbers, length
 
     def _task(self, features: Features | None, table: Table) -> tuple[Any, ...]:
         """Return model, context, actions and room as the kernels take them."""

@@ -277,6 +277,21 @@ class LinearModel:
             turn.append(None)
         return _as_tuple(Forecast, forecast)
 
+    def _issued(
+        self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
+    ) -> int:
+        """Return the ticket of a row that a chooser has made, which keeps others out itself."""
+        now, span = _NEVER, _NEVER
+        if at is not None or deadline is not None or self._settings.deadline is not None:
+            now, span = self._time(at, "predict"), self._span(deadline)
+        ticket, _ = self._predict(*self._arrays, *row, now, span)
+        if ticket < 0:
+            arguments = (*row, now, span)
+            ticket, _ = self._retried(self._predict, ticket, arguments, row[:2], "predict")
+        if at is not None:
+            self._memory.has_times = True
+        return ticket
+
     @alone
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
