@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from belated.arrays import Floats, Ints
 from belated.decisions import snapshot
 from belated.decisions.actions import Actions, Table
-from belated.decisions.distributions import are_distributions
+from belated.decisions.drawing import Decide, Drawer
 from belated.decisions.kept import Kept
 from belated.decisions.report import ChooserReport, report_of
-from belated.decisions.scorer import Scorer
 from belated.decisions.settings import Mode, Settings, check_model, checked, checked_mode
 from belated.decisions.tally import Tally
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
-from belated.kernels.decisions import entries
-from belated.kernels.decisions.weighing import RULES
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
@@ -34,13 +28,8 @@ from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Late, Wait
 
-Decide = Callable[[dict[str, float], int], Mapping[str, float] | Sequence[float]]
-"""A rule of one's own: predicted rewards by action, and the ticket, to probabilities."""
-
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
-_WORD = 0xFFFFFFFF
 _FEW = 64
-_NOBODY: Ints = np.empty(0, dtype=np.int64)
 
 
 class Choice(NamedTuple):
@@ -95,9 +84,8 @@ class Chooser:
     """
 
     __slots__ = (
-        *("__dict__", "__weakref__", "_decide", "_hidden", "_kept", "_keys", "_labels", "_mode"),
-        *("_model", "_most_kept", "_rounds", "_rule", "_scorer", "_seed", "_settings", "_tally"),
-        *("_tried", "_turn"),
+        *("__dict__", "__weakref__", "_drawer", "_hidden", "_kept", "_keys", "_labels", "_mode"),
+        *("_model", "_most_kept", "_rounds", "_scorer", "_settings", "_tally", "_turn"),
     )
 
     def __init__(
@@ -140,22 +128,16 @@ class Chooser:
         self, settings: Settings, model: LinearModel, keys: Keys, mode: Mode, decide: Any
     ) -> None:
         check_model(model)
-        if decide is not None and not callable(decide):
-            raise SpecError(f"Chooser: decide must be a function, got {decide!r}")
         self._settings, self._model, self._keys, self._mode = settings, model, keys, mode
-        self._decide: Decide | None = decide
         self._labels = LOSSES[model.settings.loss].labels
-        self._scorer = Scorer(model, settings)
-        explore = settings.explore
-        self._rule = RULES.code(explore.kind), *explore.numbers, explore.trial
-        self._seed = settings.seed & _WORD, settings.seed >> 32
+        self._drawer = Drawer(model, settings, decide)
+        self._scorer = self._drawer.scorer
         self._turn: list[None] = [None]
         self._rounds = 0
         self._kept: dict[int, Kept] = {}
         self._hidden: dict[int, None] = {}
         self._most_kept = _FEW
         self._tally = Tally()
-        self._tried: set[str] = set()
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return a chooser with the same settings that has seen nothing; with another seed maybe.
@@ -167,7 +149,7 @@ class Chooser:
         if seed is not None:
             settings = replace(settings, seed=checked_seed(seed, "fresh"))
         chooser = type(self).__new__(type(self))
-        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._decide)
+        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._drawer.decide)
         return chooser
 
     @property
@@ -222,7 +204,8 @@ class Chooser:
                 "changed: give baseline="
             )
         ticket, tally = self._rounds, self._tally
-        place, length, best = self._drawn(context, table, actions, usual if is_apprentice else -1)
+        instead = usual if is_apprentice else -1
+        place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
         probability = 1.0 if is_apprentice else self._scorer.probabilities.item(place)
         action = table.names[usual if is_apprentice else place]
         row = self._scorer.row(length)
@@ -251,7 +234,7 @@ class Chooser:
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
         table = self._scorer.table(actions)
-        self._drawn(context, table, actions, -1)
+        self._drawer.draw(context, table, actions, -1, self._rounds, self._tally)
         found = self._scorer.probabilities.tolist(), self._scorer.scores.tolist()
         options = [Option(*option) for option in zip(table.names, *found, strict=False)]
         return sorted(options, key=lambda option: -option.value)
@@ -279,36 +262,6 @@ class Chooser:
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
             )
         return table.names.index(name)
-
-    def _drawn(
-        self, context: Features | None, table: Table, given: Any, usual: int
-    ) -> tuple[int, int, float]:
-        """Draw an action; return its place, the length of its row, the probability of the best.
-
-        The row is that of the usual action, if it is to be played.
-        """
-        scorer, ticket = self._scorer, self._rounds
-        if self._decide is None:
-            spread, own, new = self._model.spread, self._tally.own, self._new(table.names)
-            code, amount, floor, trial = self._rule
-            rule = (code, amount, floor, spread, own, new, trial, ticket, *self._seed, usual)
-            return scorer.choose(context, table, given, rule)
-        scores = scorer.score(context, table, given)
-        said = self._decide(dict(zip(table.names, scores.tolist(), strict=True)), ticket)
-        p = _probabilities(said, table.names)
-        scorer.probabilities[: p.size] = p
-        place = entries.picked()(p, ticket, *self._seed)
-        length = scorer.cross(context, table, usual if usual >= 0 else place)
-        return place, length, float(p[int(scores.argmax())])
-
-    def _new(self, names: tuple[str, ...]) -> Ints:
-        """Return the places of actions that are on trial."""
-        tried = self._tried
-        if self._rule[-1] == 0.0 or tried.issuperset(names):
-            return _NOBODY
-        is_new = self._tally.is_new
-        tried.update(name for name in names if name not in tried and not is_new(name))
-        return np.array([a for a, name in enumerate(names) if name not in tried], dtype=np.int64)
 
     def _compare(self, count: int, usual: int) -> None:
         """Count what the last draw says of a baseline."""
@@ -510,7 +463,11 @@ class Chooser:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
-        return _restored, (type(self), self.snapshot(), self._decide), extras_of(self, Chooser)
+        return (
+            _restored,
+            (type(self), self.snapshot(), self._drawer.decide),
+            extras_of(self, Chooser),
+        )
 
     def __repr__(self) -> str:
         """Return what this is and where it stands."""
@@ -519,18 +476,3 @@ class Chooser:
 
 def _restored(kind: type[Chooser], blob: bytes, decide: Decide | None) -> Chooser:
     return kind.restore(blob, decide=decide)
-
-
-def _probabilities(said: Any, names: tuple[str, ...]) -> Floats:
-    """Return what a user's rule says, or refuse it."""
-    given = [said.get(name) for name in names] if isinstance(said, Mapping) else said
-    try:
-        probabilities = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        probabilities = np.empty(0)
-    if probabilities.shape != (len(names),) or not are_distributions(probabilities):
-        raise SpecError(
-            "choose: decide must return a probability for every action, which sum to 1; it "
-            f"returned {said!r}; nothing has changed"
-        )
-    return probabilities
