@@ -191,23 +191,51 @@ class Chooser:
         call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
         not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
         """
+        return self._chosen(
+            context,
+            actions,
+            key=key,
+            at=at,
+            deadline=deadline,
+            baseline=baseline,
+            shown=shown,
+            played=None,
+        )
+
+    def _chosen(
+        self,
+        context: Features | None,
+        actions: Actions | None,
+        *,
+        key: Key | None,
+        at: Time | None,
+        deadline: Duration | None,
+        baseline: str | None,
+        shown: bool,
+        played: tuple[str, float] | None,
+    ) -> Choice:
+        """Choose; an action that was ``played`` with a probability stands for the own pick."""
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
             self._model._check_times(at, deadline)
         table = self._scorer.table(actions)
         usual = self._usual(table, baseline)
-        is_apprentice = self._mode == "apprentice"
-        if is_apprentice and usual < 0:
-            raise SpecError(
-                "choose: an apprentice plays the baseline, so there must be one; nothing has "
-                "changed: give baseline="
-            )
+        is_apprentice, instead, probability = self._mode == "apprentice", -1, 1.0
+        if played is not None:
+            instead, probability = self._place(table, played[0]), played[1]
+        elif is_apprentice:
+            if usual < 0:
+                raise SpecError(
+                    "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                    "changed: give baseline="
+                )
+            instead = usual
         ticket, tally = self._rounds, self._tally
-        instead = usual if is_apprentice else -1
         place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
-        probability = 1.0 if is_apprentice else self._scorer.probabilities.item(place)
-        action = table.names[usual if is_apprentice else place]
+        if instead < 0:
+            probability = self._scorer.probabilities.item(place)
+        action = table.names[place if instead < 0 else instead]
         row = self._scorer.row(length)
         if shown:
             kept = Kept(action, probability, self._model._issued(row, at, deadline))
@@ -262,6 +290,15 @@ class Chooser:
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
             )
         return table.names.index(name)
+
+    def _place(self, table: Table, action: str) -> int:
+        """Return the place of an action that was played."""
+        if action not in table.names:
+            raise SpecError(
+                f"choose: {action!r}, which was played, is not among the actions; nothing has "
+                "changed"
+            )
+        return table.names.index(action)
 
     def _compare(self, count: int, usual: int) -> None:
         """Count what the last draw says of a baseline."""

@@ -11,7 +11,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.logs.bad import NONE_BAD, BadRows
-from belated.logs.log import Unit
+from belated.logs.log import Unit, as_date
 
 MOST_ACTIONS = 200
 """More actions than this are not evaluated: hardly any would have been tried often enough."""
@@ -63,12 +63,24 @@ class DecisionLog:
     unit: Unit | None = None
     start: Any = 0.0
     """When the first decision was made."""
+    is_epoch: bool = False
+    """Whether times are numbers that count ``unit`` since 1970."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
 
     def __len__(self) -> int:
         """Return the number of decisions."""
         return len(self.action)
+
+    @property
+    def first(self) -> Any:
+        """When the first decision was made: a date, where times are dates in any form."""
+        return as_date(self.start, self.unit) if self.is_epoch else self.start
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether times are dates in any form."""
+        return isinstance(self.first, np.datetime64)
 
     @property
     def heard(self) -> Bools:

@@ -57,7 +57,8 @@ def decisions_of(
 def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
     """Refuse what says how columns are read, where nothing is left to be read so."""
     given = [each for each in names if getattr(columns, each) != getattr(USUAL, each)]
-    given += [each for each in ("dates", "tz", "unit") if getattr(reading, each) is not None]
+    told = ("dates", "tz", "unit", "encoding")
+    given += [each for each in told if getattr(reading, each) is not None]
     if given:
         raise LogError(
             f"evaluate: {name} is {what}, which says this itself; leave out {', '.join(given)}"
@@ -129,6 +130,7 @@ def _decisions(
         more=more,
         unit=unit,
         start=log.predicted_at[order[0]],
+        is_epoch=log.is_epoch,
         bad=bad,
     )
 

@@ -12,7 +12,7 @@ from belated.decisions import Chooser
 from belated.decisions.playing import play_decisions
 from belated.explore import Exploration, GapWeighted, Greedy, Uniform
 from belated.report import Bars, Heat, Section, Table
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import bars, by, counted, listed, mean, percent, quoted, short, where
 from belated.worlds import Lateness
 
@@ -57,6 +57,7 @@ WORLDS: Final[Mapping[str, tuple[type[worlds.World], float | None]]] = MappingPr
 )
 """Kinds of worlds, and what the chooser takes silence for until a reward is heard."""
 _QUICK_WORLDS = ("linear", "logistic, silence is 0", "featured")
+_UNKNOWN = "There are no results of the default and of choosing at random in one world yet."
 SLACK: Final = 0.1
 """How much more than the best rule another one may lose to count as good."""
 
@@ -95,18 +96,19 @@ class Decisions(Study):
             "explored": run.report.explored,
         }
 
-    def numbers(self, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+    def opening(self, rows: Sequence[Row]) -> Opening:
         """What the best rule loses, what the default does, and how wrong that can go."""
         shares = _shares(rows)
         if not shares:
-            return ()
+            return Opening(_UNKNOWN, ())
         first = _rules(shares)[0]
         least = f"of the regret at random: {quoted(first)}, which loses least"
-        return (
+        numbers = (
             (percent(_mean_share(shares, first)), least),
             (percent(_mean_share(shares, DEFAULT)), f"the default, {quoted(DEFAULT)}"),
-            (_most(shares, DEFAULT), "times the best rule, where the default is worst"),
+            (f"{_most(shares, DEFAULT)} times", "the best rule, where the default is worst"),
         )
+        return Opening(_least(shares, first), numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Open with who loses least, then what exploring is worth, then world by world."""
@@ -185,9 +187,8 @@ def _by_delay(shares: dict[Place, dict[str, float]], rule: str, delay: str) -> f
     return sum(known) / len(known) if known else None
 
 
-def _verdict(shares: dict[Place, dict[str, float]], order: list[str]) -> str:
-    """Name the rule that loses least, say how good the default is, and what can go wrong."""
-    first = order[0]
+def _least(shares: dict[Place, dict[str, float]], first: str) -> str:
+    """Name the rule that loses least, and say what the default loses."""
     says = (
         f"{_capital(quoted(first))}{', the default,' if first == DEFAULT else ''} loses least: "
         f"{percent(_mean_share(shares, first))} of what choosing at random does, in the mean over "
@@ -196,16 +197,21 @@ def _verdict(shares: dict[Place, dict[str, float]], order: list[str]) -> str:
     if first != DEFAULT:
         share = percent(_mean_share(shares, DEFAULT))
         says += f" The default, {quoted(DEFAULT)}, loses {share}."
+    return says
+
+
+def _verdict(shares: dict[Place, dict[str, float]], order: list[str]) -> str:
+    """Say how often the default is good, and what can go wrong with every rule."""
     ratios = _ratios(shares, DEFAULT)
     good = sum(ratio <= 1.0 + SLACK for ratio in ratios.values())
     worst = max(ratios, key=lambda place: ratios[place])
     best = min(shares[worst], key=lambda rule: shares[worst][rule])
     costs = [f"{quoted(rule)} {_most(shares, rule)}" for rule in order if rule != DEFAULT]
     return (
-        f"{says} The default is within {percent(SLACK)} of the best rule in {counted(good, 'cell')}"
-        f"; its worst one, '{worst[0]}' with delays '{worst[1]}', costs {_most(shares, DEFAULT)} "
-        f"times what {quoted(best)} loses there. In their worst cells the others cost, times the "
-        f"best: {listed(costs)}."
+        f"{_least(shares, order[0])} The default is within {percent(SLACK)} of the best rule in "
+        f"{counted(good, 'cell')}; its worst one, '{worst[0]}' with delays '{worst[1]}', costs "
+        f"{_most(shares, DEFAULT)} times what {quoted(best)} loses there. In their worst cells the "
+        f"others cost, times the best: {listed(costs)}."
     )
 
 
@@ -378,5 +384,5 @@ def _unknown() -> Section:
     return Section(
         question="Which rule loses least?",
         figure=None,
-        says="There are no results of the default and of choosing at random in one world yet.",
+        says=_UNKNOWN,
     )
