@@ -27,13 +27,16 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    *("theorems", "game", "laws", "rivals", "certificates", "adapters_river", "linear"),
-    *("best_action", "study", "losses", "audit"),
+    *("theorems", "laws chooser", "game audit", "rivals adapters_river", "linear naive_linear"),
+    *("docs", "certificates losses report_in_browser", "study play_many"),
 )
-"""Interpreted, these test files have a process of their own; then come ``FEW`` to a process."""
-LONG_COMPILED = ("rivals", "game", "laws", "cache", "portfolio", "docs", "replay")
-"""The same for the compiled pass."""
-FEW, FEW_COMPILED = 8, 4
+"""Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
+LONG_COMPILED = (
+    *("rivals", "laws portfolio", "replay replay_columns replay_save", "game theorem_values"),
+    *("evaluate evaluate_asked chooser", "cache"),
+)
+"""The same for the compiled pass. Those that come later find more compiled already."""
+FEW, FEW_COMPILED = 20, 7
 
 _COLD = "first-pftrl-l1-gradient-3"
 """A learner that is compiled into an empty cache; that reaches what only runs then."""
@@ -75,20 +78,21 @@ class Job:
 
 
 def batches(files: Iterable[str], first: Iterable[str], few: int) -> Iterator[list[str]]:
-    """Yield the files of every process: the named ones alone, then a few at a time.
+    """Yield the files of every process: first those named together, then a few at a time.
 
     >>> files = [f"tests/test_{name}.py" for name in ("audit", "cli", "game", "json", "pins")]
-    >>> for batch in batches(files, ["game", "logs"], 2):
+    >>> for batch in batches(files, ["game cli", "logs"], 2):
     ...     print(*batch)
-    tests/test_game.py
-    tests/test_audit.py tests/test_cli.py
-    tests/test_json.py
+    tests/test_cli.py tests/test_game.py
+    tests/test_audit.py tests/test_json.py
     """
     left = [file for file in files if file != "tests/test_pins.py"]
-    for name in (f"tests/test_{name}.py" for name in first):
-        if name in left:
-            left.remove(name)
-            yield [name]
+    for names in first:
+        wanted = {f"tests/test_{name}.py" for name in names.split()}
+        found = [file for file in left if file in wanted]
+        left = [file for file in left if file not in wanted]
+        if found:
+            yield found
     for start in range(0, len(left), few):
         yield left[start : start + few]
 
@@ -105,7 +109,7 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
         return Job(f"pytest, {kind}: {', '.join(words)}", [command], compiled)
 
     marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
-    wanted = [] if everything else ["-m", "not slow"]
+    wanted = ["--hypothesis-profile=many"] if everything else ["-m", "not slow"]
     plain = [
         pytest("interpreted", batch, *wanted)
         for batch in batches([*tests, "src/belated", "scripts"], LONG, FEW)
@@ -114,12 +118,12 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
         compiled = [pytest("compiled", each) for each in batches(tests, LONG_COMPILED, 1)]
     else:
         found = batches(marked, LONG_COMPILED, FEW_COMPILED)
-        compiled = [pytest("compiled", batch, "-m", "compiled") for batch in found]
+        compiled = [pytest("compiled", batch, "-m", "compiled and not slow") for batch in found]
     long, long_compiled = len(LONG), len(LONG_COMPILED)
     return [
         *compiled[:long_compiled],
         *plain[:long],
-        _pins(python, scratch),
+        _pins(python, scratch) if everything else Job("pins", [[python, "tests/pins.py"]]),
         Job("mypy", [[python, "-m", "mypy"]]),
         *compiled[long_compiled:],
         *plain[long:],
@@ -135,7 +139,7 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
 
 def _pins(python: str, scratch: str) -> Job:
-    """Return the job of the pins; they run every kind of kernel, so it counts the lines reached."""
+    """Return the job of the pins with coverage, as they run every kind of kernel."""
     coverage = [python, "-m", "coverage"]
     cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
     return Job(

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from hypothesis.errors import InvalidArgument
 
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # numba reads it when it is imported
 INTERPRETED = os.environ["NUMBA_DISABLE_JIT"] != "0"
@@ -25,10 +24,15 @@ TESTS = Path(__file__).resolve().parent
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-try:
-    settings.get_profile("ci")
-except InvalidArgument:  # a release of hypothesis from before it brought this profile
-    settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
+for name, examples in (("few", 40), ("many", 200)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        print_blob=True,
+    )
 
 Python = Callable[..., str]
 

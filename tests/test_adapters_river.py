@@ -38,17 +38,13 @@ ESTIMATORS: list[Any] = [
 ]
 
 
-LONG = ("check_bounded_memory_growth", "check_shuffle_features_no_impact")
-
-
 def all_checks() -> Iterator[Any]:
-    """Yield river's checks for every estimator; the longest, for those as they come."""
+    """Yield river's checks for every estimator; for all but those as they come, they are slow."""
     for number, model in enumerate(ESTIMATORS):
         for check in checks.yield_checks(model):
             name = check.__name__
-            is_long = name.startswith(LONG) and number not in (0, 4)
             if name not in model._unit_test_skips():
-                marks = [pytest.mark.slow] * is_long
+                marks = [pytest.mark.slow] * (number not in (0, 4))
                 yield pytest.param(model, check, id=f"{number}-{model}-{name}", marks=marks)
 
 

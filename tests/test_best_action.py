@@ -678,7 +678,7 @@ def test_default_gap(loss: Make, domain: Domain) -> None:
     game = loss(losses.Random(3, seed=5))
     lipschitz = game.constants(domain).lipschitz
     assert lipschitz is not None
-    assert best_action(game, domain, 500).gap <= 1e-9 * lipschitz * domain.diameter * 500
+    assert best_action(game, domain, 200).gap <= 1e-9 * lipschitz * domain.diameter * 200
 
 
 @pytest.mark.parametrize("loss", [*PLAIN, *TARGETED])

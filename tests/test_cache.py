@@ -112,6 +112,7 @@ assert "scipy.linalg" in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_matrices_can_still_be_multiplied(copy: Copy) -> None:
     """Learners do not look for a BLAS; whoever needs one finds it."""
     assert copy.run(after=DOT)["x"] == PLAY
@@ -136,7 +137,7 @@ def test_an_edited_leaf_is_compiled_anew(copy: Copy) -> None:
     assert copy.run()["x"] == PLAY
 
 
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("suffix", [pytest.param(".nbi", marks=pytest.mark.slow), ".nbc"])
 def test_a_torn_file_is_replaced(copy: Copy, suffix: str) -> None:
     """One is empty, one ends early, and one holds something else."""
     files = copy.files(suffix)
@@ -152,6 +153,7 @@ def test_a_torn_file_is_replaced(copy: Copy, suffix: str) -> None:
     assert repaired["hits"] == 2
 
 
+@pytest.mark.slow
 def test_a_torn_file_of_one_entry_leaves_the_others(copy: Copy) -> None:
     torn = [file for file in copy.files(".nbc") if ".observe" in file.name]
     assert torn

@@ -459,6 +459,8 @@ def test_interactions_are_those_that_were_asked_for(crossing: Any) -> None:
     assert twin.snapshot() == chooser.snapshot()
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_memory_is_bounded_by_most_open() -> None:
     chooser = bl.Chooser(["a", "b"], most_open=10, bits=BITS)
     for t in range(6000):
@@ -526,6 +528,8 @@ WORLDS = [
 ]
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: type(world).__name__)
 def test_games_of_decisions(world: Any) -> None:
     run = bl.play(bl.Chooser(bits=BITS), world, seed=3)

@@ -36,12 +36,12 @@ def world(kind: Loss, count: int, span: float) -> tuple[Floats, Floats, bl.Timel
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
-    x, y, timeline = world(kind, 400, 30.0)
+    x, y, timeline = world(kind, 250, 30.0)
     live, whole = LinearModel(kind, bits=3), LinearModel(kind, bits=3)
     slow = NaiveLinear(kind, patience=1000, narrow=True)
     events = []
     moved = 0
-    for event in timeline.events[: 400 + int(timeline.observed.sum())].tolist():
+    for event in timeline.events[: 250 + int(timeline.observed.sum())].tolist():
         if event < 0 and is_tied(slow, ~event, float(y[~event]), 1.0):
             continue  # rounding alone would decide what is learned; it stays open
         events.append(event)
@@ -53,7 +53,7 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
             assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
             record = live._memory.records[ticket - live.rounds]
             moved += int(record[lm.SHOWN] != record[lm.MIXTURE])
-            if event == 200:
+            if event == 120:
                 live = LinearModel.restore(live.snapshot())
         else:
             live.observe(~event, float(y[~event]))
@@ -78,6 +78,8 @@ def test_shares_do_not_favour_what_comes_early() -> None:
     assert len([age for age in ages if age == 10]) / len(ages) == 0.9
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("early", [0.0, 1.0])
 def test_one_answer_so_far_is_no_certainty(early: float) -> None:
     """What is open may all be the other one, as it is; once it has come, the model is sure."""
@@ -95,6 +97,8 @@ def test_one_answer_so_far_is_no_certainty(early: float) -> None:
     assert late < 1.05 * soon
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_a_rare_answer_is_bounded_by_what_is_open() -> None:
     """With 2,000 labels that are all 0 and 10 open tickets, at most 10 are 1."""
     count = 2000
@@ -103,6 +107,8 @@ def test_a_rare_answer_is_bounded_by_what_is_open() -> None:
     assert model.predict([1.0]).value < 0.01
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_numbers_that_come_early_are_small() -> None:
     """The mean of all labels is 1; that of those that have come is far below it at first."""
     rng = np.random.default_rng(2)

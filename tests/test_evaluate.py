@@ -28,14 +28,12 @@ from belated.evaluations.reading import decisions_of
 from belated.evaluations.words import command, speed_warning
 from belated.report.page import to_html
 
+# What is tested is what stands around the models; compiled, those take no time.
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 ACTIONS = ("blue", "green", "red")
 CHANCES = {"PT": (0.6, 0.2, 0.1), "NO": (0.1, 0.5, 0.2)}
 ROUNDS = 240
-
-
-def long(test: Any) -> Any:
-    """Mark a test that only the compiler makes short."""
-    return pytest.mark.compiled(pytest.mark.needs_compiler(test))
 
 
 def rows_of(rounds: int = ROUNDS, seed: int = 0, **more: Any) -> list[naive.Row]:
@@ -199,7 +197,6 @@ def test_a_difference_is_paired(found: Evaluation) -> None:
     assert (back.value, back.low, back.high) == pytest.approx((-gap.value, -gap.high, -gap.low))
 
 
-@long
 def test_the_best_policy_is_found() -> None:
     found = bl.evaluate(columns_of(rows_of(1500)), {"rule": by_country}, silence=0.0, deadline=20)
     assert next(iter(found.policies)) in ("rule", "chooser")
@@ -212,7 +209,6 @@ def test_the_best_policy_is_found() -> None:
     assert wide.low < narrow.low < narrow.high < wide.high
 
 
-@long
 def test_a_tie_is_called_a_tie() -> None:
     rng = np.random.default_rng(1)
     heard = rng.random(500) < 0.3
@@ -310,7 +306,6 @@ def test_blocks_only_widen(rows: list[naive.Row], found: Evaluation) -> None:
         assert other.low <= one.low <= one.high <= other.high
 
 
-@long
 def test_rewards_that_share_their_fate_are_warned_of() -> None:
     rng = np.random.default_rng(5)
     days = np.repeat(rng.random(20) < 0.5, 50)  # good days and bad days
@@ -369,7 +364,6 @@ def test_extreme_weights_are_warned_of(rows: list[naive.Row]) -> None:
     assert set(judged.warnings) <= set(found.warnings)
 
 
-@long
 def test_wrong_probabilities_are_warned_of() -> None:
     columns = columns_of(rows_of(1000))
     columns["probability"] = [0.9] * 1000

@@ -25,6 +25,9 @@ from belated.evaluations.reading import decisions_of
 from belated.evaluations.words import command
 from belated.logs import read
 
+# What is tested is what stands around the models; compiled, those take no time.
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 pytest.importorskip("pyarrow")
 
 ROWS = 80

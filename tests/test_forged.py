@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import belated as bl
 import forging
+import rival_laws
 from belated.errors import SnapshotError
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
@@ -26,12 +28,20 @@ def test_one_number_of_a_snapshot_changed(name: str, most: int) -> None:
     assert forging.check(forging.CASES[name], most) == []
 
 
+def parts() -> Iterator[Any]:
+    """Yield names of cases: half of ours; the others, and published methods, are slow."""
+    published = [case.name for case in rival_laws.CASES if case.name in forging.CASES]
+    ours = [name for name in forging.CASES if name not in published]
+    yield pytest.param(ours[::2], id="half of ours", marks=pytest.mark.compiled)
+    yield pytest.param(ours[1::2], id="the other half", marks=pytest.mark.slow)
+    for part in range(4):
+        yield pytest.param(published[part::4], id=str(part), marks=pytest.mark.slow)
+
+
 @pytest.mark.needs_compiler
-@pytest.mark.compiled
-@pytest.mark.parametrize("part", range(4))
-def test_compiled_kernels_survive_them_too(python: Python, part: int) -> None:
+@pytest.mark.parametrize("names", [*parts()])
+def test_compiled_kernels_survive_them_too(python: Python, names: list[str]) -> None:
     """In a process of its own, so that a crash or a claim for memory is seen."""
-    names = list(forging.CASES)[part::4]
     assert "memory grew by" in python("forging.py", "400", *names, NUMBA_DISABLE_JIT="0")
 
 

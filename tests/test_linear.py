@@ -216,12 +216,12 @@ def test_peek_is_what_predict_says_and_changes_nothing() -> None:
 def test_wide_rows_make_everything_grow() -> None:
     rng = np.random.default_rng(0)
     small, large = LinearModel(bits=12, wait=None), LinearModel(bits=12, wait=None)
-    x = rng.normal(size=(12, 600))
+    x = rng.normal(size=(6, 600))
     large.peek(x[0])
     values = [small.predict(row).value for row in x]
     assert large.predict_many(x)[1].tolist() == values
     for model in (small, large):
-        for ticket in range(12):
+        for ticket in range(6):
             model.observe(ticket, float(x[ticket, 0]))
         model.predict(x[0])
     assert small.snapshot() == large.snapshot()
@@ -358,8 +358,11 @@ def test_predictions_stay_within_the_labels(kind: Any) -> None:
     assert values.max() <= log.labels.max()
 
 
+SCALES = [pytest.param(scale, marks=pytest.mark.slow) for scale in (1.0, 1e-6)] + [1e6]
+
+
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("scale", [1.0, pytest.param(1e-6, marks=pytest.mark.slow), 1e6])
+@pytest.mark.parametrize("scale", SCALES)
 def test_learns_without_tuning(kind: Any, scale: float) -> None:
     """Better than the best constant, whatever the scale of features and labels."""
     rng = np.random.default_rng(5)

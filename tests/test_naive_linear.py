@@ -555,7 +555,13 @@ def test_zero_point_of_labels_does_not_matter(kind: Loss) -> None:
     assert moved[start:] == pytest.approx([value + 64.0 for value in plain[start:]])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=[pytest.mark.slow] * (kind not in ("squared", "logistic")))
+        for kind in KINDS
+    ],
+)
 def test_rows_help(kind: Loss) -> None:
     """After a start of 100 rounds the loss is well below that of the same labels without rows."""
     log = random_log(kind, 6, rounds=400, lost=0.0)

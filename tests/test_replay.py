@@ -287,10 +287,10 @@ def test_the_first_predictions_are_those_of_the_whole_log(found: Replay) -> None
 @pytest.mark.parametrize(
     ("loss", "more", "measure"),
     [
-        ("quantile", {"quantile": 0.9}, "pinball loss"),
-        ("hinge", {"threshold": 5.0}, "hinge loss"),
         ("logistic", {"threshold": 5.0}, "log loss"),
-        ("poisson", {"clip": (0.0, 9.0)}, "Poisson loss"),
+        pytest.param("quantile", {"quantile": 0.9}, "pinball loss", marks=pytest.mark.slow),
+        pytest.param("hinge", {"threshold": 5.0}, "hinge loss", marks=pytest.mark.slow),
+        pytest.param("poisson", {"clip": (0.0, 9.0)}, "Poisson loss", marks=pytest.mark.slow),
     ],
 )
 def test_other_losses(loss: Any, more: dict[str, Any], measure: str) -> None:

@@ -20,6 +20,9 @@ from belated.replays.contenders import OURS, WAITING
 from belated.replays.silence import Silence, in_unit
 from belated.replays.words import command
 
+# What is tested is what stands around the models; compiled, those take no time.
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 ROUNDS = 60
 
 

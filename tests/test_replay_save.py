@@ -19,6 +19,9 @@ from belated.replays import replay
 from belated.replays.saving import keys_of
 from sealing import header_of, rewritten
 
+# What is tested is what stands around the models; compiled, those take no time.
+pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
+
 START = datetime(2024, 1, 1)
 HALF = START + timedelta(hours=400)
 

@@ -451,7 +451,7 @@ def test_memory_is_what_the_table_says(case: RivalCase) -> None:
 
 # --- Guarantees ----------------------------------------------------------------------------------
 
-GAME = 150
+GAME = 90
 SEEDS = 6
 
 

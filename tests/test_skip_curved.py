@@ -42,7 +42,7 @@ def bent(domain: bl.domains.Domain, share: float, lipschitz: float = 1.3) -> bl.
     return bl.Problem(domain, lipschitz, curvature=curvature)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.1])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("base", HARD)
 @pytest.mark.parametrize("name", SETS)
 def test_patterns(name: str, base: BaseName, share: float) -> None:
@@ -78,7 +78,7 @@ def test_quadratics(base: BaseName) -> None:
             assert regret <= bound.total * SLACK
 
 
-@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("base", HARD)
 def test_exhaustive(base: BaseName, share: float) -> None:
     """All delay sequences with T <= 4 and all costs at the ends and in the middle."""

@@ -245,7 +245,13 @@ def test_failures_are_kept_until_they_are_retried(tmp_path: Path) -> None:
     assert (len(results.rows), results.failures) == (6, ())
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(engine, marks=[pytest.mark.slow] * (engine != "processes"))
+        for engine in ENGINES
+    ],
+)
 def test_ctrl_c_leaves_rows_to_go_on_from(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     script = (

@@ -22,7 +22,7 @@ Array = naive.Array
 Loss = Callable[[Array], float]
 
 DIM, ROUNDS, SEEDS = 3, 150, 24
-SHOWN = ("none", "constant", "batch", "pareto", "lost", "out of order")
+SHOWN = ("none", "constant", "pareto", "lost")
 
 
 # --- Expected regret -----------------------------------------------------------------------------

@@ -211,6 +211,30 @@ class Chooser:
         call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
         not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
         """
+        return self._chosen(
+            context,
+            actions,
+            key=key,
+            at=at,
+            deadline=deadline,
+            baseline=baseline,
+            shown=shown,
+            played=None,
+        )
+
+    def _chosen(
+        self,
+        context: Features | None,
+        actions: Actions | None,
+        *,
+        key: Key | None,
+        at: Time | None,
+        deadline: Duration | None,
+        baseline: str | None,
+        shown: bool,
+        played: tuple[str, float] | None,
+    ) -> Choice:
+        """Choose; an action that was ``played`` with a probability stands for the own pick."""
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
@@ -224,7 +248,9 @@ class Chooser:
         seed = self._settings.seed
         place = self._pick(probabilities, ticket, seed & _WORD, seed >> 32)
         probability = float(probabilities[place])
-        if self._mode == "apprentice":
+        if played is not None:
+            place, probability = self._place(table, played[0]), played[1]
+        elif self._mode == "apprentice":
             if usual is None:
                 raise SpecError(
                     "choose: an apprentice plays the baseline, so there must be one; nothing has "
@@ -292,6 +318,15 @@ class Chooser:
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
             )
         return table.names.index(name)
+
+    def _place(self, table: Table, action: str) -> int:
+        """Return the place of an action that was played."""
+        if action not in table.names:
+            raise SpecError(
+                f"choose: {action!r}, which was played, is not among the actions; nothing has "
+                "changed"
+            )
+        return table.names.index(action)
 
     def _crossed(self, context: Context, table: Table) -> SoundRows:
         """Return the rows of all actions in a context."""
