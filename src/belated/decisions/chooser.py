@@ -221,21 +221,25 @@ class Chooser:
             self._model._check_times(at, deadline)
         table = self._scorer.table(actions)
         usual = self._usual(table, baseline)
-        is_apprentice, instead, probability = self._mode == "apprentice", -1, 1.0
+        is_apprentice = self._mode == "apprentice"
         if played is not None:
-            instead, probability = self._place(table, played[0]), played[1]
-        elif is_apprentice:
-            if usual < 0:
-                raise SpecError(
-                    "choose: an apprentice plays the baseline, so there must be one; nothing has "
-                    "changed: give baseline="
-                )
+            instead = self._place(table, played[0])
+        elif not is_apprentice:
+            instead = -1
+        elif usual >= 0:
             instead = usual
+        else:
+            raise SpecError(
+                "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                "changed: give baseline="
+            )
         ticket, tally = self._rounds, self._tally
         place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
         if instead < 0:
             probability = self._scorer.probabilities.item(place)
-        action = table.names[place if instead < 0 else instead]
+        else:
+            place, probability = instead, 1.0 if played is None else played[1]
+        action = table.names[place]
         row = self._scorer.row(length)
         if shown:
             kept = Kept(action, probability, self._model._issued(row, at, deadline))

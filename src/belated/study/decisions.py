@@ -57,9 +57,9 @@ WORLDS: Final[Mapping[str, tuple[type[worlds.World], float | None]]] = MappingPr
 )
 """Kinds of worlds, and what the chooser takes silence for until a reward is heard."""
 _QUICK_WORLDS = ("linear", "logistic, silence is 0", "featured")
-_UNKNOWN = "There are no results of the default and of choosing at random in one world yet."
 SLACK: Final = 0.1
 """How much more than the best rule another one may lose to count as good."""
+_UNKNOWN: Final = "There are no results of the default and of choosing at random in one world yet."
 
 
 class Decisions(Study):
@@ -106,15 +106,15 @@ class Decisions(Study):
         numbers = (
             (percent(_mean_share(shares, first)), least),
             (percent(_mean_share(shares, DEFAULT)), f"the default, {quoted(DEFAULT)}"),
-            (f"{_most(shares, DEFAULT)} times", "the best rule, where the default is worst"),
+            (_most(shares, DEFAULT), "times the best rule, where the default is worst"),
         )
-        return Opening(_least(shares, first), numbers)
+        return Opening(_best(shares, first), numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Open with who loses least, then what exploring is worth, then world by world."""
         shares = _shares(rows)
         if not shares:
-            return (_unknown(),)
+            return ()
         found = [_answer(rows, shares), _greedy(rows, shares)]
         found += [_world(world, group) for world, group in by(rows, "world").items()]
         return tuple(section for section in found if section is not None)
@@ -187,8 +187,8 @@ def _by_delay(shares: dict[Place, dict[str, float]], rule: str, delay: str) -> f
     return sum(known) / len(known) if known else None
 
 
-def _least(shares: dict[Place, dict[str, float]], first: str) -> str:
-    """Name the rule that loses least, and say what the default loses."""
+def _best(shares: dict[Place, dict[str, float]], first: str) -> str:
+    """Name the rule that loses least, and what the default loses."""
     says = (
         f"{_capital(quoted(first))}{', the default,' if first == DEFAULT else ''} loses least: "
         f"{percent(_mean_share(shares, first))} of what choosing at random does, in the mean over "
@@ -201,17 +201,17 @@ def _least(shares: dict[Place, dict[str, float]], first: str) -> str:
 
 
 def _verdict(shares: dict[Place, dict[str, float]], order: list[str]) -> str:
-    """Say how often the default is good, and what can go wrong with every rule."""
+    """Say how good the default is, and what can go wrong with every rule."""
     ratios = _ratios(shares, DEFAULT)
     good = sum(ratio <= 1.0 + SLACK for ratio in ratios.values())
     worst = max(ratios, key=lambda place: ratios[place])
     best = min(shares[worst], key=lambda rule: shares[worst][rule])
     costs = [f"{quoted(rule)} {_most(shares, rule)}" for rule in order if rule != DEFAULT]
     return (
-        f"{_least(shares, order[0])} The default is within {percent(SLACK)} of the best rule in "
-        f"{counted(good, 'cell')}; its worst one, '{worst[0]}' with delays '{worst[1]}', costs "
-        f"{_most(shares, DEFAULT)} times what {quoted(best)} loses there. In their worst cells the "
-        f"others cost, times the best: {listed(costs)}."
+        f"The default is within {percent(SLACK)} of the best rule in {counted(good, 'cell')}"
+        f"; its worst one, '{worst[0]}' with delays '{worst[1]}', costs {_most(shares, DEFAULT)} "
+        f"times what {quoted(best)} loses there. In their worst cells the others cost, times the "
+        f"best: {listed(costs)}."
     )
 
 
@@ -378,11 +378,3 @@ def _winners(table: Mapping[str, Mapping[str, float | None]]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _unknown() -> Section:
-    return Section(
-        question="Which rule loses least?",
-        figure=None,
-        says=_UNKNOWN,
-    )
