@@ -490,6 +490,28 @@ def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_store_that_cannot_be_written_is_not_tried_all_the_time(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 4)
+        write, tries = disk(store).write, []
+
+        def never(*arguments: Any) -> None:
+            tries.append(1)
+            raise StoreError("the disk is full")
+
+        disk(store).write = never
+        for _ in range(40):
+            with pytest.raises(NotCommitted, match="the disk is full"):
+                model.predict([1.0])
+        assert len(tries) < 20
+        assert model.snapshot() == states[-1]  # who reads is not held up
+        disk(store).write = write
+        store.writer._rests_until = 0.0
+        assert model.predict([1.0]).ticket == 2
+        assert model.predict([1.0]).ticket == 3
+
+
 def test_models_may_be_let_go(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
