@@ -576,8 +576,9 @@ def test_all_too_young(rows: list[naive.Row]) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("probability", 0.0, "is no probability above 0"),
-        ("probability", 1.2, "is no probability above 0"),
+        ("probability", 0.0, "is no probability from 1e-12 to 1"),
+        ("probability", 1e-300, "is no probability from 1e-12 to 1"),
+        ("probability", 1.2, "is no probability from 1e-12 to 1"),
         ("action", None, "must not be missing"),
         ("reward", None, "is no reward, though there is a time"),
     ],
@@ -592,6 +593,31 @@ def test_bad_rows(rows: list[naive.Row], column: str, value: Any, message: str) 
     found = bl.evaluate(columns, silence=0.0, deadline=20, on_bad="skip", chooser=False)
     assert len(found.bad) == 1
     assert found.ripe.decisions == len(rows) - 1
+
+
+def test_the_least_probability_gives_numbers(rows: list[naive.Row]) -> None:
+    columns = columns_of(rows)
+    columns["probability"][0] = 1e-12
+    found = bl.evaluate(columns, silence=0.0, deadline=20)
+    assert "NaN" not in found.to_json()
+    assert "Infinity" not in found.to_json()
+    assert any("weight" in warning for warning in found.warnings)
+
+
+def test_probabilities_may_be_rounded_alike_everywhere(rows: list[naive.Row]) -> None:
+    """Rules of choosers and policies of evaluations are checked in one place."""
+    for off, is_right in ((5e-7, True), (5e-6, False)):
+        said = [0.2, 0.3, 0.5 + off]
+        chooser = bl.Chooser(["a", "b", "c"], decide=lambda values, ticket, s=said: s, bits=4)  # type: ignore[misc]
+        policy = np.tile(said, (len(rows), 1))
+        if is_right:
+            chooser.choose({})
+            bl.evaluate(columns_of(rows), {"soft": policy}, silence=0.0, deadline=20)
+            continue
+        with pytest.raises(SpecError, match="sum to 1"):
+            chooser.choose({})
+        with pytest.raises(SpecError, match="sum to 1"):
+            bl.evaluate(columns_of(rows), {"soft": policy}, silence=0.0, deadline=20)
 
 
 def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import math
 import os
@@ -449,7 +450,7 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-LARGE = ("first-order", "table1")
+LARGE = ("decisions", "first-order", "table1")
 
 
 @pytest.mark.parametrize(
@@ -472,6 +473,39 @@ def test_every_study_runs_and_speaks(
         said = python("-c", script, NUMBA_DISABLE_JIT="1")
     assert said.strip()
     assert "nan" not in said.split()
+
+
+def test_the_study_of_decisions_says_who_loses_least() -> None:
+    """From regrets that are made up."""
+    study = study_named("decisions")
+    costs = {"gap weighting": 20.0, "greedy": 30.0, "at random": 100.0}
+    rows = []
+    games = itertools.product(("linear", "changing"), ("none", "mean 2,000"), range(2), costs)
+    for world, delay, seed, rule in games:
+        cost = 40.0 if (world, rule) == ("changing", "gap weighting") else costs[rule]
+        cell = {"world": world, "delay": delay, "rule": rule, "seed": seed, "rounds": 100}
+        rows.append({**cell, "regret": cost + seed, "late_regret": cost / 2.0, "explored": 0.1})
+    answer, greedy, linear, changing = study.sections(rows)
+    assert "within 10 % of the best rule in 2 cells; its worst one, 'changing'" in answer.says
+    assert "costs 1.33 times what greedy loses there" in answer.says
+    assert "loses less than a chooser that never explores in 2 of 4 cells" in greedy.says
+    assert "2 in the changing world." in greedy.says
+    assert linear.says.startswith("Least regret: gap weighting with none and 'mean 2,000'.")
+    assert changing.question == "Who loses least in the changing world?"
+    opening = study.opening(rows)
+    assert opening.says.startswith("Gap weighting, the default, loses least: 30 % of what")
+    assert [number for number, _ in opening.numbers] == ["30 %", "30 %", "1.33"]
+    alone = [row for row in rows if row["rule"] != "at random"]
+    assert study.sections(alone) == ()
+    assert study.opening(alone).numbers == ()
+
+
+def test_a_cell_of_decisions_is_a_game() -> None:
+    study = study_named("decisions")
+    cell = next(c for c in Plan(study, True).cells if c["world"] == "logistic, silence is 0")
+    small = Cell.of(cell.group, **{**cell.to_dict(), "rounds": 30})
+    assert study.run(small) == study.run(small)
+    assert study.run(small)["answered"] == 29
 
 
 # ---- pages and files ---------------------------------------------------------------------------

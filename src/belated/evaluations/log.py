@@ -17,6 +17,20 @@ MOST_ACTIONS = 200
 """More actions than this are not evaluated: hardly any would have been tried often enough."""
 
 
+LEAST = 1e-12
+"""Least probability that a log may hold: of what is rarer no log has ever seen anything."""
+NO_PROBABILITY = f"is no probability from {LEAST:g} to 1 of what was done"
+
+
+def can_be(probability: Any) -> Any:
+    """Tell whether a number, or which of several, can be the probability of what was done.
+
+    Rarer things are not done, so that such a number is a mistake, and one row with it would have
+    all the weight there is.
+    """
+    return (probability >= LEAST) & (probability <= 1.0)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionLog:
     """Decisions in the order in which they were made, and the rewards that were heard of them.

@@ -13,7 +13,7 @@ from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.evaluations import dsjson
 from belated.evaluations.asked import Columns, Reading
-from belated.evaluations.log import DecisionLog, check_count
+from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
 from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
 from belated.logs.columns import Roles
@@ -98,10 +98,7 @@ def _decisions(
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
     faults = {
         columns.action: (np.array([name is None for name in names]), "must not be missing"),
-        columns.probability: (
-            ~((probability > 0.0) & (probability <= 1.0)),
-            "is no probability above 0, and at most 1, of what was done",
-        ),
+        columns.probability: (~can_be(probability), NO_PROBABILITY),
         columns.reward: (
             log.answered & ~np.isfinite(reward),
             "is no reward, though there is a time of one",

@@ -69,8 +69,8 @@ class ModelMemory(Memory):
     @property
     def spread(self) -> float:
         """Standard deviation of the labels so far; 0 before the first."""
-        counted = float(self.f[lm.COUNT])
-        return math.sqrt(max(float(self.f[lm.SPREAD]), 0.0) / counted) if counted > 0.0 else 0.0
+        counted = self.f.item(lm.COUNT)
+        return math.sqrt(max(self.f.item(lm.SPREAD), 0.0) / counted) if counted > 0.0 else 0.0
 
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""

@@ -49,7 +49,7 @@ from belated.linear.features import Features, Hasher, ReadingHasher
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import Rows, SoundRows, from_arrays, from_dense
+from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
@@ -286,6 +286,21 @@ class LinearModel:
         finally:
             turn.append(None)
         return _as_tuple(Forecast, forecast)
+
+    def _issued(
+        self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
+    ) -> int:
+        """Return the ticket of a row that a chooser has made, which keeps others out itself."""
+        now, span = _NEVER, _NEVER
+        if at is not None or deadline is not None or self._settings.deadline is not None:
+            now, span = self._time(at, "predict"), self._span(deadline)
+        ticket, _ = self._predict(*self._arrays, *row, now, span)
+        if ticket < 0:
+            arguments = (*row, now, span)
+            ticket, _ = self._retried(self._predict, ticket, arguments, row[:2], "predict")
+        if at is not None:
+            self._memory.note_time(is_date=is_date(at))
+        return ticket
 
     @alone
     def peek(self, features: Row) -> float:
@@ -755,9 +770,7 @@ class LinearModel:
     def _rows(self, rows: Any, who: str) -> Rows:
         """Return checked sparse rows."""
         sparse: Rows
-        if rows.__class__ is SoundRows:
-            sparse = rows
-        elif isinstance(rows, tuple):
+        if isinstance(rows, tuple):
             sparse = from_arrays(rows, who)
         elif isinstance(rows, np.ndarray):
             sparse = from_dense(rows, who)

@@ -270,8 +270,7 @@ def _draw_heat(ax: Axes, heat: Heat) -> str:
     ax.set_xlim(-0.5, len(heat.columns) - 0.5)
     ax.set_ylim(len(heat.rows) - 0.5, -0.5)
     names = [_broken(name) for name in heat.columns]
-    turned = max(map(len, heat.columns)) * len(heat.columns) > 90
-    ax.set_xticks(range(len(names)), names, **(_TURNED if turned else {}))
+    ax.set_xticks(range(len(names)), names, **(_TURNED if heat.is_crowded else {}))
     ax.set_yticks(range(len(heat.rows)), [_broken(name) for name in heat.rows])
     ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.tick_params(colors=INK, labelsize=9)

@@ -297,7 +297,7 @@ def _heat(heat: Heat) -> Json:
 
 def _angle(heat: Heat) -> int:
     """Return how far the names of columns are turned, so that they do not touch."""
-    return -40 if max(map(len, heat.columns)) * len(heat.columns) > 90 else 0
+    return -40 if heat.is_crowded else 0
 
 
 def _pale_cells(heat: Heat) -> Json:
