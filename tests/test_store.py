@@ -33,7 +33,7 @@ from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, U
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, stored, stretches
-from belated.store.recovery import recovered
+from belated.store.recovery import Replay, recovered
 from conftest import Python
 
 
@@ -490,6 +490,28 @@ def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_store_that_cannot_be_written_is_not_tried_all_the_time(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 4)
+        write, tries = disk(store).write, []
+
+        def never(*arguments: Any) -> None:
+            tries.append(1)
+            raise StoreError("the disk is full")
+
+        disk(store).write = never
+        for _ in range(40):
+            with pytest.raises(NotCommitted, match="the disk is full"):
+                model.predict([1.0])
+        assert len(tries) < 20
+        assert model.snapshot() == states[-1]  # who reads is not held up
+        disk(store).write = write
+        store.writer._rests_until = 0.0
+        assert model.predict([1.0]).ticket == 2
+        assert model.predict([1.0]).ticket == 3
+
+
 def test_models_may_be_let_go(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
@@ -847,6 +869,35 @@ def test_replay_is_what_would_have_been(path: Path) -> None:
         assert (back.rounds, back.open) == (12, 5)
 
 
+def test_a_model_goes_on_while_its_log_is_replayed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.store.store._AT_ONCE", 1)
+    see, seen = Replay._see, threading.Semaphore(0)
+
+    def slowly(self: Replay, event: Any) -> None:
+        seen.release()
+        time.sleep(0.002)
+        see(self, event)
+
+    monkeypatch.setattr(Replay, "_see", slowly)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        lived(model, 20)
+        built: list[Any] = []
+        work = threading.Thread(
+            target=lambda: built.append(store.replay("m", linear(bits=8), to="m"))
+        )
+        work.start()
+        for i in range(10):
+            assert seen.acquire(timeout=5.0)
+            model.predict([float(i)], key=f"meanwhile-{i}")  # while the other one reads
+        work.join(10.0)
+        assert built[0].rounds == 20
+        assert [built[0].ticket(f"meanwhile-{i}") for i in range(10)] == list(range(10, 20))
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
 def test_replay_with_a_deadline_that_was_not_there(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -895,6 +946,49 @@ def test_replay_of_other_kinds(kind: str, path: Path) -> None:
                 model.observe(name, [0.5, 0.5] if kind == "learner" else 3.0)
         built = store.replay("m", spec())
         assert built.snapshot() == model.snapshot()
+
+
+# --- Looking --------------------------------------------------------------------------------------
+
+
+def test_the_log_line_by_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("belated.store.store.time", lambda: 1000.0)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict({"x": 1.0}, key="a")
+        model.predict_many([{"x": 2.0}, [3.0]])
+        model.predict_many(np.ones((2, 2)))
+        model.observe("a", 4.0)
+        model.observe_many([1, 3], [5.0, 6.0])
+        model.cancel(2)
+        model.tick(7.0)
+        found = list(store.log("m"))
+        assert {line.written for line in found} == {1000.0}
+        assert [(line.number, line.verb, line.ticket, line.value) for line in found] == [
+            (0, "predict", 0, None),
+            (1, "predict", 1, None),
+            (1, "predict", 2, None),
+            (2, "predict", 3, None),
+            (2, "predict", 4, None),
+            (3, "observe", 0, 4.0),
+            (4, "observe", 1, 5.0),
+            (4, "observe", 3, 6.0),
+            (5, "cancel", 2, None),
+            (6, "tick", None, None),
+        ]
+        assert (found[0].key, found[0].features, found[-1].at) == ("a", {"x": 1.0}, 7.0)
+        store.compact("m")
+        model.predict([1.0])
+        assert [(line.number, line.ticket) for line in store.log("m")] == [(7, 5)]
+        chosen = store.model("c", chooser())
+        made = chosen.choose({"x": 1.0}, key="v")
+        chosen.mode = "learn"
+        (first, second) = store.log("c")
+        assert (first.verb, first.action, first.probability) == ("choose", *made[1:])
+        assert (second.verb, second.action) == ("mode", "learn")
+        plays = store.model("l", learner())
+        plays.observe(plays.predict("k").ticket, [0.5, 0.5])
+        assert [line.ticket for line in store.log("l")] == [0, 0]
 
 
 # --- Old events -----------------------------------------------------------------------------------

@@ -66,7 +66,14 @@ class Saved(NamedTuple):
     blob: bytes
 
 
-class Database(Protocol):
+class Readable(Protocol):
+    """What has the rows of logs."""
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+
+
+class Database(Readable, Protocol):
     """The truth. Every method is one transaction; one thread at a time uses it."""
 
     lost: Callable[[], None]
@@ -97,9 +104,6 @@ class Database(Protocol):
 
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows of a model that hold events from ``first`` on."""
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""

@@ -77,7 +77,7 @@ KINDS = {
         of_choosers.apply,
         of_choosers.play,
         lambda model: (model, set(model._kept)),
-        lambda model: model._decide,
+        lambda model: model._drawer.decide,
     ),
     "Intervals": Kind(
         Intervals,

@@ -92,6 +92,7 @@ class StoredModel:
     ) -> tuple[Any, Batch]:
         """Apply a verb under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
+        self._writer.check()
         with entry.lock:
             model = entry.ready()
             try:
@@ -152,6 +153,7 @@ class StoredModel:
         entry, outcomes = self._entry, list[Any]()
         events: list[Event | None] = []
         wanted = [(self._verb(verb), named) for verb, named in calls]
+        self._writer.check()
         with entry.lock:
             model = entry.ready()
             try:

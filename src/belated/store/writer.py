@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from belated.errors import NotCommitted
@@ -25,6 +25,8 @@ After = Callable[[BaseException | None], None]
 
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _LONGEST = 0.005  # seconds
+_FAILURES = 3  # in a row, after which commits are tried only now and then
+_FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 
 
 class Part(NamedTuple):
@@ -79,10 +81,25 @@ class Writer:
         """Held by the one who uses the database."""
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
+        self._failures = 0  # commits in a row that failed
+        self._rests_until = 0.0
+        self._reason = ""
         self.commits = 0
         """Commits so far."""
         self.events = 0
         """Events in them."""
+
+    def check(self) -> None:
+        """Refuse events while there is no use in trying.
+
+        Every event that is applied and then lost has its model built anew. So after some failures
+        in a row a commit is tried only now and then.
+        """
+        if self._rests_until > monotonic():
+            raise NotCommitted(
+                f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
+                f"it is tried again within {_LONGEST_REST:g} s"
+            )
 
     # --- Adding ---------------------------------------------------------------------------------
 
@@ -183,6 +200,7 @@ class Writer:
                     begin = perf_counter()
                     self._write(batch.parts, batch.notes)
                     self._took = perf_counter() - begin
+                    self._failures = 0
                     self.commits += 1
                     self.events += sum(len(part.events) for part in batch.parts.values())
         except BaseException as error:
@@ -211,11 +229,18 @@ class Writer:
                 batch.is_done = True
                 self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
                 if error is not None:  # what came later may stand on what is lost
+                    self._count_failure(error)
                     closed.append(self._open)
                     self._open = Batch()
                     self._mark(closed, error)
             self._step_down()
         _tell(closed, error)
+
+    def _count_failure(self, error: BaseException) -> None:
+        self._failures += 1
+        if self._failures >= _FAILURES:
+            rest = min(_FIRST_REST * 2.0 ** (self._failures - _FAILURES), _LONGEST_REST)
+            self._rests_until, self._reason = monotonic() + rest, str(error)
 
     def fail(self, error: BaseException) -> None:
         """Let all fail that is not being committed yet; the models of it are to be built anew."""
