@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -30,6 +31,12 @@ class Where(NamedTuple):
 
     port: int
     token: str
+    process: int
+
+    def used(self) -> float:
+        """Return the processor seconds that the server has used, in all of its threads."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def floor(scope: Any, receive: Any, send: Any) -> None:
@@ -70,7 +77,7 @@ def serving(which: str) -> Iterator[Where]:
     assert process.stdout is not None
     try:
         port, token = process.stdout.readline().split()
-        yield Where(int(port), token)
+        yield Where(int(port), token, process.pid)
     finally:
         process.terminate()
         process.wait(timeout=60)
@@ -135,6 +142,8 @@ class Load(NamedTuple):
     """What a load took."""
 
     seconds: float
+    used: float
+    """Processor seconds of the server."""
     times: list[float]
     """Of every request."""
 
@@ -145,7 +154,7 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
     async def run() -> Load:
         loop = asyncio.get_running_loop()
         wires, ends = [], []
-        begin = perf_counter()
+        begin, before = perf_counter(), where.used()
         for _ in range(CONNECTIONS):
             done: asyncio.Future[None] = loop.create_future()
             wire = _Wire(lambda: next(contents, None), done)
@@ -155,7 +164,7 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
             ends.append(done)
         await asyncio.gather(*ends)
         took = perf_counter() - begin
-        return Load(took, [time for wire in wires for time in wire.times])
+        return Load(took, where.used() - before, [time for wire in wires for time in wire.times])
 
     return asyncio.run(run())
 
