@@ -1047,3 +1047,33 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         with pytest.raises(StoreError, match="no log"):
             store.load("third", target)
         assert store.models() == ["again", "m"]
+
+
+# --- Notes ----------------------------------------------------------------------------------------
+
+
+def test_a_note_is_committed_with_its_events_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with bl.open(path) as store:
+        model = store.model("m", bl.LinearModel("squared", bits=8))
+        refused = model.begin_many([("observe", {"ticket": "x", "label": 1.0})], _noted)
+        assert isinstance(refused.result()[0], bl.UnknownTicket)
+        assert refused.events == [None]
+        assert store.notes() == []
+        done = model.begin_many([("predict", {"features": [1.0], "key": "k"})], _noted)
+        assert done.result()[0].ticket == 0
+        store.keep("other", b"1")
+        store.keep("other", b"2")
+    with bl.open(path) as store:
+        assert [(note.name, note.body) for note in store.notes()] == [
+            ("said", b"1"),
+            ("other", b"2"),
+        ]
+        assert [note.name for note in store.notes("sa")] == ["said"]
+        store.forget("sa", 4e9)
+        assert [note.name for note in store.notes()] == ["other"]
+        assert store.model("m").rounds == 1
+
+
+def _noted(said: list[Any]) -> tuple[str, bytes]:
+    return "said", str(len(said)).encode()
