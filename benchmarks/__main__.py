@@ -26,6 +26,7 @@ NAMES = (
     "memory",
     "silence_real",
     "startup",
+    "store",
     "timeline",
 )
 SAVED = Path(__file__).with_name("results.json")

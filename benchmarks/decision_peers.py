@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def texts(drawn: Drawn) -> tuple[list[str], list[str]]:
     return contexts, actions
 
 
-def written(features: dict[str, float]) -> str:
+def written(features: Mapping[str, float]) -> str:
     """Return features in VW's format."""
     return " ".join(f"{name}:{value:.7g}" for name, value in features.items())
 

@@ -24,7 +24,7 @@ metrics: Any = pytest.importorskip("river.metrics")
 preprocessing: Any = pytest.importorskip("river.preprocessing")
 stream: Any = pytest.importorskip("river.stream")
 
-from belated.adapters.river import LinearClassifier, LinearRegressor, keyed  # noqa: E402
+from belated.adapters.river import LinearClassifier, LinearRegressor, keyed, world  # noqa: E402
 
 ESTIMATORS: list[Any] = [
     LinearRegressor(),
@@ -261,3 +261,11 @@ def test_nothing_else_loads_river(python: Python) -> None:
     source = "import belated.linear, belated.adapters, sys; print('river' in sys.modules)"
     assert python("-c", source).strip() == "False"
     assert "river" in sys.modules
+
+
+def test_a_data_set_with_classes_is_a_world_of_decisions() -> None:
+    made = world(datasets.Bananas().take(60), bl.worlds.Lateness(5))
+    assert repr(made) == "worlds.Labelled(<60 rows>, <2 classes>, lateness=worlds.Lateness(mean=5))"
+    assert set(made.drawn(0).contexts[0]) == {"1", "2"}
+    run = bl.play(bl.Chooser(bits=10), made)
+    assert run.reward + run.regret == 60.0

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from belated import cli
 from belated.audits import Audit, audit
-from belated.audits.labels import ALARM, MOST, WaitsByLabel, differ
+from belated.audits.labels import MOST, WaitsByLabel, differ
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import LogError
 from belated.logs import Log
+from belated.logs.ranks import ALARM
+from belated.replays import Replay, replay
 
 DAY = 86_400.0
 
@@ -158,6 +160,58 @@ def test_files_in_blocks_and_out_of_order(tmp_path: Path) -> None:
             assert mine.pop("wait") == pytest.approx(theirs.pop("wait"))  # summed in other orders
             assert mine == theirs
         assert found.warning == whole.warning
+
+
+# ---- replays -----------------------------------------------------------------------------------
+
+
+def replayed(data: dict[str, Any], **options: Any) -> Replay:
+    asked = {"size": np.arange(len(data["asked_at"]), dtype=float) % 7, **data}
+    return replay(asked, "bought", unit="s", first=400, **options)
+
+
+def test_a_replay_warns_as_an_audit_does(tmp_path: Path) -> None:
+    found = replayed(columns(400))
+    audited = found_in(columns(400))
+    assert found.warning.startswith(audited.warning)
+    assert 'believes too much in "yes"; belated allows for what is still open' in found.warning
+    assert "--silence no" in found.warning
+    assert "Lateness depends on the label" in found.summary()
+    data = json.loads(found.to_json())
+    assert data["warning"] == found.warning
+    assert data["by_label"] == json.loads(audited.to_json())["by_label"]
+    pytest.importorskip("plotly")
+    found.page(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "Does lateness depend on the label?" in text
+    assert text.index("Lateness depends on the label") < text.index("<nav")
+
+
+def test_a_replay_without_such_a_difference_says_nothing() -> None:
+    even = replayed(columns(400, slower=1.0))
+    assert even.warning == ""
+    assert len(even.outcomes) == 2
+    assert "depends on the label" not in even.summary()
+
+
+def test_a_replay_tells_apart_what_a_threshold_makes_of_numbers() -> None:
+    data = columns(400)
+    size = np.where(data["bought"] == "yes", 10.0, 20.0) + np.arange(400) / 1000.0
+    found = replayed(data | {"bought": size}, threshold=15.0)
+    assert [each.label for each in found.outcomes] == ["at most 15", "above 15"]
+    assert '"above 15" takes longer than "at most 15"' in found.warning
+    assert "--silence" not in found.warning
+    assert replayed(data | {"bought": size}).outcomes == ()
+
+
+def test_silence_is_no_label_that_takes_long() -> None:
+    """It is known at its deadline by agreement; only what was heard is compared."""
+    data = columns(400, slower=1.0)
+    is_yes = data["bought"] == "yes"
+    data["answered_at"] = np.where(is_yes, data["answered_at"], np.nan)
+    found = replayed(data, silence="no", deadline="5h")
+    assert found.outcomes == ()
+    assert found.warning == ""
 
 
 def test_a_terminal_gets_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

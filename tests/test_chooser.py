@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
 import pickle
 from collections import Counter
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.decisions.actions import Encoder, Table
 from belated.errors import (
     AlreadyObserved,
     BadFeatures,
@@ -27,9 +29,13 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.decisions import entries
-from belated.kernels.decisions.weighing import RULES
+from belated.kernels.decisions.weighing import RULES, weigh
+from belated.kernels.jit import entry
+from belated.kernels.vectors import vector
 from belated.linear.features import Hasher
-from naive_decisions import NaiveChooser, weighed
+from conftest import Python
+from naive_decisions import NaiveChooser, row_of, weighed
+from sealing import header_of, rewritten
 
 BITS = 8
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,9 +47,19 @@ def probabilities(
     """Return what a rule makes of predicted rewards."""
     rule = rule or bl.explore.GapWeighted()
     found = np.empty(len(scores))
-    amount, floor = rule.numbers
-    entries.weighed()(RULES.code(rule.kind), amount, floor, np.array(scores), spread, rounds, found)
+    weighed_by()(RULES.code(rule.kind), *rule.numbers, np.array(scores), spread, rounds, found)
     return found
+
+
+@functools.cache
+def weighed_by() -> Any:
+    """Return the leaf that makes probabilities as something that can be called."""
+    floats = "float64[::1]"
+
+    def weigh_alone(rule, amount, floor, scores, spread, rounds, found):  # type: ignore[no-untyped-def]
+        weigh(rule, amount, floor, vector(scores), spread, rounds, vector(found))
+
+    return entry(weigh_alone, f"void(int64, float64, float64, {floats}, float64, int64, {floats})")
 
 
 def lived(seed: int = 0, rounds: int = 60, **arguments: Any) -> bl.Chooser:
@@ -177,6 +193,68 @@ def _row(hasher: Hasher, features: dict[str, Any]) -> list[tuple[int, float]]:
     return list(zip(indices.tolist(), values.tolist(), strict=True))
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("bits", [5, 18])
+def test_what_is_peeked_is_what_the_model_says_of_each_row(loss: Any, bits: int) -> None:
+    """Also where coordinates meet, which they nearly always do with five bits."""
+    rng = np.random.default_rng(bits)
+    chooser, hasher = bl.Chooser(loss=loss, bits=bits), Hasher(bits)
+    for t in range(12):
+        context, actions = offer(rng, t)
+        values = {o.action: o.value for o in chooser.peek(context, actions)}
+        for name, features in actions.items():
+            action = _row(hasher, {"action": name, **(features or {})})
+            row = row_of(_row(hasher, context), action, bits)
+            assert values[name] == chooser.model.peek(tuple(zip(*row, strict=True)))
+        chooser.observe(chooser.choose(context, actions).ticket, float(t % 2))
+
+
+def offer(rng: np.random.Generator, t: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a context and 1 to 9 actions: with the same features, with others, with none."""
+    context: dict[str, Any] = {f"x{i}": float(rng.normal()) for i in range(t % 4)}
+    actions: dict[str, Any] = {}
+    for a in range(1 + int(rng.integers(9))):
+        width = (3, int(rng.integers(4)), 0)[t % 3]
+        actions[f"a{a}"] = {f"z{j}": float(rng.normal()) for j in range(width)} or None
+    if t % 5 == 4:
+        context["day"] = actions["a0"] = None
+        actions["a1"] = {"z0": "text", "z1": 2, "z2": True}
+    return context, actions
+
+
+def test_numbers_that_are_looked_up_by_names_are_those_that_are_hashed_one_by_one() -> None:
+    quick, slow = Encoder(BITS, "all"), Encoder(BITS, "all")
+    rng = np.random.default_rng(0)
+    offers = [offer(rng, t) for t in range(30)]
+    quick.actions({"a": {"z": 1.0}, "b": {"z": 2.0}})
+    odd: list[dict[str, Any]] = [
+        {"a": {"z": 1}, "b": {"z": True}},
+        {"a": {"z": 1.0}, "b": {"z": "text"}},
+        {"a": {"z": 1.0}, "b": {"z": None}},
+        {"b": {"z": np.float32(0.5)}, "c": {"z": 2**60 + 1}},
+    ]
+    for actions in [*(actions for _, actions in offers), *odd]:
+        found = [_plain(encoder.actions(actions)) for encoder in (quick, Encoder(BITS, "all"))]
+        assert found[0] == found[1] == _plain(slow._with_features(actions))
+    for wrong in ({"a": ["z"], "b": ["z"]}, {"a": {"z": 1.0}, "b": 3}):
+        with pytest.raises(BadFeatures):
+            quick.actions(wrong)
+
+
+def _plain(table: Table) -> list[Any]:
+    names, heads, indptr, indices, values, widest = table
+    count = indptr[-1]
+    return [
+        names,
+        heads.tolist(),
+        indptr.tolist(),
+        indices.tolist(),
+        values[:count].tolist(),
+        widest,
+    ]
+
+
 # --- Laws ----------------------------------------------------------------------------------------
 
 
@@ -250,6 +328,37 @@ def _closed(chooser: bl.Chooser) -> int:
     return min(set(range(chooser.rounds)) - set(chooser._kept))
 
 
+def test_a_number_that_cannot_be_used_is_named() -> None:
+    chooser: Any = bl.Chooser(bits=BITS)
+    bad: list[tuple[Any, Any, str]] = [
+        ({"x": math.nan}, ["a"], "the context: 'x' is nan"),
+        ({"x": 1e101}, ["a"], "the context: 'x' is 1e\\+101, which is too large"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": math.inf}}, "action 'b': 'z' is inf"),
+        ({}, {"a": {"z": 1.0}, "b": {"z": -1e101}}, "action 'b': 'z' is -1e\\+101, which is too"),
+        ({"x": 1e60}, {"a": {"z": 1e50}}, "action 'a' times the context: 'z'"),
+    ]
+    for context, actions, words in bad:
+        for _ in range(2):  # the second time names are known
+            with pytest.raises(BadFeatures, match=words):
+                chooser.choose(context, actions)
+    with pytest.raises(BadFeatures, match="action 'a': 'z' is 1e"):
+        bl.Chooser({"a": {"z": 1e101}})
+    fixed = bl.Chooser({"a": {"z": 1e50}}, bits=BITS)
+    with pytest.raises(BadFeatures, match="action 'a' times the context"):
+        fixed.choose({"x": 1e60})
+    assert chooser.rounds == fixed.rounds == 0
+    assert chooser.choose({"x": 1e60}, {"a": {"z": 1e30}}).ticket == 0
+
+
+def test_features_of_actions_are_those_when_the_chooser_was_made() -> None:
+    features = {"z": 1.0}
+    chooser = bl.Chooser({"a": features, "b": {"z": 2.0}}, bits=BITS)
+    before = chooser.snapshot()
+    features["z"] = math.nan
+    assert chooser.snapshot() == before
+    assert bl.Chooser.restore(before).choose({}) == chooser.choose({})
+
+
 def test_settings_that_cannot_be_are_refused() -> None:
     wrong: list[dict[str, Any]] = [
         {"actions": []},
@@ -285,6 +394,29 @@ def test_broken_snapshots_are_refused() -> None:
         bl.Chooser.restore(blob, key=b"other")
     with pytest.raises(SnapshotError):
         bl.Chooser.restore(bl.LinearModel(bits=4).snapshot())
+
+
+def test_counts_that_do_not_add_up_are_refused() -> None:
+    chooser = lived(silence=0.0, baseline="a")
+    chooser.choose({"x": 1.0}, shown=False)
+    chooser.cancel(chooser.choose({"x": 1.0}, shown=False).ticket)
+    blob = chooser.snapshot()
+    told = header_of(blob)["about"]
+    counts, of_a = told["tally"], told["tally"]["actions"]["a"]
+    forged: list[dict[str, Any]] = [{"rounds": n} for n in (61, 1 << 62, 1 << 63, -1, 62.0, "62")]
+    for name in ("own", "compared", "withdrawn", "explored", "agreed", "gain"):
+        for value in (-1e121, 10**400, math.nan, None, True, "1"):
+            forged.append({"tally": {**counts, name: value}})
+    for name in ("chosen", "answered", "total"):
+        for value in (-1e121, 10**400, math.nan, None, True, "1"):
+            actions = {**counts["actions"], "a": {**of_a, name: value}}
+            forged.append({"tally": {**counts, "actions": actions}})
+    more = {**counts["actions"], "a": {**of_a, "chosen": of_a["chosen"] + 1}}
+    forged += [{"tally": {**counts, "actions": more}}, {"tally": {**counts, "withdrawn": 2}}]
+    for inside in forged:
+        with pytest.raises(SnapshotError):
+            bl.Chooser.restore(rewritten(blob, inside=inside))
+    assert bl.Chooser.restore(rewritten(blob)).snapshot() == blob
 
 
 # --- Verbs ---------------------------------------------------------------------------------------
@@ -548,8 +680,87 @@ def test_rows_with_classes_are_decisions_too() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2))
     world = bl.worlds.Labelled(x, np.where(x[:, 0] > 0, "plus", "minus"))
+    assert isinstance(world, bl.worlds.World)
     run = bl.play(bl.Chooser(bits=BITS), world)
     assert run.reward > 240.0
+    rows = [{"x0": a, "x1": b} for a, b in x.tolist()]
+    again = bl.worlds.Labelled.of(zip(rows, world.classes, strict=True), world.lateness)
+    assert (bl.play(bl.Chooser(bits=BITS), again).choices == run.choices).all()
+    assert repr(again) == "worlds.Labelled(<300 rows>, <2 classes>)"
+    with pytest.raises(SpecError, match="has no JSON form"):
+        world.to_json()
+    wrongs: list[tuple[Any, Any]] = [(x, ["a"]), ([], []), (x * math.nan, x[:, 0]), (x[0], [1, 2])]
+    for wrong in wrongs:
+        with pytest.raises(SpecError, match=r"worlds\.Labelled"):
+            bl.worlds.Labelled(*wrong)
+
+
+def test_rounds_that_were_recorded_come_as_they_were() -> None:
+    rewards = np.array([[1.0, math.nan, 0.5], [0.0, 2.0, math.nan], [1.0, 0.0, 3.0]])
+    delays = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 1 << 62]])
+    contexts = [{"day": "mo"}, {"day": "tu"}, {}]
+    world = bl.worlds.Recorded(contexts, ["a", "b", "c"], rewards, delays)
+    run = bl.play(bl.Chooser(bits=BITS), world, seed=4)
+    assert run.reward == pytest.approx(6.0 - run.regret)
+    assert (world.drawn(1).means == world.drawn(2).means).all()
+    assert (world.drawn(0).present == ~np.isnan(rewards)).all()
+    nothing = np.full((3, 3), math.nan)
+    wrongs: list[Any] = [(rewards[:2], delays), (rewards, delays - 1), (nothing, delays)]
+    for wrong in [*wrongs, (np.full((3, 3), math.inf), delays)]:
+        with pytest.raises(SpecError, match=r"worlds\.Recorded"):
+            bl.worlds.Recorded(contexts, ["a", "b", "c"], *wrong)
+
+
+def test_digits_are_decisions() -> None:
+    pytest.importorskip("sklearn")
+    world = bl.datasets.digits(bl.worlds.Lateness(3))
+    drawn = world.drawn(0)
+    assert drawn.names == [str(digit) for digit in range(10)]
+    assert drawn.means.sum() == len(drawn.contexts) == 1797
+    assert len(drawn.contexts[0]) == 64
+
+
+def test_which_airport_to_leave_from() -> None:
+    """Against a slow search for the nearest flight, for some of the wishes."""
+    log = bl.datasets.flights()
+    world = bl.datasets.departures()
+    drawn = world.drawn(0)
+    assert drawn.names == ["EWR", "JFK", "LGA"]
+    assert (drawn.present.sum(axis=1) >= 2).all()
+    assert set(np.unique(drawn.rewards)) == {0.0, 1.0}
+    origin, dest = log.features["origin"], log.features["dest"]
+    wishes = []
+    for i in range(0, len(log), 997):
+        near = np.abs(log.predicted_at - log.predicted_at[i]) <= np.timedelta64(3, "h")
+        options = [np.flatnonzero(near & (origin == a) & (dest == dest[i])) for a in drawn.names]
+        chosen = [_closest(log, i, each) for each in options]
+        if sum(each is not None for each in chosen) > 1:
+            on_time = [None if c is None else _on_time(log, c) for c in chosen]
+            wishes.append((dest[i], log.features["hour"][i], on_time))
+    known = [
+        (c["dest"], c["hour"], [r if p else None for r, p in zip(row, there, strict=True)])
+        for c, row, there in zip(drawn.contexts, drawn.rewards, drawn.present, strict=True)
+    ]
+    assert len(wishes) > 8
+    assert all(wish in known for wish in wishes)
+    heard = drawn.delays < 1 << 40
+    assert 0.9 < heard.mean() < 0.95
+    assert 50 < np.median(drawn.delays[heard]) < 500
+
+
+def _closest(log: Any, wish: int, options: Any) -> int | None:
+    gaps = np.abs(log.predicted_at[options] - log.predicted_at[wish])
+    return int(options[np.argmin(gaps)]) if options.size else None
+
+
+def _on_time(log: Any, flight: int) -> float:
+    return float(log.answered[flight] and log.target[flight] < 15.0)
+
+
+def test_worlds_are_read_from_json_by_those_who_never_used_one(python: Python) -> None:
+    text = bl.worlds.Linear(rounds=7).to_json()
+    script = f"import belated; print(belated.from_json({text!r}))"
+    assert python("-c", script).strip() == "worlds.Linear(rounds=7)"
 
 
 def test_lost_rewards_never_come() -> None:

@@ -94,7 +94,7 @@ def again(found: Evaluation, capsys: pytest.CaptureFixture[str]) -> dict[str, An
         {"policies": {"mine": "new_"}, "against": "uniform", "chooser": False},
         {"deadline": timedelta(minutes=7.5), "silence": -1.0 / 3.0, "chooser": False},
         {"deadline": np.timedelta64(10, "m"), "silence": 1e-7, "chooser": False},
-        {"deadline": 600, "on_bad": "skip", "chooser": False},
+        {"deadline": "600s", "on_bad": "skip", "chooser": False},
     ],
     ids=str,
 )

@@ -228,7 +228,7 @@ def test_the_command_writes_words_and_a_page(
     out = capsys.readouterr().out
     assert "are too young" in out
     assert f"Page written to {page}" in out
-    assert "Is it better?" in page.read_text()
+    assert "is another policy better?" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,49 @@ def test_what_is_not_usual_is_said(
     assert note is None or note in out
 
 
+def test_one_line_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("# one\nasked_at,answered_at\n1,2\n")
+    assert read(path).notes == ("1 line at the start that begins with # is left out",)
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz", "log.jsonl"])
+def test_an_encoding_that_is_told(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cyrillic in one byte per letter looks like Windows-1252."""
+    shops = ["Москва", "Тверь"]
+    rows = [(t, t + 3, shops[t % 2]) for t in range(20)]
+    if name == "log.jsonl":
+        keys = ("asked_at", "answered_at", "shop")
+        lines = [json.dumps(dict(zip(keys, row, strict=True)), ensure_ascii=False) for row in rows]
+    else:
+        lines = ["asked_at,answered_at,shop", *(",".join(map(str, row)) for row in rows)]
+    text = "\n".join(lines).encode("cp1251")
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert read(path, features=["shop"]).row(0) != {"shop": "Москва"}
+    log = read(path, features=["shop"], encoding="cp1251")
+    assert [log.row(t) for t in (0, 1)] == [{"shop": "Москва"}, {"shop": "Тверь"}]
+    assert log.notes == ()
+    assert cli.main(["audit", str(path), "--encoding", "windows-1251", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+
+
+def test_encodings_that_are_none_or_have_no_use(tmp_path: Path) -> None:
+    path = written(tmp_path, "log.csv")
+    for wrong in ("klingon", "base64", ""):
+        with pytest.raises(LogError, match="is no encoding that is known"):
+            read(path, encoding=wrong)
+    with pytest.raises(LogError, match="cannot read"):
+        read(path, encoding="ascii")  # there is an umlaut in it
+    with pytest.raises(LogError, match=r"encoding .* is for text files"):
+        read(written(tmp_path, "log.parquet"), encoding="latin-1")
+    with pytest.raises(LogError, match="rows are in memory"):
+        read(table(), encoding="latin-1")
+    assert len(read(path, encoding="utf-8-sig")) == ROWS
+
+
 def test_lines_are_counted_below_comments(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("# one\n\n# two\nasked_at,answered_at\n1,2\n3\nx,5\n6,7\n8,9\n")

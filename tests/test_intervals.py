@@ -544,3 +544,46 @@ def test_what_cannot_have_come_to_be_is_refused(name: str, place: Any, value: An
     """Whatever the checksum says."""
     with pytest.raises(SnapshotError):
         bl.Intervals.restore(forged(name, place, value))
+
+
+# ---- the clock, and looking without a ticket ---------------------------------------------------
+
+
+def test_peek_is_what_predict_would_say_and_changes_nothing() -> None:
+    intervals = bl.Intervals(bl.LinearModel("poisson", bits=8), coverage=0.8)
+    assert intervals.peek({"x": 1.0})[1:] == (intervals.peek({"x": 1.0}).value,) * 2
+    for t in range(60):
+        before = intervals.snapshot()
+        seen = intervals.peek({"x": float(t % 4)})
+        assert intervals.snapshot() == before
+        ticket, *issued = intervals.predict({"x": float(t % 4)})
+        assert tuple(seen) == tuple(issued)
+        assert seen.low >= 0.0
+        intervals.observe(ticket, float(t * 7 % 5))
+
+
+def test_tickets_past_their_deadline_are_closed() -> None:
+    intervals = bl.Intervals(bl.LinearModel("squared", deadline=10.0, wait=None))
+    tickets = [intervals.predict({"x": 1.0}, at=float(t)).ticket for t in range(4)]
+    intervals.observe(tickets[0], 1.0, at=4.0)
+    intervals.tick(11.5)
+    report = intervals.report()
+    assert (report.observed, report.open, report.closed) == (1, 2, 1)
+    assert report.open == intervals.model.report().open
+    intervals.tick(100.0)
+    report = intervals.report()
+    assert (report.observed, report.open, report.closed) == (1, 0, 3)
+    assert not intervals.observe(tickets[1], 1.0)  # the model drops it, and the coverage counts it
+    report = intervals.report()
+    assert (report.observed, report.open, report.closed) == (2, 0, 2)
+    again = bl.Intervals.restore(intervals.snapshot()).report()
+    assert again == report
+
+
+def test_deadlines_in_predictions_close_tickets_too() -> None:
+    intervals = bl.Intervals(bl.LinearModel("squared", deadline=3, wait=None))
+    for _ in range(10):
+        intervals.predict({"x": 1.0})
+    report = intervals.report()
+    assert (report.open, report.closed) == (intervals.model.report().open, 10 - report.open)
+    assert report.closed > 0

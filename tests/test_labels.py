@@ -627,3 +627,95 @@ def test_an_interrupted_replay_has_the_keys_of_what_it_did() -> None:
 def test_months_are_no_durations() -> None:
     with pytest.raises(SpecError):
         Model(deadline=np.timedelta64(1, "M"))
+
+
+# ---- times and lengths of time as people give them ---------------------------------------------
+
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def told(how: str, model: Any, at: Any) -> None:
+    """Tell a model the time in one of the ways there are."""
+    if how == "predict":
+        model.predict({"x": 1.0}, at=at)
+    elif how == "observe":
+        model.observe(0, 1.0, at=at)
+    elif how == "predict_many":
+        model.predict_many([{"x": 1.0}], at=at)
+    elif how == "replay":
+        model.replay([{"x": 1.0}], [1.0], [1], at=[at])
+    else:
+        model.tick(at)
+
+
+HOW = ("predict", "observe", "predict_many", "replay", "tick")
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_date_among_numbers_is_refused_and_changes_nothing(how: str) -> None:
+    model = bl.LinearModel("squared", deadline=10)
+    model.predict({"x": 1.0}, at=5.0)
+    before = model.snapshot()
+    for date in (NOON, np.datetime64("2024-05-01T12:00")):
+        with pytest.raises(ClockError, match=r"is a date, and times have been numbers so far"):
+            told(how, model, date)
+        assert model.snapshot() == before
+    told(how, model, 6.0)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_number_among_dates_is_refused_and_changes_nothing(how: str) -> None:
+    model = bl.LinearModel("squared", deadline="1h")
+    model.predict({"x": 1.0}, at=NOON)
+    model = bl.LinearModel.restore(model.snapshot())  # which remembers
+    before = model.snapshot()
+    with pytest.raises(ClockError, match=r"times have been dates so far, and 5 is no number of"):
+        told(how, model, 5.0)
+    assert model.snapshot() == before
+    told(how, model, NOON + timedelta(minutes=1))
+
+
+def test_seconds_since_1970_and_dates_go_together() -> None:
+    model = bl.LinearModel("squared", deadline="1h")
+    model.predict({"x": 1.0}, at=NOON)
+    model.predict({"x": 1.0}, at=NOON.timestamp() + 60.0)
+    model.predict({"x": 1.0}, at=NOON + timedelta(minutes=2))
+    model.tick(NOON.timestamp() + 3630.0)
+    assert [model.is_open(t) for t in range(3)] == [False, True, True]
+
+
+def test_choosers_and_intervals_refuse_mixed_times_too() -> None:
+    chooser = bl.Chooser(["a", "b"], silence=0.0, deadline=10.0)
+    chooser.choose({"x": 1.0}, at=5.0)
+    intervals = bl.Intervals(bl.LinearModel("squared", deadline=10.0))
+    intervals.predict({"x": 1.0}, at=5.0)
+    for each, verb in ((chooser, "choose"), (intervals, "predict")):
+        before = each.snapshot()
+        with pytest.raises(ClockError, match="is a date, and times have been numbers"):
+            getattr(each, verb)({"x": 1.0}, at=NOON)
+        assert each.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [("30d", timedelta(days=30)), ("36 h", timedelta(hours=36)), ("15min", timedelta(minutes=15))],
+)
+def test_lengths_of_time_are_those_of_the_command_line(text: str, length: timedelta) -> None:
+    plain = bl.LinearModel("squared", deadline=length).settings
+    assert bl.LinearModel("squared", deadline=text).settings == plain
+    assert bl.LinearModel("squared", wait=text).settings == (
+        bl.LinearModel("squared", wait=length).settings
+    )
+    assert plain.needs_times
+    model = bl.LinearModel("squared", deadline=math.inf)
+    model.predict({"x": 1.0}, at=NOON, deadline=text)
+    model.tick(NOON + length + timedelta(seconds=1))
+    assert not model.is_open(0)
+
+
+@pytest.mark.parametrize("wrong", ["soon", "-3d", "30", "3 parsecs", ""])
+def test_texts_that_are_no_length_of_time_say_what_is_one(wrong: str) -> None:
+    with pytest.raises(SpecError, match=r'such as "30d", "36h" or "15min", got'):
+        bl.LinearModel("squared", deadline=wrong)
+    with pytest.raises(SpecError, match=r'"15min"'):
+        bl.LinearModel("squared", wait=wrong)

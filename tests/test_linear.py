@@ -24,6 +24,7 @@ from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
 from belated.kernels.slots import ints as N
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.losses import LOSSES
+from belated.linear.warming import touch
 from conftest import Python
 from naive_linear import NaiveLinear
 from sealing import header_of, rewritten
@@ -886,3 +887,14 @@ def test_losses_agree_with_the_report(kind: Any) -> None:
     answered = log.timeline.observed
     mean = model.losses(values[answered], log.labels[answered]).mean()
     assert model.report().mean_loss == pytest.approx(mean, rel=1e-12)
+
+
+def test_touching_the_memory_of_a_model_changes_nothing() -> None:
+    model = LinearModel("squared")
+    for t in range(40):
+        model.observe(model.predict({"size": float(t % 5), "shop": f"s{t % 3}"}).ticket, -0.0)
+    before, twin = model.snapshot(), [array.copy() for array in model._memory.arrays]
+    touch(model)
+    assert model.snapshot() == before
+    for old, new in zip(twin, model._memory.arrays, strict=True):
+        assert old.tobytes() == new.tobytes()

@@ -340,10 +340,28 @@ def test_columns_are_guessed(names: list[str], wanted: tuple[int, int]) -> None:
     assert (found.predicted, found.observed) == (names[wanted[0]], names[wanted[1]])
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "ns"])
+@pytest.mark.parametrize(
+    "names", [("shown_at", "bought_at"), ("bought_at", "shown_at"), ("first_at", "then_at")]
+)
+def test_columns_of_counts_since_1970_are_guessed(names: tuple[str, str], unit: str) -> None:
+    scale = {"s": 1, "ms": 10**3, "ns": 10**9}[unit]
+    wanted = sorted(names, key=lambda name: name in ("bought_at", "then_at"))
+    early = [(1_717_162_200 + 60 * i) * scale for i in range(9)]
+    late = [at + 40 * scale for at in early]
+    cells = {"price": [3 + i for i in range(9)], wanted[0]: early, wanted[1]: late}
+    for table in (cells, {name: [*map(str, column)] for name, column in cells.items()}):
+        log = read({name: table[name] for name in ("price", *names)})
+        assert (log.is_epoch, log.unit) == (True, unit)
+        assert log.predicted_at.tolist() == early
+        assert log.observed_at.tolist() == late
+
+
 @pytest.mark.parametrize(
     "table",
     [
         {"a": [1], "b": [2]},
+        {"a": [1_717_162_200], "b": [1_717_162_300]},
         {"a": ["2024-05-01"], "b": ["2024-05-01"], "c": ["2024-05-01"]},
         {"a": ["2024-05-01", "2024-05-09"], "b": ["2024-05-02", "2024-05-03"]},
         {"a": ["x"], "b": ["y"]},

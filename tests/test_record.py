@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from belated.errors import StudyError
+from belated.report.page import to_html
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.plan import Plan, Row
 from belated.study.record import as_markdown, load_rows, record, save_rows
+from belated.study.runner import Results, page_of
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 RECORDED = [name for name in STUDIES if name != "logs"]
@@ -49,3 +51,11 @@ def test_rows_survive_parquet(tmp_path: Path) -> None:
 def test_a_record_needs_rows(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="no rows of full studies"):
         record(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECORDED)
+def test_pages_take_at_most_two_megabytes(name: str) -> None:
+    rows = tuple(load_rows(RESULTS / f"{name}.parquet"))
+    page = page_of(Results(Plan(study_named(name), quick=False), rows, ()))
+    assert len(to_html(page)) <= 2_000_000

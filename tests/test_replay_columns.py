@@ -218,6 +218,66 @@ def test_a_feature_that_comes_with_the_answer_is_noted() -> None:
     assert "note: rating is there" in found.summary()
 
 
+@pytest.mark.parametrize("form", [("yes", "no"), (True, False), ("1", "0"), ("yes", None)])
+def test_a_yes_or_no_that_is_the_target_under_silence_is_refused(form: tuple[Any, Any]) -> None:
+    table = conversions()
+    table["refunded"] = [form[0] if cell else form[1] for cell in table["y"]]
+    with pytest.raises(LogError, match="'refunded' is the target 'y' under another name"):
+        replay(table, "y", silence=0, deadline=40)
+
+
+@pytest.mark.parametrize("form", [("yes", "no"), (True, False), ("yes", None)])
+def test_a_yes_or_no_that_is_nearly_the_target_is_noted(form: tuple[Any, Any]) -> None:
+    table = conversions()
+    table["refunded"] = [form[bool(cell) == (t % 99 == 7)] for t, cell in enumerate(table["y"])]
+    found = replay(table, "y", silence=0, deadline=40)
+    assert [note for note in found.task.notes if "refunded" in note] == [
+        "refunded is nearly always the target: is it known only with the answer? Then leave it out "
+        "(--ignore refunded)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "says"),
+    [
+        (("yes", "no", "no"), "is '1' only in rows with an answer"),
+        (("yes", "no", None), "is there exactly where an answer came"),
+        (("yes", None, None), "is there only in rows with an answer"),
+    ],
+)
+def test_a_yes_or_no_that_only_comes_with_answers_is_noted(
+    form: tuple[Any, ...], says: str
+) -> None:
+    """Half of the conversions are rated; of the others only some forms say anything."""
+    table = conversions()
+    table["rated"] = [
+        form[2] if not cell else form[0 if t % 2 else 1] for t, cell in enumerate(table["y"])
+    ]
+    notes = replay(table, "y", silence=0, deadline=40).task.notes
+    assert [note for note in notes if note.startswith(f"rated {says}")] == [*notes]
+
+
+def test_features_that_are_open_like_the_end_of_a_log_are_not_noted() -> None:
+    """A campaign of the past was answered by now, and says nothing of the answers."""
+    open_end = [None if t > ROUNDS - 20 else t + 7 for t in range(ROUNDS)]
+    table = columns(
+        answered_at=open_end,
+        y=[None if open_end[t] is None else float(t % 7) for t in range(ROUNDS)],
+        campaign=["yes" if t < 30 else "no" for t in range(ROUNDS)],
+    )
+    assert replay(table, "y").task.notes == ()
+    table = conversions()
+    table["member"] = ["yes" if t % 3 else "no" for t in range(400)]
+    assert replay(table, "y", silence=0, deadline=40).task.notes == ()
+
+
+def test_a_number_that_is_nearly_the_target_is_noted() -> None:
+    nearly = [float(t % 7) if t != 11 else 99.0 for t in range(ROUNDS)]
+    assert any(
+        "nearly always the target" in n for n in replay(columns(leak=nearly), "y").task.notes
+    )
+
+
 def test_rows_that_come_twice_are_noted() -> None:
     table = {name: cells + cells[:5] for name, cells in columns().items()}
     assert any(
@@ -277,7 +337,7 @@ def test_silence_counts_every_row_whose_deadline_has_passed() -> None:
     assert found.methods[OURS].mean_loss == pytest.approx(
         float(np.mean(-np.log(np.where(y == 1.0, p, 1.0 - p))))
     )
-    assert "as their deadline of 20 has passed" in " ".join(found.summary().split())
+    assert "as the deadline of 20 has passed" in " ".join(found.summary().split())
     assert "--silence 0 --deadline 20" in command(found)
     assert "--wait" not in command(found)
 
@@ -340,6 +400,12 @@ def test_silence_in_words() -> None:
     assert found.methods[OURS].mean_loss == numbers.methods[OURS].mean_loss
 
 
+def test_everybody_learns_from_as_many_labels_under_silence() -> None:
+    found = replay(conversions(), "y", silence=0, deadline=20)
+    assert {method.used for method in found.methods.values()} == {int(found.task.learned.sum())}
+    assert "silence is a label too" in found.summary()
+
+
 def test_silence_that_cannot_be_is_refused() -> None:
     with pytest.raises(LogError, match="goes without silence"):
         Silence("0", None, answered_only=True)
@@ -358,7 +424,7 @@ def test_silence_that_cannot_be_is_refused() -> None:
     with pytest.raises(LogError, match="nobody said what one unit is"):
         in_unit("30d", None)
     with pytest.raises(LogError, match="in what unit the deadline is"):
-        in_unit("30", "ns")
+        in_unit("30", "ns", has_dates=True)
     for wrong in ("soon", "-3d", "0", "3 parsecs"):
         with pytest.raises(LogError, match="a deadline is"):
             in_unit(wrong, "s")

@@ -29,7 +29,7 @@ from belated.report import (
     write_page,
 )
 from belated.report.colours import DARK, DETAILS, FAINT, FAMILIES, INK, PALETTE, PAPER, RULE, look
-from belated.report.images import render
+from belated.report.images import embedded, render
 from belated.report.interactive import least_width, narrow_layout, to_plotly
 from belated.report.page import to_html
 from belated.report.plain import plain
@@ -655,6 +655,27 @@ def test_long_logarithmic_axes_have_powers() -> None:
     )
     assert to_plotly(long)["layout"]["yaxis"]["exponentformat"] == "power"
     assert to_plotly(short)["layout"]["yaxis"]["exponentformat"] == "none"
+    late = Lines("t", "total delay", "y", (Series("a", (1e5, 1e8), (1, 2)),), log_x=True)
+    assert to_plotly(late)["layout"]["xaxis"]["exponentformat"] == "power"
+
+
+def test_long_names_are_broken_where_they_have_joints() -> None:
+    text = to_html(Page("clicks_of-2024.csv: 5 < 6", "Up by 10 % or so in 2 h.", (), "", {}))
+    assert "<h1>clicks_<wbr>of-<wbr>2024.<wbr>csv: 5 &lt; 6</h1>" in text
+    assert "<title>clicks_of-2024.csv: 5 &lt; 6</title>" in text
+    assert "Up by 10\N{NO-BREAK SPACE}% or so in 2\N{NO-BREAK SPACE}h." in text
+
+
+def test_phones_get_names_that_do_not_touch() -> None:
+    short, long = (
+        Heat("t", ("a",), names, ((1.0, 2.0),), "v")
+        for names in (("x", "y"), ("uniform", "logged"))
+    )
+    assert narrow_layout(short) == {}
+    assert narrow_layout(long)["xaxis"]["tickangle"] == -40
+    lying = Bars("t", tuple(f"a long name {i}" for i in range(9)), (Series("s", (), (1.0,) * 9),))
+    lying = replace(lying, y_label="a label of many letters")
+    assert narrow_layout(lying)["xaxis"]["title"]["text"] == "a label of many<br>letters"
 
 
 def test_numbers_come_first() -> None:
@@ -663,3 +684,24 @@ def test_numbers_come_first() -> None:
     assert "<dd>17 %</dd>" in text
     assert "less with &lt;haste&gt;" in text
     assert text.index("17 %") < text.index("The lead.")
+
+
+def test_images_of_many_cells_are_dots_and_of_few_are_drawings() -> None:
+    """So that pages stay below two megabytes."""
+    wide = tuple(f"column {j}" for j in range(14))
+    rows = tuple(f"method {i}" for i in range(24))
+    values = tuple(tuple(1.0 + i + j for j in range(14)) for i in range(24))
+    many = embedded(Heat("Many", rows, wide, values, "times"))
+    assert many.startswith("data:image/png;base64,")
+    assert len(many) < 60_000
+    few = embedded(Heat("Few", rows[:3], wide[:3], ((1.0, 2.0, 3.0),) * 3, "times"))
+    assert few.startswith("data:image/svg+xml;base64,")
+    assert embedded(Heat("Many", rows, wide, values, "times")) == many
+
+
+def test_every_cell_is_told_of_once() -> None:
+    """A heat map is made of layers; a cell belongs to one, and only that one says what it is."""
+    heat = Heat("Some", ("a", "b"), ("x", "y"), ((1.0, 9.0), (None, 2.0)), "times")
+    layers = [trace["customdata"] for trace in to_plotly(heat)["data"]]
+    told = [[[layer[i][j] for layer in layers if layer[i][j]] for j in (0, 1)] for i in (0, 1)]
+    assert told == [[[["a", "x"]], [["a", "y"]]], [[["b", "x"]], [["b", "y"]]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import math
 import os
@@ -44,7 +45,7 @@ from belated.study.default import contests, default_sections, standings
 from belated.study.fits import exponent, geometric_mean
 from belated.study.games import LOSSES, game_of
 from belated.study.log_file import read_timeline, shortened
-from belated.study.plan import Cell, Plan, Row, Study
+from belated.study.plan import Cell, Opening, Plan, Row, Study
 from belated.study.rows import open_rows
 from belated.study.runner import Files, Results, finish_rows, page_of, write_results
 from conftest import INTERPRETED, TESTS, Python
@@ -78,6 +79,10 @@ class Tiny(Study):
         if cell["n"] in self.deadly:
             os._exit(1)
         return {"square": np.float64(cell["n"] ** 2), "root": math.inf}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """How many there are."""
+        return Opening(f"There are {len(rows)} squares.", ((str(len(rows)), "squares"),))
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """All in one table."""
@@ -427,6 +432,10 @@ def check_small(name: str) -> None:
         check_drift(rows)
     if name == "tightness":
         assert all(row["ratio"] <= 1.0 for row in rows)
+    opening = study.opening(rows)
+    assert opening.says
+    assert 1 <= len(opening.numbers) <= 3
+    print(opening.says, *(f"{number} {what}" for number, what in opening.numbers))
     for section in study.sections(rows):
         assert not re.search(r"(^|[.?!] )ours\b", section.says), section.says
         print(section.says)
@@ -441,7 +450,7 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-LARGE = ("first-order", "table1")
+LARGE = ("decisions", "first-order", "table1")
 
 
 @pytest.mark.parametrize(
@@ -466,6 +475,39 @@ def test_every_study_runs_and_speaks(
     assert "nan" not in said.split()
 
 
+def test_the_study_of_decisions_says_who_loses_least() -> None:
+    """From regrets that are made up."""
+    study = study_named("decisions")
+    costs = {"gap weighting": 20.0, "greedy": 30.0, "at random": 100.0}
+    rows = []
+    games = itertools.product(("linear", "changing"), ("none", "mean 2,000"), range(2), costs)
+    for world, delay, seed, rule in games:
+        cost = 40.0 if (world, rule) == ("changing", "gap weighting") else costs[rule]
+        cell = {"world": world, "delay": delay, "rule": rule, "seed": seed, "rounds": 100}
+        rows.append({**cell, "regret": cost + seed, "late_regret": cost / 2.0, "explored": 0.1})
+    answer, greedy, linear, changing = study.sections(rows)
+    assert "within 10 % of the best rule in 2 cells; its worst one, 'changing'" in answer.says
+    assert "costs 1.33 times what greedy loses there" in answer.says
+    assert "loses less than a chooser that never explores in 2 of 4 cells" in greedy.says
+    assert "2 in the changing world." in greedy.says
+    assert linear.says.startswith("Least regret: gap weighting with none and 'mean 2,000'.")
+    assert changing.question == "Who loses least in the changing world?"
+    opening = study.opening(rows)
+    assert opening.says.startswith("Gap weighting, the default, loses least: 30 % of what")
+    assert [number for number, _ in opening.numbers] == ["30 %", "30 %", "1.33"]
+    alone = [row for row in rows if row["rule"] != "at random"]
+    assert study.sections(alone) == ()
+    assert study.opening(alone).numbers == ()
+
+
+def test_a_cell_of_decisions_is_a_game() -> None:
+    study = study_named("decisions")
+    cell = next(c for c in Plan(study, True).cells if c["world"] == "logistic, silence is 0")
+    small = Cell.of(cell.group, **{**cell.to_dict(), "rounds": 30})
+    assert study.run(small) == study.run(small)
+    assert study.run(small)["answered"] == 29
+
+
 # ---- pages and files ---------------------------------------------------------------------------
 
 
@@ -474,6 +516,8 @@ def test_the_page_lists_failures_and_how_to_reproduce(tmp_path: Path) -> None:
     assert page.title == "Squares"
     assert page.reproduce == "belated study tiny"
     assert page.facts["cells"] == "5 finished, 1 failed"
+    assert page.lead == "There are 5 squares.\n\nWhat are the squares?"
+    assert page.numbers == (("5", "squares"),)
     answer, failures = page.sections
     assert answer.says == "There are 5."
     assert failures.table is not None
@@ -483,6 +527,7 @@ def test_the_page_lists_failures_and_how_to_reproduce(tmp_path: Path) -> None:
 def test_a_page_without_any_row_is_still_a_page(tmp_path: Path) -> None:
     page = page_of(finished(Tiny(2, bad=(0, 1)), tmp_path / "rows.jsonl"))
     assert len(page.sections) == 1
+    assert page.lead.startswith("Nothing was played.")
 
 
 def test_files_of_quick_and_full_are_apart(tmp_path: Path) -> None:

@@ -42,6 +42,12 @@ CHAPTERS = {
     "worlds": Chapter(
         "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
     ),
+    "store": Chapter(
+        "Stores",
+        "Models that survive. See [stores](../store.md).",
+        ("open",),
+        ("store",),
+    ),
     "learners": Chapter(
         "Learners",
         "Decisions in a convex set, with guarantees. See [the tour](../guide.md).",

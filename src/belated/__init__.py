@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from belated.linear import Forecast, LinearModel, LinearReport
     from belated.problem import Problem
     from belated.replays import replay
+    from belated.store import open
     from belated.timeline import Timeline
 
 _LAZY = {
@@ -90,6 +91,7 @@ _LAZY = {
     "evaluate": "evaluations",
     "logs": "",
     "losses": "",
+    "open": "store",
     "play": "game",
     "play_many": "game",
     "replay": "replays",
@@ -160,6 +162,7 @@ __all__ = [
     "from_json",
     "logs",
     "losses",
+    "open",
     "play",
     "play_many",
     "rates",

@@ -45,6 +45,11 @@ def add_reading(parser: Arguments) -> None:
         help="what one unit is, where times are numbers",
     )
     parser.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="how text is encoded, such as latin-1 or cp1251, where it is not recognised",
+    )
+    parser.add_argument(
         "--skip-bad-rows", action="store_true", help="leave them out, and say how many there were"
     )
 

@@ -71,6 +71,27 @@ class StudyError(BelatedError, ValueError):
     """A study that cannot be run as asked, or rows on disk that do not belong to it."""
 
 
+class StoreError(BelatedError, RuntimeError):
+    """A store that cannot be opened, read or written, or is closed."""
+
+
+class StoreInUse(StoreError):
+    """A store that another process, or another part of this one, has open."""
+
+
+class NotCommitted(StoreError):
+    """An event that could not be written, so that it does not count.
+
+    The model is brought back to what was committed before it is used again. Where the connection
+    broke in the middle of a commit, the event may be there after all, as a whole: what the model
+    says later tells.
+    """
+
+
+class UnknownModel(StoreError, KeyError):
+    """A name that no model of the store has."""
+
+
 class MissingExtra(BelatedError, ImportError):
     """An optional dependency that is not installed.
 
@@ -86,3 +107,7 @@ class MissingExtra(BelatedError, ImportError):
 
 class CacheWarning(UserWarning):
     """Compiled code could not be kept on disk; it will be compiled again next time."""
+
+
+class StoreWarning(UserWarning):
+    """A store had to go a longer way, such as past a damaged snapshot; nothing was lost."""

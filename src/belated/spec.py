@@ -193,7 +193,7 @@ def _decode(value: Any) -> Any:
 def _load(kind: Any) -> None:
     """Import the module that registers a kind, where ``import belated`` does not do it."""
     module = kind.partition(".")[0] if isinstance(kind, str) else ""
-    if module in ("losses", "rivals"):
+    if module in ("losses", "rivals", "worlds"):
         importlib.import_module(f"belated.{module}")
 
 

@@ -16,13 +16,15 @@ from typing import Any, Literal
 from belated.errors import BadFeedback, MissingExtra, SpecError, UnknownTicket
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY
+from belated.worlds import Labelled, Lateness
+from belated.worlds.rounds import AT_ONCE
 
 try:
     from river import base
 except ImportError:
     raise MissingExtra("river", extra="river", where="belated.adapters.river") from None
 
-__all__ = ["LinearClassifier", "LinearRegressor", "keyed"]
+__all__ = ["LinearClassifier", "LinearRegressor", "keyed", "world"]
 
 X = Mapping[Any, Any]
 Wait = Literal["skip"] | int | None
@@ -38,6 +40,21 @@ def keyed(dataset: Iterable[Sequence[Any]]) -> Iterator[Any]:
     """
     for number, (x, y, *extra) in enumerate(dataset):
         yield x, y, {**(extra[0] if extra else {}), "key": number}
+
+
+def world(
+    dataset: Iterable[tuple[Mapping[str, Any], Any]],
+    lateness: Lateness = AT_ONCE,
+) -> Labelled:
+    """Return a data set of river with classes as decisions: name the class, hear later if it was.
+
+    Of those that come with river, Bananas, ImageSegments and Phishing have classes.
+
+    >>> from river import datasets
+    >>> world(datasets.ImageSegments())
+    worlds.Labelled(<2,310 rows>, <7 classes>)
+    """
+    return Labelled.of(dataset, lateness)
 
 
 class _Late(base.Estimator):

@@ -15,11 +15,13 @@ from typing import Any
 from belated.audits.counting import Tally
 from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
-from belated.audits.result import Audit, Felt, Quantiles
+from belated.audits.quantiles import Quantiles
+from belated.audits.result import Audit, Felt
 from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
+from belated.report.typed import how_read
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
 
@@ -37,6 +39,7 @@ def audit(
     target: str | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
+    encoding: str | None = None,
     on_bad: OnBad = "error",
     dates: DateOrder | None = None,
     progress: bool | None = False,
@@ -58,11 +61,20 @@ def audit(
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
     """
+    asked = how_read(dates=dates, tz=tz, unit=unit, encoding=encoding, on_bad=on_bad)
     if not isinstance(data, Log | Scan):
         data = scan(
-            data, predicted, observed, target=target, dates=dates, tz=tz, unit=unit, on_bad=on_bad
+            data,
+            predicted,
+            observed,
+            target=target,
+            dates=dates,
+            tz=tz,
+            unit=unit,
+            encoding=encoding,
+            on_bad=on_bad,
         )
-    elif predicted or observed or dates or tz or unit:
+    elif predicted or observed or dates or tz or unit or encoding:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns = None
     if isinstance(data, Scan):
@@ -84,6 +96,7 @@ def audit(
         is_epoch=data.is_epoch,
         notes=data.notes,
         zone=data.tz if isinstance(data, Scan) else data.zone,
+        asked=(*asked, *(["--ties", ties] if ties != "observe-first" else [])),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.audits.backlog import Backlogs
 from belated.audits.spread import Spread
+from belated.errors import LogError
 from belated.timeline import Timeline
 from belated.timeline.sweep import Arrivals, Ties
 from belated.timeline.times import Times, joined_times
@@ -125,9 +126,14 @@ class Tally:
         if self.origin is None:
             self.origin = predictions[:1]
         self.last = predictions[-1:]
-        starts = block.predicted_at - block.clock.plain(self.origin)
-        waits = block.observed_at - block.predicted_at
-        return starts.astype(np.float64), np.where(block.answered, waits.astype(np.float64), np.nan)
+        with np.errstate(over="ignore"):
+            starts = block.predicted_at - block.clock.plain(self.origin)
+            waits = block.observed_at - block.predicted_at
+        starts = starts.astype(np.float64)
+        waits = np.where(block.answered, waits.astype(np.float64), np.nan)
+        if np.isinf(starts).any() or np.isinf(waits).any():
+            raise LogError("audit: times are so far apart that their distance is no number")
+        return starts, waits
 
     def _draw(self, starts: Floats, waits: Floats) -> None:
         """Choose tickets for the pictures: the first ones, and every n-th of all."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from belated.arrays import Array, Floats
+from belated.audits.quantiles import SHARES, Quantiles
 from belated.audits.spread import Spread
 from belated.errors import LogError
-from belated.logs.log import Log
+from belated.logs.log import SECONDS, Log, Unit
+from belated.logs.ranks import compared, is_sure
+from belated.report.durations import humane
 
 MOST = 10
 """Labels that are shown side by side; with more of them there is nothing to compare."""
-ALARM = 1e-3
-"""How often chance alone may make somebody believe that lateness depends on the label."""
 NOTICEABLE = 0.05
 """How far from one half the share of longer waits must be, so that it is worth a warning."""
 
@@ -70,7 +70,7 @@ class WaitsByLabel:
             return ()
         counts = _aligned([*self.spreads.values()])
         found = [
-            Outcome(label, spread, *_compared(counts[i], counts.sum(axis=0) - counts[i]))
+            Outcome(label, spread, *compared(counts[i], counts.sum(axis=0) - counts[i]))
             for i, (label, spread) in enumerate(self.spreads.items())
         ]
         return tuple(sorted(found, key=lambda outcome: (outcome.later, outcome.label)))
@@ -91,30 +91,42 @@ class Outcome:
 def differ(outcomes: tuple[Outcome, ...]) -> bool:
     """Tell whether waits depend on the label, by more than chance and by enough to matter.
 
-    Every label is compared with all others by ranks (Mann and Whitney 1947), and the level is
-    divided by the number of labels.
+    Every label is compared with all others by ranks, and the level is divided by the number of
+    labels.
     """
     return any(
-        abs(outcome.later - 0.5) >= NOTICEABLE
-        and len(outcomes) * math.erfc(abs(outcome.z) / math.sqrt(2.0)) < ALARM
+        abs(outcome.later - 0.5) >= NOTICEABLE and is_sure(outcome.z, len(outcomes))
         for outcome in outcomes
     )
 
 
-def _compared(mine: Floats, others: Floats) -> tuple[float, float]:
-    """Return the chance that mine are larger than others, and how far that is from chance.
+def warning(outcomes: tuple[Outcome, ...], unit: Unit | None) -> str:
+    """Say that lateness depends on the label, and what follows; nothing where it does not."""
+    if not differ(outcomes):
+        return ""
+    quick, slow = outcomes[0], outcomes[-1]
+    found = f'Lateness depends on the label: "{slow.label}" takes longer than "{quick.label}"'
+    for share, words in zip(SHARES, ("half of them", "90 %", "99 %"), strict=True):
+        texts = [humane(each.waits.quantile(share), unit) for each in (quick, slow)]
+        if texts[0] != texts[1]:
+            found += f" ({words} within {texts[1]}, against {texts[0]})"
+            break
+    return f"{found}, so the labels that have come so far are not like those still to come."
 
-    U = sum over mine of (others below + others equal / 2), with the mean n m / 2 and, with t equal
-    values at a time, the variance n m / 12 (N + 1 - sum (t^3 - t) / (N (N - 1))), N = n + m.
-    """
-    n, m = float(mine.sum()), float(others.sum())
-    below = np.cumsum(others) - others
-    u = float((mine * (below + 0.5 * others)).sum())
-    total, ties = n + m, mine + others
-    tied = float((ties * ties * ties - ties).sum()) / (total * (total - 1.0))
-    variance = n * m / 12.0 * (total + 1.0 - tied)
-    z = (u - 0.5 * n * m) / math.sqrt(variance) if variance > 1e-9 * n * m else 0.0
-    return u / (n * m), z
+
+def by_label(outcomes: tuple[Outcome, ...], unit: Unit | None) -> list[dict[str, Any]]:
+    """Return plain data, ready for JSON; waits in seconds where the unit is known."""
+    scale = 1.0 if unit is None else SECONDS[unit]
+    return [
+        {
+            "label": outcome.label,
+            "answered": outcome.waits.count,
+            "wait": Quantiles.of(outcome.waits).to_dict(scale),
+            "later": outcome.later,
+            "z": outcome.z,
+        }
+        for outcome in outcomes
+    ]
 
 
 def _aligned(spreads: list[Spread]) -> Floats:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from belated._version import __version__
+from belated.audits import label_page
 from belated.audits.counting import EXACT
 from belated.audits.intervals import IntervalLines
-from belated.audits.result import SHARES, Audit
-from belated.audits.words import CONSTANTS, LABEL_HEADS, by_label, title
+from belated.audits.label_page import chosen
+from belated.audits.quantiles import SHARES
+from belated.audits.result import Audit
+from belated.audits.words import CONSTANTS, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import counted, first_up, plain
-
-POINTS = 300
-"""Most points of a curve on the page."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         Section("What does the log look like?", whole, _says_whole(audit)),
         Section("How does it begin?", beginning, _says_beginning()),
         _waits(audit, axis),
-        *([_labels(audit, axis)] if audit.outcomes else []),
+        *_labels(audit),
         _backlog(audit, axis),
         _patience(audit, axis),
         _guarantees(audit),
@@ -66,7 +66,8 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
-        f"{audit.answered:,} were answered, {audit.never:,} never.",
+        f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, "
+        f"{audit.never:,} never.",
         tuple(sections),
         _command(audit),
         facts,
@@ -93,11 +94,13 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 
 def _command(audit: Audit) -> str:
-    if audit.columns is None:
-        return f"belated audit {audit.name}"
-    predicted, observed = audit.columns
-    labels = "" if audit.target is None else f" --target {audit.target}"
-    return f"belated audit {audit.name} --predicted {predicted} --observed {observed}{labels}"
+    parts = ["belated", "audit", audit.name]
+    if audit.columns is not None:
+        predicted, observed = audit.columns
+        parts += ["--predicted", predicted, "--observed", observed]
+    if audit.target is not None:
+        parts += ["--target", audit.target]
+    return shlex.join([*parts, *audit.asked])
 
 
 def _whole(audit: Audit, axis: _Axis) -> IntervalLines:
@@ -148,9 +151,9 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
     table = _quantiles(audit)
     if not len(edges):
         return Section("How long do answers take?", None, "No answer ever came.", table)
-    chosen = _chosen(len(edges))
+    points = chosen(len(edges))
     shares = np.cumsum(counts) / audit.rounds
-    line = Series.of("answered", edges[chosen] * axis.wait_scale, 100.0 * shares[chosen])
+    line = Series.of("answered", edges[points] * axis.wait_scale, 100.0 * shares[points])
     figure = Lines(
         "Share of all predictions that are answered",
         axis.wait_label,
@@ -167,30 +170,10 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
     return Section("How long do answers take?", figure, says, table)
 
 
-def _labels(audit: Audit, axis: _Axis) -> Section:
-    """Show how long the answers with each label take, side by side."""
-    series = []
-    for outcome in audit.outcomes:
-        edges, counts, _ = outcome.waits.filled()
-        chosen = _chosen(len(edges))
-        shares = 100.0 * np.cumsum(counts)[chosen] / outcome.waits.count
-        series.append(Series.of(outcome.label or "''", edges[chosen] * axis.wait_scale, shares))
-    figure = Lines(
-        "Share of the answers with each label that have come",
-        axis.wait_label,
-        "come within that wait, %",
-        tuple(series),
-        log_x=True,
-    )
-    chances = ", ".join(f"{each.label} {each.later:.2f}" for each in audit.outcomes)
-    says = (
-        f"{audit.warning or 'Nothing says that lateness depends on the label.'} The chance that an "
-        f"answer with this label takes longer than one with another is: {chances}; where lateness "
-        "does not depend on the label it is 0.5. A warning needs a difference of 0.05, and ranks "
-        "that differ by more than chance does once in a thousand logs."
-    )
-    table = Table(LABEL_HEADS, tuple(by_label(audit)))
-    return Section("Does lateness depend on the label?", figure, says, table)
+def _labels(audit: Audit) -> Iterable[Section]:
+    """Show waits by label, where there is something to compare."""
+    if audit.outcomes:
+        yield label_page.section(audit.outcomes, audit.unit, audit.warning)
 
 
 def _quantiles(audit: Audit) -> Table:
@@ -244,9 +227,9 @@ def _patience(audit: Audit, axis: _Axis) -> Section:
     )
     if not len(patience.limits):
         return Section(question, None, says)
-    chosen = _chosen(len(patience.limits))
-    limits = patience.limits[chosen] * axis.wait_scale
-    series = [Series.of("giving up after this wait", limits, patience.costs[chosen])]
+    points = chosen(len(patience.limits))
+    limits = patience.limits[points] * axis.wait_scale
+    series = [Series.of("giving up after this wait", limits, patience.costs[points])]
     ends = (float(limits[0]), float(limits[-1]))
     series.append(Series("never giving up", ends, (patience.forever,) * 2, dashed=True))
     if patience.pays:
@@ -304,11 +287,3 @@ def _guarantees(audit: Audit) -> Section:
         )
     heads = ("result", "answers", "with lateness", "without", "factor", "")
     return Section("What is guaranteed?", figure, says, Table(heads, tuple(rows)))
-
-
-# ---- shared parts ------------------------------------------------------------------------------
-
-
-def _chosen(count: int) -> Any:
-    """Return which points of a long curve are drawn, both ends included."""
-    return np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(np.int64))

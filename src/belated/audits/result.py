@@ -12,34 +12,14 @@ import numpy as np
 
 from belated.audits import promises
 from belated.audits.counting import Tally
-from belated.audits.labels import Outcome, differ
+from belated.audits.labels import Outcome, by_label, warning
 from belated.audits.promises import Promise
-from belated.audits.spread import Spread
+from belated.audits.quantiles import Quantiles
 from belated.audits.tradeoff import Patience, by_clock, by_rounds
 from belated.logs.bad import BadRows
 from belated.logs.log import SECONDS, Unit, as_date
 from belated.report.durations import humane, iso_moment, moment
-from belated.report.plain import plain
-
-SHARES = (0.5, 0.9, 0.99)
-"""Quantiles that are reported."""
-
-
-@dataclass(frozen=True)
-class Quantiles:
-    """How long something takes: mean, median, 90 % and 99 % of all, and the longest."""
-
-    mean: float
-    median: float
-    p90: float
-    p99: float
-    longest: float
-
-    @classmethod
-    def of(cls, spread: Spread) -> Quantiles:
-        """Read them off a spread; they are exact to 0.1 %."""
-        median, p90, p99 = (spread.quantile(share) for share in SHARES)
-        return cls(spread.mean, median, p90, p99, spread.largest)
+from belated.report.plain import counted, plain
 
 
 @dataclass(frozen=True)
@@ -92,6 +72,8 @@ class Audit:
     """What was noticed when the log was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so."""
+    asked: tuple[str, ...] = ()
+    """How it was read, as arguments of the command."""
     felt: Felt | None = None
     """What lateness cost in error, where labels were given and could be replayed."""
 
@@ -218,16 +200,7 @@ class Audit:
     @property
     def warning(self) -> str:
         """What to know if lateness depends on the label, or nothing."""
-        if not differ(self.outcomes):
-            return ""
-        quick, slow = self.outcomes[0], self.outcomes[-1]
-        found = f'Lateness depends on the label: "{slow.label}" takes longer than "{quick.label}"'
-        for share, words in zip(SHARES, ("half of them", "90 %", "99 %"), strict=True):
-            texts = [humane(each.waits.quantile(share), self.unit) for each in (quick, slow)]
-            if texts[0] != texts[1]:
-                found += f" ({words} within {texts[1]}, against {texts[0]})"
-                break
-        return f"{found}, so the labels that have come so far are not like those still to come."
+        return warning(self.outcomes, self.unit)
 
     def lasting(self, length: float) -> str:
         """Return a length of time in words."""
@@ -286,9 +259,9 @@ class Audit:
             "max_delay": tally.max_delay,
             "max_backlog": tally.max_backlog,
             "max_dual_delay": tally.max_dual_delay,
-            "delay": _plain(self.delay),
-            "dual_delay": _plain(self.dual_delay),
-            "wait": _plain(self.wait, scale),
+            "delay": self.delay.to_dict(),
+            "dual_delay": self.dual_delay.to_dict(),
+            "wait": self.wait.to_dict(scale),
             "wait_unit": None if self.unit is None else "s",
             "factor": self.factor,
             "tight_factor": self.tight_factor,
@@ -303,16 +276,7 @@ class Audit:
                 {"answers": promise.answers, **promise.bound.to_dict()} for promise in self.promises
             ],
             "verdict": self.verdict,
-            "by_label": [
-                {
-                    "label": outcome.label,
-                    "answered": outcome.waits.count,
-                    "wait": _plain(Quantiles.of(outcome.waits), scale),
-                    "later": outcome.later,
-                    "z": outcome.z,
-                }
-                for outcome in self.outcomes
-            ],
+            "by_label": by_label(self.outcomes, self.unit),
             "warning": self.warning,
         }
 
@@ -326,8 +290,4 @@ class Audit:
 
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
-        return f"<Audit of {self.name!r}, {self.rounds:,} rounds: {self.verdict}>"
-
-
-def _plain(quantiles: Quantiles, scale: float = 1.0) -> dict[str, float]:
-    return {name: value * scale for name, value in vars(quantiles).items()}
+        return f"<Audit of {self.name!r}, {counted(self.rounds, 'round')}: {self.verdict}>"

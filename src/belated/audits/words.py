@@ -10,7 +10,10 @@ from belated.report.plain import counted, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
-    from belated.audits.result import Audit, Quantiles
+    from belated.audits.labels import Outcome
+    from belated.audits.quantiles import Quantiles
+    from belated.audits.result import Audit
+    from belated.logs.log import Unit
 
 LABEL_HEADS = ("label", "answered", "wait: median", "90 %", "longest")
 CONSTANTS = "for gradients of at most 1, a set 1 wide, and curvature 1 where losses have some"
@@ -23,7 +26,7 @@ def summary(audit: Audit) -> str:
         lines += [*_paragraph(audit.warning), ""]
     lines += [f"{name:<15}{text}" for name, text in facts(audit)]
     if audit.outcomes:
-        lines += ["", *aligned([LABEL_HEADS, *by_label(audit)])]
+        lines += ["", *aligned([LABEL_HEADS, *by_label(audit.outcomes, audit.unit)])]
     heads = ("guarantee", "with lateness", "without", "factor")
     lines += ["", *aligned([heads, *guarantees(audit)])]
     lines += [f"({CONSTANTS})"]
@@ -60,7 +63,7 @@ def show(audit: Audit, out: TextIO) -> None:
         table = Table()
         for number, name in enumerate(LABEL_HEADS):
             table.add_column(name, justify="right" if number else "left")
-        for cells in by_label(audit):
+        for cells in by_label(audit.outcomes, audit.unit):
             table.add_row(*map(Text, cells))
         console.print(table)
     table = Table(caption=CONSTANTS)
@@ -131,14 +134,14 @@ def _giving_up(audit: Audit) -> str:
     )
 
 
-def by_label(audit: Audit) -> list[tuple[str, ...]]:
+def by_label(outcomes: tuple[Outcome, ...], unit: Unit | None) -> list[tuple[str, ...]]:
     """Return the waits of every label, the quickest first."""
     rows = []
-    for outcome in audit.outcomes:
+    for outcome in outcomes:
         waits = outcome.waits
         times = (waits.quantile(0.5), waits.quantile(0.9), waits.largest)
         name = textwrap.shorten(outcome.label, 24, placeholder=" ...") or repr(outcome.label)
-        rows.append((name, f"{waits.count:,}", *(humane(time, audit.unit) for time in times)))
+        rows.append((name, f"{waits.count:,}", *(humane(time, unit) for time in times)))
     return rows
 
 

@@ -6,8 +6,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from belated.logs.log import Log
+from belated.worlds import Labelled, Lateness, Recorded
+from belated.worlds.rounds import AT_ONCE
 
-__all__ = ["flights", "flights_file"]
+__all__ = ["departures", "digits", "flights", "flights_file"]
 
 
 def flights(*, year: bool = False) -> Log:
@@ -46,3 +48,34 @@ def flights_file() -> Path:
     'flights.csv.gz'
     """
     return Path(str(files("belated.datasets").joinpath("flights.csv.gz")))
+
+
+def digits(lateness: Lateness = AT_ONCE) -> Labelled:
+    """Return 1,797 handwritten digits as decisions: name the digit, hear later if it was right.
+
+    They come with scikit-learn (``belated[refit]``): 8 x 8 pixels each.
+
+    >>> digits()
+    worlds.Labelled(<1,797 rows>, <10 classes>)
+    """
+    from belated.datasets.worlds import digits_of
+
+    return digits_of(lateness)
+
+
+def departures(*, year: bool = False) -> Recorded:
+    """Return flights as decisions: which airport of New York City to leave from.
+
+    Somebody wants to be on every flight of ``flights``. The options are, from each of the three
+    airports, the flight to the same place that leaves nearest in time, within three hours; wishes
+    with one option are left out. The reward is 1 for an arrival less than 15 minutes late, else 0,
+    and is heard on arrival; of what was cancelled nothing is ever heard. The context has dest,
+    weekday and hour.
+
+    >>> world = departures()
+    >>> world
+    worlds.Recorded(<10,943 rounds>, <3 actions>)
+    """
+    from belated.datasets.worlds import departures_of
+
+    return departures_of(flights(year=year))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from belated.arrays import Floats
 from belated.decisions import snapshot
-from belated.decisions.actions import Actions, Context, Encoder, Table
+from belated.decisions.actions import Actions, Table
+from belated.decisions.drawing import Decide, Drawer
 from belated.decisions.kept import Kept
 from belated.decisions.report import ChooserReport, report_of
 from belated.decisions.settings import Mode, Settings, check_model, checked, checked_mode
@@ -20,9 +18,6 @@ from belated.decisions.tally import Tally
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
-from belated.kernels.decisions import entries
-from belated.kernels.decisions.weighing import RULES
-from belated.kernels.linear import entries as linear_entries
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
@@ -31,14 +26,9 @@ from belated.linear.clock import Duration, Time, span_of
 from belated.linear.features import Features
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
-from belated.linear.rows import SoundRows
 from belated.linear.settings import Late, Wait
 
-Decide = Callable[[dict[str, float], int], Mapping[str, float] | Sequence[float]]
-"""A rule of one's own: predicted rewards by action, and the ticket, to probabilities."""
-
-_WORD = 0xFFFFFFFF
-_CLOSE = 1e-9  # how far from 1 the probabilities of a user's rule may sum to
+_as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _FEW = 64
 
 
@@ -94,9 +84,8 @@ class Chooser:
     """
 
     __slots__ = (
-        *("__dict__", "__weakref__", "_cross", "_decide", "_encoder", "_hidden", "_indices"),
-        *("_kept", "_keys", "_mode", "_model", "_most_kept", "_pick", "_rounds", "_settings"),
-        *("_tally", "_tried", "_try", "_turn", "_values", "_weigh"),
+        *("__dict__", "__weakref__", "_drawer", "_hidden", "_kept", "_keys", "_labels", "_mode"),
+        *("_model", "_most_kept", "_rounds", "_scorer", "_settings", "_tally", "_turn"),
     )
 
     def __init__(
@@ -139,25 +128,16 @@ class Chooser:
         self, settings: Settings, model: LinearModel, keys: Keys, mode: Mode, decide: Any
     ) -> None:
         check_model(model)
-        if decide is not None and not callable(decide):
-            raise SpecError(f"Chooser: decide must be a function, got {decide!r}")
         self._settings, self._model, self._keys, self._mode = settings, model, keys, mode
-        self._decide: Decide | None = decide
-        linear_entries.peek_many(model.settings.code)  # now, and not in the middle of live use
-        self._cross, self._weigh = entries.crossed(), entries.weighed()
-        self._try, self._pick = entries.tried(), entries.picked()
-        self._encoder = Encoder(model.settings.bits, settings.crossing)
-        if settings.actions is not None:
-            self._encoder.actions(settings.actions)  # refuses what cannot be used
+        self._labels = LOSSES[model.settings.loss].labels
+        self._drawer = Drawer(model, settings, decide)
+        self._scorer = self._drawer.scorer
         self._turn: list[None] = [None]
         self._rounds = 0
         self._kept: dict[int, Kept] = {}
         self._hidden: dict[int, None] = {}
         self._most_kept = _FEW
         self._tally = Tally()
-        self._tried: set[str] = set()
-        self._indices = np.empty(_FEW, dtype=np.int64)
-        self._values = np.empty(_FEW)
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return a chooser with the same settings that has seen nothing; with another seed maybe.
@@ -169,7 +149,7 @@ class Chooser:
         if seed is not None:
             settings = replace(settings, seed=checked_seed(seed, "fresh"))
         chooser = type(self).__new__(type(self))
-        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._decide)
+        chooser._connect(settings, self._model.fresh(), Keys(), self._mode, self._drawer.decide)
         return chooser
 
     @property
@@ -211,53 +191,84 @@ class Chooser:
         call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
         not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
         """
+        return self._chosen(
+            context,
+            actions,
+            key=key,
+            at=at,
+            deadline=deadline,
+            baseline=baseline,
+            shown=shown,
+            played=None,
+        )
+
+    def _chosen(
+        self,
+        context: Features | None,
+        actions: Actions | None,
+        *,
+        key: Key | None,
+        at: Time | None,
+        deadline: Duration | None,
+        baseline: str | None,
+        shown: bool,
+        played: tuple[str, float] | None,
+    ) -> Choice:
+        """Choose; an action that was ``played`` with a probability stands for the own pick."""
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
             self._model._check_times(at, deadline)
-        table = self._table(actions)
+        table = self._scorer.table(actions)
         usual = self._usual(table, baseline)
-        rows = self._crossed(self._encoder.context(context), table)
-        scores = self._model.peek_many(rows)
-        ticket = self._rounds
-        probabilities = self._weighed(table, scores, ticket)
-        seed = self._settings.seed
-        place = self._pick(probabilities, ticket, seed & _WORD, seed >> 32)
-        probability = float(probabilities[place])
-        if self._mode == "apprentice":
-            if usual is None:
-                raise SpecError(
-                    "choose: an apprentice plays the baseline, so there must be one; nothing has "
-                    "changed: give baseline="
-                )
-            place, probability = usual, 1.0
-        begin, end = rows.indptr[place], rows.indptr[place + 1]
-        row = rows.indices[begin:end], rows.values[begin:end]
-        kept = Kept(table.names[place], probability)
-        if shown:
-            kept.twin = self._model.predict(row, at=at, deadline=deadline).ticket
-            self._tally.of(kept.action).chosen += 1
+        is_apprentice = self._mode == "apprentice"
+        if played is not None:
+            instead = self._place(table, played[0])
+        elif not is_apprentice:
+            instead = -1
+        elif usual >= 0:
+            instead = usual
         else:
-            kept.row = row[0].copy(), row[1].copy()
+            raise SpecError(
+                "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                "changed: give baseline="
+            )
+        ticket, tally = self._rounds, self._tally
+        place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
+        if instead < 0:
+            probability = self._scorer.probabilities.item(place)
+        else:
+            place, probability = instead, 1.0 if played is None else played[1]
+        action = table.names[place]
+        row = self._scorer.row(length)
+        if shown:
+            kept = Kept(action, probability, self._model._issued(row, at, deadline))
+            tally.of(action).chosen += 1
+        else:
+            kept = Kept(action, probability, row=(row[0][:length].copy(), row[1][:length].copy()))
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
             self._hidden[ticket] = None
         self._rounds += 1
         self._kept[ticket] = kept
-        self._tally.own += self._mode == "learn"
-        self._count(scores, probabilities, usual)
+        tally.explored += 1.0 - best
+        if not is_apprentice:
+            tally.own += 1
+        if usual >= 0:
+            self._compare(len(table.names), usual)
         if key is not None:
             self._keys.give(key, ticket)
-        self._tidy()
-        return Choice(ticket, kept.action, probability)
+        if self._hidden or len(self._kept) > self._most_kept:
+            self._tidy()
+        return _as_tuple(Choice, (ticket, action, probability))
 
     @alone
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
-        table = self._table(actions)
-        scores = self._model.peek_many(self._crossed(self._encoder.context(context), table))
-        probabilities = self._weighed(table, scores, self._rounds)
-        options = map(Option, table.names, probabilities.tolist(), scores.tolist())
+        table = self._scorer.table(actions)
+        self._drawer.draw(context, table, actions, -1, self._rounds, self._tally)
+        found = self._scorer.probabilities.tolist(), self._scorer.scores.tolist()
+        options = [Option(*option) for option in zip(table.names, *found, strict=False)]
         return sorted(options, key=lambda option: -option.value)
 
     @alone
@@ -268,80 +279,38 @@ class Chooser:
         if kept.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
-        kept.twin = self._model.predict(kept.row, at=at, deadline=deadline).ticket
+        kept.twin = self._model._issued((*kept.row, kept.row[0].size), at, deadline)
         kept.row, kept.span = None, math.nan
         del self._hidden[number]
         self._tally.of(kept.action).chosen += 1
 
-    def _table(self, actions: Actions | None) -> Table:
-        given = self._settings.actions if actions is None else actions
-        if given is None:
-            raise SpecError(
-                "choose: there are no actions; nothing has changed: name them in the call, or when "
-                "the Chooser is made"
-            )
-        return self._encoder.actions(given)
-
-    def _usual(self, table: Table, baseline: str | None) -> int | None:
-        """Return the place of the baseline among the actions, if there is one."""
+    def _usual(self, table: Table, baseline: str | None) -> int:
+        """Return the place of the baseline among the actions; -1 if there is none."""
         name = self._settings.baseline if baseline is None else baseline
         if name is None:
-            return None
+            return -1
         if name not in table.names:
             raise SpecError(
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
             )
         return table.names.index(name)
 
-    def _crossed(self, context: Context, table: Table) -> SoundRows:
-        """Return the rows of all actions in a context."""
-        meeting = int(np.count_nonzero(context.crossed[: context.length]))
-        of_actions = table.indices.size
-        size = len(table.names) * context.length + of_actions * (1 + meeting)
-        if size > self._indices.size:
-            self._indices, self._values = np.empty(2 * size, dtype=np.int64), np.empty(2 * size)
-        indptr = np.empty(len(table.names) + 1, dtype=np.int64)
-        rows = SoundRows(indptr, self._indices, self._values)
-        coordinates = 1 << self._model.settings.bits
-        self._cross(coordinates, *context, *table[1:], *rows)
-        return SoundRows(indptr, self._indices[:size], self._values[:size])
+    def _place(self, table: Table, action: str) -> int:
+        """Return the place of an action that was played."""
+        if action not in table.names:
+            raise SpecError(
+                f"choose: {action!r}, which was played, is not among the actions; nothing has "
+                "changed"
+            )
+        return table.names.index(action)
 
-    def _weighed(self, table: Table, scores: Floats, ticket: int) -> Floats:
-        """Return the probabilities of the actions."""
-        if self._decide is not None:
-            said = self._decide(dict(zip(table.names, scores.tolist(), strict=True)), ticket)
-            return _probabilities(said, table.names)
-        probabilities = np.empty(scores.size)
-        rule = self._settings.explore
-        self._weigh(
-            RULES.code(rule.kind),
-            *rule.numbers,
-            scores,
-            self._model.spread,
-            self._tally.own,
-            probabilities,
-        )
-        return self._with_trials(table.names, probabilities)
-
-    def _with_trials(self, names: tuple[str, ...], probabilities: Floats) -> Floats:
-        """Give actions that are new their share."""
-        trial, tried = self._settings.explore.trial, self._tried
-        fresh = [place for place, name in enumerate(names) if name not in tried]
-        if not fresh or trial == 0.0:
-            return probabilities
-        tried.update(names[place] for place in fresh if not self._tally.is_new(names[place]))
-        fresh = [place for place in fresh if names[place] not in tried]
-        if fresh:
-            self._try(probabilities, np.array(fresh), trial)
-        return probabilities
-
-    def _count(self, scores: Floats, probabilities: Floats, usual: int | None) -> None:
+    def _compare(self, count: int, usual: int) -> None:
+        """Count what the last draw says of a baseline."""
         tally = self._tally
-        tally.explored += 1.0 - float(probabilities[int(scores.argmax())])
-        if usual is not None:
-            tally.compared += 1
-            tally.agreed += float(probabilities[usual])
-            tally.gain += float(probabilities @ scores) - float(scores[usual])
+        scores, p = self._scorer.scores[:count], self._scorer.probabilities[:count]
+        tally.compared += 1
+        tally.agreed += float(p[usual])
+        tally.gain += float(p @ scores) - float(scores[usual])
 
     # --- Rewards --------------------------------------------------------------------------------
 
@@ -365,14 +334,15 @@ class Chooser:
 
     def _hear(self, who: str, ticket: int | Key, given: float, at: Time | None) -> bool:
         number = self._number(ticket)
-        kept = self._found(number, who)
+        kept = self._kept.get(number) or self._found(number, who)
         if kept.row is not None:
             raise BadFeedback(
                 f"{who}: {ticket!r} was not shown, so nothing can be heard of it; nothing has "
                 f"changed: say shown({ticket!r}) first"
             )
         reward = self._reward(who, kept, given)
-        verb = self._model.revise if who != "observe" else self._model.observe
+        is_last = who == "observe"
+        verb = self._model.observe if is_last else self._model.revise
         try:
             is_used = verb(kept.twin, reward, at=at)
         except (AlreadyObserved, UnknownTicket):
@@ -380,20 +350,22 @@ class Chooser:
         if is_used:
             self._tally.hear(kept.action, kept.reward, reward)
             kept.reward = reward
-        if who == "observe":
+        if is_last:
             del self._kept[number]
             self._keys.drop(ticket)
         return is_used
 
     def _reward(self, who: str, kept: Kept, given: float) -> float:
         """Return the reward that is to be learned, or say why it cannot be."""
-        try:
-            reward = math.nan if isinstance(given, str | bytes) else float(given)
-        except (TypeError, ValueError, OverflowError):
-            reward = math.nan
-        settings = self._model.settings
+        reward = given
+        if given.__class__ is not float:
+            try:
+                reward = math.nan if isinstance(given, str | bytes) else float(given)
+            except (TypeError, ValueError, OverflowError):
+                reward = math.nan
         if who == "add":
-            silence = math.nan if settings.silence is None else settings.silence
+            silence = self._model.settings.silence
+            silence = math.nan if silence is None else silence
             before = silence if math.isnan(kept.reward) else kept.reward
             if math.isnan(before):
                 raise BadFeedback(
@@ -401,10 +373,10 @@ class Chooser:
                     "or make the Chooser with silence=0"
                 )
             reward += before
-        if not LOSSES[settings.loss].labels.takes(reward):
+        if not self._labels.takes(reward):
             raise BadFeedback(
-                f"{who}: rewards of the {settings.loss} loss must be "
-                f"{LOSSES[settings.loss].labels.words}, got {given!r}; nothing has changed"
+                f"{who}: rewards of the {self._model.settings.loss} loss must be "
+                f"{self._labels.words}, got {given!r}; nothing has changed"
             )
         return reward
 
@@ -447,6 +419,8 @@ class Chooser:
         return self._number(name)
 
     def _number(self, name: int | Key) -> int:
+        if name.__class__ is int and not self._keys.has_numbers:
+            return name
         return checked_ticket(self._keys.ticket(name))
 
     def _found(self, number: int, who: str) -> Kept:
@@ -530,7 +504,11 @@ class Chooser:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""
-        return _restored, (type(self), self.snapshot(), self._decide), extras_of(self, Chooser)
+        return (
+            _restored,
+            (type(self), self.snapshot(), self._drawer.decide),
+            extras_of(self, Chooser),
+        )
 
     def __repr__(self) -> str:
         """Return what this is and where it stands."""
@@ -539,22 +517,3 @@ class Chooser:
 
 def _restored(kind: type[Chooser], blob: bytes, decide: Decide | None) -> Chooser:
     return kind.restore(blob, decide=decide)
-
-
-def _probabilities(said: Any, names: tuple[str, ...]) -> Floats:
-    """Return what a user's rule says, or refuse it."""
-    given = [said.get(name) for name in names] if isinstance(said, Mapping) else said
-    try:
-        probabilities = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        probabilities = np.empty(0)
-    if (
-        probabilities.shape != (len(names),)
-        or not (probabilities >= 0.0).all()
-        or abs(float(probabilities.sum()) - 1.0) > _CLOSE
-    ):
-        raise SpecError(
-            "choose: decide must return a probability for every action, which sum to 1; it "
-            f"returned {said!r}; nothing has changed"
-        )
-    return probabilities

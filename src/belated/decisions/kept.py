@@ -16,7 +16,6 @@ class Kept:
         self,
         action: str,
         probability: float,
-        *,
         twin: int = -1,
         reward: float = math.nan,
         row: tuple[Ints, Floats] | None = None,

@@ -13,7 +13,7 @@ from belated.arrays import Floats, Ints
 from belated.decisions.chooser import Chooser
 from belated.decisions.report import ChooserReport
 from belated.errors import SpecError
-from belated.worlds import Drawn, Labelled, World
+from belated.worlds import Drawn, World
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class DecisionRun:
         return np.cumsum(self.regrets)
 
 
-def play_decisions(chooser: Any, world: World | Labelled, seed: int) -> DecisionRun:
+def play_decisions(chooser: Any, world: World, seed: int) -> DecisionRun:
     """Let a fresh chooser with these settings play a world; ``seed`` is that of both."""
     if not isinstance(chooser, Chooser):
         raise SpecError(f"play: in a world of decisions a Chooser plays, got {chooser!r}")

@@ -45,7 +45,7 @@ def checked(*, actions: Any, explore: Any, baseline: Any, interactions: Any, see
     """Return the settings, or say which one is wrong."""
     if actions is not None:
         names = names_of(actions)
-        actions = dict(actions) if isinstance(actions, Mapping) else names
+        actions = _copied(actions) if isinstance(actions, Mapping) else names
         if baseline is not None and baseline not in names:
             raise SpecError(f"Chooser: baseline must be one of the actions, got {baseline!r}")
     if not isinstance(explore, Exploration):
@@ -62,6 +62,14 @@ def checked(*, actions: Any, explore: Any, baseline: Any, interactions: Any, see
         checked_crossing(interactions),
         whole("Chooser", "seed", seed, least=0, bits=64),
     )
+
+
+def _copied(actions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return actions and their features as they are now, which nobody else can change."""
+    return {
+        name: dict(features) if isinstance(features, Mapping) else features
+        for name, features in actions.items()
+    }
 
 
 def checked_mode(mode: Any) -> Mode:

@@ -35,6 +35,8 @@ _PARTS = {
     "values": "<f8",
 }
 _LARGE = 1e120
+_MOST = 1 << 62  # choices, so that a chooser can go on
+_ROUNDING = 1.0 + 1e-9  # sums of probabilities may exceed their number by so much
 
 
 def pack(chooser: Chooser, key: bytes | None) -> bytes:
@@ -77,10 +79,11 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
         told = dict(about["settings"])
         told["explore"] = Exploration.from_json(told["explore"])
         settings, mode = checked(**told), checked_mode(about["mode"])
-        rounds, names, tally = about["rounds"], about["names"], _tally(about["tally"])
-        demand(type(rounds) is int and 0 <= rounds < 1 << 63, "counts")
+        rounds, names = about["rounds"], about["names"]
+        demand(type(rounds) is int and 0 <= rounds < _MOST, "counts")
         demand(isinstance(names, list) and all(type(name) is str for name in names), "names")
         kept = _kept(arrays, names, rounds, model)
+        tally = _tally(about["tally"], rounds, sum(each.row is not None for each in kept.values()))
         chooser._connect(settings, model, Keys.restored(about, lambda: set(kept)), mode, decide)
     except (AttributeError, KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
@@ -91,8 +94,8 @@ def unpack(chooser: Chooser, blob: bytes, key: bytes | None, decide: Any) -> Non
     chooser._most_kept = max(chooser._most_kept, 2 * len(kept))
 
 
-def _tally(told: dict[str, Any]) -> Tally:
-    """Return the counts, or refuse them."""
+def _tally(told: dict[str, Any], rounds: int, hidden: int) -> Tally:
+    """Return the counts, or refuse them: every choice was shown, or withdrawn, or still hides."""
     actions = {str(name): OfAction(**counts) for name, counts in told["actions"].items()}
     tally = Tally(**{**told, "actions": actions})
     demand(len(actions) <= MOST_NAMES + 1, "counts")
@@ -100,11 +103,13 @@ def _tally(told: dict[str, Any]) -> Tally:
         demand(type(counts.chosen) is int and type(counts.answered) is int, "counts")
         demand(0 <= counts.answered <= counts.chosen, "counts")
         demand(type(counts.total) in (int, float) and abs(counts.total) <= _LARGE, "counts")
-    demand(type(tally.own) is int and 0 <= tally.own < 1 << 63, "counts")
-    demand(type(tally.compared) is int and tally.compared >= 0, "counts")
-    demand(type(tally.withdrawn) is int and tally.withdrawn >= 0, "counts")
-    demand(0.0 <= tally.explored <= _LARGE and 0.0 <= tally.agreed <= _LARGE, "counts")
-    demand(abs(tally.gain) <= _LARGE, "counts")
+    for count in (tally.own, tally.compared, tally.withdrawn):
+        demand(type(count) is int and 0 <= count <= rounds, "counts")
+    shown = sum(counts.chosen for counts in actions.values())
+    demand(shown + tally.withdrawn + hidden == rounds, "counts")
+    for chance, most in ((tally.explored, rounds), (tally.agreed, tally.compared)):
+        demand(type(chance) in (int, float) and 0.0 <= chance <= most * _ROUNDING, "counts")
+    demand(type(tally.gain) in (int, float) and abs(tally.gain) <= _LARGE, "counts")
     return tally
 
 

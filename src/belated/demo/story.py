@@ -105,8 +105,8 @@ def _alternatives(found: Replay) -> str:
         for loss in (found.methods[OURS].mean_loss, found.methods[AT_ONCE].mean_loss)
     )
     return (
-        f"A fixed wait of {counted(found.wait, 'prediction')} threw {dropped:,} labels away, the "
-        "slowest. AdaGrad takes every late label for a fresh one: with steps that "
+        f"A fixed wait of {counted(found.wait, 'prediction')} threw {counted(dropped, 'label')} "
+        "away, the slowest. AdaGrad takes every late label for a fresh one: with steps that "
         f"would give {tuned.at_once:,.0f} if labels came at once (scale {tuned.scale:g}), it has "
         f"{tuned.late:,.0f}. Weather is hard to foresee: belated is {gain:.1%} below the mean of "
         f"past labels, and {most:.1%} could be had without delays."

@@ -34,7 +34,7 @@ from belated.evaluations.estimators import ESTIMATORS, Estimator, Weighed
 from belated.evaluations.intervals import Estimate
 from belated.evaluations.log import DecisionLog
 from belated.evaluations.maturity import Ripe, ripe
-from belated.evaluations.moments import moment_in
+from belated.evaluations.moments import end_of
 from belated.evaluations.policies import Given, Policy
 from belated.evaluations.reading import decisions_of
 from belated.evaluations.result import Evaluation, Judged, Part
@@ -71,16 +71,17 @@ def evaluate(
     dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
+    encoding: str | None = None,
     on_bad: OnBad = "error",
     progress: bool | None = False,
 ) -> Evaluation:
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
-    ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``
-    and ``on_bad``, or a file of Vowpal Wabbit's dsjson. Every row is a decision: the ``action``
-    taken, the ``probability`` with which it was taken, the ``reward``, when it was ``decided`` and
-    when it was ``rewarded`` (columns of times are guessed where there is no doubt), and the
-    ``context``, by default every other column.
+    ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``,
+    ``encoding`` and ``on_bad``, or a file of Vowpal Wabbit's dsjson. Every row is a decision: the
+    ``action`` taken, the ``probability`` with which it was taken, the ``reward``, when it was
+    ``decided`` and when it was ``rewarded`` (columns of times are guessed where there is no doubt),
+    and the ``context``, by default every other column.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
     what was heard by then; ``silence`` is the reward of those of which nothing was. ``until`` is
@@ -106,7 +107,7 @@ def evaluate(
     columns = Columns(action, probability, reward, decided, rewarded, context)
     asked = Asked(
         columns,
-        Reading(dates, tz, unit, on_bad),
+        Reading(dates, tz, unit, on_bad, encoding),
         tuple((name, each) for name, each in given.items() if isinstance(each, str)),
         tuple(name for name, each in given.items() if not isinstance(each, str)),
         silence=silence,
@@ -123,8 +124,8 @@ def evaluate(
     counted = ripe(
         read,
         silence=silence,
-        deadline=None if deadline is None else span_in(deadline, read.unit, "evaluate"),
-        until=None if until is None else moment_in(until, read.start, tz=tz, dates=dates),
+        deadline=None if deadline is None else _deadline(deadline, read),
+        until=None if until is None else end_of(until, read, tz=tz, dates=dates),
     )
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
     with progress_bar("evaluating", walks * _STEPS, progress) as bar:
@@ -138,6 +139,10 @@ def evaluate(
             raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
     return Evaluation(counted, asked, sliced, played, weighed)
+
+
+def _deadline(deadline: Any, log: DecisionLog) -> float:
+    return span_in(deadline, log.unit, "evaluate", has_dates=log.has_dates)
 
 
 def _check(estimator: Any, blocks: Any, silence: Any) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 from belated.evaluations.estimators import Estimator
 from belated.logs import DateOrder, OnBad, Unit
 from belated.logs.log import as_date
+from belated.logs.spans import span_text
+from belated.report.typed import how_read
 
 
 class Columns(NamedTuple):
@@ -33,6 +35,7 @@ class Reading(NamedTuple):
     tz: str | None = None
     unit: Unit | None = None
     on_bad: OnBad = "error"
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,23 +69,10 @@ def typed(asked: Asked, log: str, *, is_calendar: bool) -> str:
             parts += [f"--{option}", getattr(columns, option)]
     if columns.context != "all":
         parts += ["--context", *columns.context]
-    parts += _of_reading(asked.reading)
+    parts += how_read(**asked.reading._asdict())
     parts += _of_rewards(asked, is_calendar)
     parts += _of_policies(asked)
     return shlex.join(parts)
-
-
-def _of_reading(reading: Reading) -> list[str]:
-    parts = []
-    if reading.dates is not None:
-        parts += ["--dates", reading.dates.replace(" ", "-")]
-    if reading.tz is not None:
-        parts += ["--tz", reading.tz]
-    if reading.unit is not None:
-        parts += ["--unit", reading.unit]
-    if reading.on_bad == "skip":
-        parts += ["--skip-bad-rows"]
-    return parts
 
 
 def _of_rewards(asked: Asked, is_calendar: bool) -> list[str]:
@@ -90,7 +80,7 @@ def _of_rewards(asked: Asked, is_calendar: bool) -> list[str]:
     if asked.silence is not None:
         parts += ["--silence", _short(asked.silence)]
     if asked.deadline is not None:
-        parts += ["--deadline", _span(asked.deadline)]
+        parts += ["--deadline", span_text(asked.deadline)]
     if asked.until is not None:
         parts += ["--until", _moment(asked.until, is_calendar)]
     return parts
@@ -122,17 +112,6 @@ def called(column: str) -> str:
     ('new', 'would')
     """
     return column.rstrip("_") or column
-
-
-def _span(given: Any) -> str:
-    """Return a length of time as text."""
-    if isinstance(given, str):
-        return given
-    if hasattr(given, "total_seconds"):
-        return f"{_short(given.total_seconds())}s"
-    if isinstance(given, np.timedelta64):
-        return f"{_short(given / np.timedelta64(1, 's'))}s"
-    return _short(given)
 
 
 def _moment(given: Any, is_calendar: bool) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import LogError
-from belated.evaluations.log import DecisionLog, check_count
+from belated.evaluations.log import DecisionLog, can_be, check_count
 from belated.files import StrPath, write_whole
 from belated.logs import BadRow, BadRows, OnBad
 from belated.logs.bad import SHOWN
@@ -145,7 +145,7 @@ def _event(line: dict[str, Any]) -> _Event:
     if len(set(menu)) < len(menu):
         raise ValueError("two actions are alike")
     probability = float(line.get("_label_probability", line["p"][0]))
-    if not 0.0 < probability <= 1.0:
+    if not can_be(probability):
         raise ValueError(f"the probability is {probability}")
     place = int(line.get("_label_Action", line["a"][0]))
     if not 1 <= place <= len(menu):

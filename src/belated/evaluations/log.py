@@ -11,10 +11,24 @@ import numpy as np
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.logs.bad import NONE_BAD, BadRows
-from belated.logs.log import Unit
+from belated.logs.log import Unit, as_date
 
 MOST_ACTIONS = 200
 """More actions than this are not evaluated: hardly any would have been tried often enough."""
+
+
+LEAST = 1e-12
+"""Least probability that a log may hold: of what is rarer no log has ever seen anything."""
+NO_PROBABILITY = f"is no probability from {LEAST:g} to 1 of what was done"
+
+
+def can_be(probability: Any) -> Any:
+    """Tell whether a number, or which of several, can be the probability of what was done.
+
+    Rarer things are not done, so that such a number is a mistake, and one row with it would have
+    all the weight there is.
+    """
+    return (probability >= LEAST) & (probability <= 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,12 +63,24 @@ class DecisionLog:
     unit: Unit | None = None
     start: Any = 0.0
     """When the first decision was made."""
+    is_epoch: bool = False
+    """Whether times are numbers that count ``unit`` since 1970."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
 
     def __len__(self) -> int:
         """Return the number of decisions."""
         return len(self.action)
+
+    @property
+    def first(self) -> Any:
+        """When the first decision was made: a date, where times are dates in any form."""
+        return as_date(self.start, self.unit) if self.is_epoch else self.start
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether times are dates in any form."""
+        return isinstance(self.first, np.datetime64)
 
     @property
     def heard(self) -> Bools:

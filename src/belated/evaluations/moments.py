@@ -8,11 +8,35 @@ from typing import Any
 import numpy as np
 
 from belated.errors import BadFeatures, SpecError
+from belated.evaluations.log import DecisionLog
 from belated.linear.clock import time_of
 from belated.logs import DateOrder, Kind
 from belated.logs.dates import ISO, SECOND
+from belated.logs.log import SECONDS
 from belated.logs.rules import date_form
 from belated.logs.sources import arrow
+
+
+def end_of(
+    until: Any, log: DecisionLog, *, tz: str | None = None, dates: DateOrder | None = None
+) -> float:
+    """Return when a log ends, as the time after its start, in its unit.
+
+    Where times count since 1970, a number is such a count, and a date is a date.
+    """
+    if log.is_epoch and _is_date(until):
+        return moment_in(until, log.first, tz=tz, dates=dates) / SECONDS[log.unit or "s"]
+    return moment_in(until, log.start, tz=tz, dates=dates)
+
+
+def _is_date(given: Any) -> bool:
+    if isinstance(given, str):
+        try:
+            float(given)
+        except ValueError:
+            return True
+        return False
+    return isinstance(given, date | np.datetime64)
 
 
 def moment_in(

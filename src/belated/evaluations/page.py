@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 
 from belated._version import __version__
 from belated.evaluations.estimators import ESTIMATORS, TITLES
@@ -47,8 +48,34 @@ def page_of(evaluation: Evaluation) -> Page:
         facts["left out"] = str(evaluation.bad)
     lead = [evaluation.verdict, title(evaluation)]
     lead += [f"Warning: {warning}" for warning in evaluation.warnings]
-    name = f"Is it better? {evaluation.name}"
-    return Page(name, "\n\n".join(lead), tuple(sections), command(evaluation), facts)
+    return Page(
+        f"{Path(evaluation.name).name}: is another policy better?",
+        "\n\n".join(lead),
+        tuple(sections),
+        command(evaluation),
+        facts,
+        _numbers(evaluation),
+    )
+
+
+def _numbers(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
+    """Return what to remember: what can be gained, over what, and how much of the log says so."""
+    found = []
+    judged = [one for one in evaluation.policies.values() if one.surely is not None]
+    better = [one for one in judged if one.standing == "better"]
+    base = evaluation.estimate(evaluation.against)
+    if better and better[0].surely is not None:
+        gain = f"+{plain(better[0].surely.value, 3)}"
+        if base is not None and base.value > 0.0:
+            gain = f"{better[0].surely.value / base.value:+.0%}".replace("%", " %")
+        found.append((gain, f"reward with {better[0].name}, against {evaluation.against}"))
+    elif judged:
+        found.append(("a tie", f"no policy is shown to be better than {evaluation.against}"))
+    if base is not None:
+        found.append((plain(base.value, 3), f"reward per decision of {evaluation.against}"))
+    ripe = evaluation.ripe
+    found.append((f"{evaluation.counted:,} of {ripe.decisions:,}", "decisions are old enough"))
+    return tuple(found)
 
 
 def _rewards(evaluation: Evaluation) -> Section:
@@ -60,6 +87,7 @@ def _rewards(evaluation: Evaluation) -> Section:
         tuple(one.name for one in judged),
         (_bars(evaluation.estimator, found),),
         "reward per decision",
+        by_label=True,
     )
     order = ESTIMATORS[::-1]  # the best known first
     rows = []
@@ -88,6 +116,7 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
         tuple(one.name for one in judged),
         (_bars("difference", [one.surely for one in judged]),),
         "reward per decision",
+        by_label=True,
     )
     rows = [
         (one.name, one.standing, *_cells(one.difference), *_cells(one.surely)[1:]) for one in judged
@@ -115,7 +144,7 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
         return
     log = evaluation.ripe.log
     span = float(log.decided[-1])
-    scale, label = axis(span, log.unit, moment(log.start))
+    scale, label = axis(span, log.unit, moment(log.first))
     middles = [
         scale * float(log.decided[rows.start] + log.decided[rows.stop - 1]) / 2.0
         for rows, _ in parts

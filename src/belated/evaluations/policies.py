@@ -10,6 +10,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.decisions.chooser import Chooser
+from belated.decisions.distributions import are_distributions
 from belated.errors import LogError, SpecError
 from belated.evaluations.asked import called
 from belated.evaluations.log import DecisionLog
@@ -26,7 +27,6 @@ UNIFORM = "uniform"
 CHOOSER = "chooser"
 MOST_CONSTANT = 12
 """Most actions that are evaluated as if they were always taken: those taken most often."""
-_CLOSE = 1e-6  # how far from 1 the probabilities of a policy may sum to
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +176,7 @@ def _sequence(said: Any, menu: tuple[str, ...], name: str) -> list[float]:
 
 def _check(log: DecisionLog, probabilities: Floats, name: str) -> None:
     """Refuse what is no distribution over the actions."""
-    sums = probabilities.sum(axis=1)
-    wrong = ~(np.abs(sums - 1.0) <= _CLOSE) | ~(probabilities >= 0.0).all(axis=1)
+    wrong = ~are_distributions(probabilities)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise SpecError(

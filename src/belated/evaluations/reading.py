@@ -13,7 +13,7 @@ from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
 from belated.evaluations import dsjson
 from belated.evaluations.asked import Columns, Reading
-from belated.evaluations.log import DecisionLog, check_count
+from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
 from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
 from belated.logs.columns import Roles
@@ -57,7 +57,8 @@ def decisions_of(
 def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
     """Refuse what says how columns are read, where nothing is left to be read so."""
     given = [each for each in names if getattr(columns, each) != getattr(USUAL, each)]
-    given += [each for each in ("dates", "tz", "unit") if getattr(reading, each) is not None]
+    told = ("dates", "tz", "unit", "encoding")
+    given += [each for each in told if getattr(reading, each) is not None]
     if given:
         raise LogError(
             f"evaluate: {name} is {what}, which says this itself; leave out {', '.join(given)}"
@@ -97,10 +98,7 @@ def _decisions(
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
     faults = {
         columns.action: (np.array([name is None for name in names]), "must not be missing"),
-        columns.probability: (
-            ~((probability > 0.0) & (probability <= 1.0)),
-            "is no probability above 0, and at most 1, of what was done",
-        ),
+        columns.probability: (~can_be(probability), NO_PROBABILITY),
         columns.reward: (
             log.answered & ~np.isfinite(reward),
             "is no reward, though there is a time of one",
@@ -132,6 +130,7 @@ def _decisions(
         more=more,
         unit=unit,
         start=log.predicted_at[order[0]],
+        is_epoch=log.is_epoch,
         bad=bad,
     )
 

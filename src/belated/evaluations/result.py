@@ -21,6 +21,7 @@ from belated.evaluations.policies import LOGGED, Policy
 from belated.evaluations.speeds import Speed, apart, speeds_of
 from belated.files import write_whole
 from belated.logs.bad import BadRows
+from belated.report.plain import counted
 from belated.report.slicing import parted
 
 WINDOWS = 24
@@ -347,7 +348,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         """Return the verdict and what it is about."""
-        return f"<Evaluation of {self.name!r}, {self.counted:,} decisions: {self.verdict}>"
+        return f"<Evaluation of {self.name!r}, {counted(self.counted, 'decision')}: {self.verdict}>"
 
 
 def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from belated.arrays import Floats, Ints
 from belated.evaluations.log import DecisionLog
+from belated.logs.ranks import compared, is_sure
 
-_SURE = 0.999
 _FACTOR = 1.5  # medians that are closer than that are of no consequence
 _LEAST = 20
 
@@ -55,27 +54,12 @@ def apart(log: DecisionLog, speeds: tuple[Speed, ...]) -> tuple[Speed, Speed] | 
 
 
 def _differ(waits: Floats, groups: Ints) -> bool:
-    """Whether groups differ by the test of Kruskal and Wallis, with mean ranks for ties."""
-    n = waits.size
-    _, place, counts = np.unique(waits, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2.0)[place]
-    names = np.unique(groups)
-    parts = [ranks[groups == name] for name in names]
-    middle = (n + 1) / 2.0
-    between = sum(part.size * (float(part.mean()) - middle) ** 2 for part in parts)
-    spread = float(ranks.var())
-    if spread == 0.0:
-        return False
-    statistic = between / spread * (n - 1) / n
-    return bool(statistic > chi_square(_SURE, len(names) - 1))
-
-
-def chi_square(level: float, freedom: int) -> float:
-    """Return a quantile of the chi-square distribution (E. B. Wilson and M. M. Hilferty, 1931).
-
-    >>> round(chi_square(0.999, 4), 1)
-    18.7
-    """
-    z, part = NormalDist().inv_cdf(level), 2.0 / (9.0 * freedom)
-    return float(freedom * (1.0 - part + z * part**0.5) ** 3)
+    """Whether the waits of any group are longer or shorter than those of all others."""
+    _, place = np.unique(waits, return_inverse=True)
+    whole = np.bincount(place)
+    names = np.unique(groups).tolist()
+    for name in names:
+        mine = np.bincount(place[groups == name], minlength=len(whole)).astype(np.float64)
+        if is_sure(compared(mine, whole - mine)[1], len(names)):
+            return True
+    return False

@@ -11,8 +11,8 @@ import numpy as np
 from belated.evaluations.asked import typed
 from belated.evaluations.estimators import TITLES
 from belated.report.durations import humane
-from belated.report.plain import plain
-from belated.report.terminal import WIDTH, takes_tables
+from belated.report.plain import counted, plain
+from belated.report.terminal import WIDTH, aligned, takes_tables
 
 if TYPE_CHECKING:
     from belated.evaluations.intervals import Estimate
@@ -27,12 +27,7 @@ def summary(evaluation: Evaluation) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(evaluation), WIDTH), ""]
     lines += [f"  {line}" for line in textwrap.wrap(evaluation.verdict, WIDTH - 2)]
-    rows = [heads(evaluation), *table(evaluation)]
-    width = min(28, max(len(row[0]) for row in rows))
-    lines += [""]
-    for row in rows:
-        a, b, c, d, e, f, g = row
-        lines.append(f"{a:<{width}}{b:>9}{c:>20}{d:>10}{e:>20}  {f:<7}{g:>11}".rstrip())
+    lines += ["", *aligned([heads(evaluation), *table(evaluation)])]
     lines += ["", *textwrap.wrap(notes(evaluation), WIDTH)]
     for warning in evaluation.warnings:
         lines += textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ")
@@ -71,12 +66,15 @@ def title(evaluation: Evaluation) -> str:
     """Say what was evaluated, and what did not count."""
     ripe = evaluation.ripe
     log = ripe.log
-    text = f"{evaluation.name}: {ripe.decisions:,} decisions among {len(log.actions):,} actions"
+    decisions, actions = counted(ripe.decisions, "decision"), counted(len(log.actions), "action")
+    text = f"{evaluation.name}: {decisions} among {actions}"
     if ripe.deadline is None:
         text += ", all of which count."
     else:
+        old, young = evaluation.counted, ripe.too_young
         text += (
-            f"; {evaluation.counted:,} count, and {ripe.too_young:,} are too young: made less than "
+            f"; {old:,} {'counts' if old == 1 else 'count'}, and {young:,} "
+            f"{'is' if young == 1 else 'are'} too young: made less than "
             f"{humane(ripe.deadline, log.unit)} before the end."
         )
     if ripe.silent:
@@ -95,13 +93,15 @@ def verdict(evaluation: Evaluation) -> str:
     rival = _called(evaluation.against)
     better = [one for one in judged if one.standing == "better"]
     if not better:
-        best = judged[0]
-        ahead = [one for one in judged if one.standing == "tie"]
-        if not ahead:
+        ties = [one for one in judged if one.standing == "tie"]
+        if not ties:
             return f"All others are worse than {rival}."
+        best = max(ties, key=lambda one: one.surely.value if one.surely else -math.inf)
+        if best.surely is None or best.surely.value <= 0.0:
+            return f"No policy is shown to be better than {rival}, and none has a higher estimate."
         return (
-            f"A tie: no policy is shown to be better than {rival}. The best guess is "
-            f"{_called(best.name)}, at {_by(best)} a decision."
+            f"A tie: no policy is shown to be better than {rival}. The highest estimate is that of "
+            f"{_called(best.name)}, {_by(best)} a decision, which chance would explain."
         )
     best = better[0]
     gain = _gain(evaluation, best)
@@ -140,9 +140,10 @@ def notes(evaluation: Evaluation) -> str:
     """Say how the numbers are to be read."""
     others = len(evaluation.given) - 1
     how = TITLES[evaluation.estimator]
+    together = "one comparison" if others == 1 else f"all {others} comparisons"
     return (
         f"Rewards per decision, {how}. Intervals are for one policy at a time; better, worse and "
-        f"tie, and the intervals above, hold for all {others} comparisons at once. The sample size "
+        f"tie, and the intervals above, hold for {together} at once. The sample size "
         "is the effective one: as many decisions of the policy's own would say as much."
     )
 
@@ -188,9 +189,11 @@ def _signed(value: float) -> str:
 
 def open_warning(ripe: Ripe) -> str:
     """Say that rewards may still come."""
+    silent = counted(ripe.still_open, "decision")
     return (
-        f"{ripe.still_open:,} decisions count as silent, though a reward may still come: without a "
-        "deadline nobody can tell, and young decisions look worse than they are."
+        f"{silent} {'counts' if ripe.still_open == 1 else 'count'} as silent, though a reward may "
+        "still come: without a deadline nobody can tell, and young decisions look worse than they "
+        "are."
     )
 
 

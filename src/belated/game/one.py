@@ -33,7 +33,7 @@ from belated.learner.report import report_of
 from belated.learner.state import Memory
 from belated.losses import Compiled, Custom
 from belated.timeline import Timeline
-from belated.worlds import Labelled, World
+from belated.worlds import World
 
 Record = Literal["totals", "detail", "plays"]
 
@@ -53,12 +53,12 @@ def play(
 
 
 @overload
-def play(spec: Chooser, game: World | Labelled, seed: int | None = 0) -> DecisionRun: ...
+def play(spec: Chooser, game: World, seed: int | None = 0) -> DecisionRun: ...
 
 
 def play(
     spec: Playable | Chooser,
-    game: Game | World | Labelled,
+    game: Game | World,
     seed: int | None = 0,
     *,
     record: Record = "detail",
@@ -85,7 +85,7 @@ def play(
     >>> 0 < run.regret < run.linear_regret
     True
     """
-    if isinstance(game, World | Labelled):
+    if isinstance(game, World):
         return play_decisions(spec, game, checked_seed(seed, "play"))
     if not isinstance(game, Game):
         raise SpecError(f"play: game must be a Game, got {game!r}")

@@ -10,7 +10,7 @@ True
 
 from __future__ import annotations
 
-from belated.intervals.intervals import Interval, Intervals
+from belated.intervals.intervals import Interval, Intervals, Range
 from belated.intervals.report import IntervalsReport
 
-__all__ = ["Interval", "Intervals", "IntervalsReport"]
+__all__ = ["Interval", "Intervals", "IntervalsReport", "Range"]

@@ -35,6 +35,14 @@ class Interval(NamedTuple):
     """The label is to be from ``low`` to ``high`` in the share of cases that was asked for."""
 
 
+class Range(NamedTuple):
+    """What ``peek`` returns: an interval without a ticket."""
+
+    value: float
+    low: float
+    high: float
+
+
 class Intervals:
     """Predictions of a linear model with intervals that cover a share ``coverage`` of the labels.
 
@@ -107,6 +115,23 @@ class Intervals:
         state.tidy()
         return Interval(ticket, value, *self._ends(value, threshold))
 
+    @alone
+    def peek(self, features: Row) -> Range:
+        """Return what ``predict`` would, without a ticket and without any change."""
+        state = self._state
+        value = state.model.peek(features)
+        threshold = state.threshold.peek(state.scores.peek(features))
+        return Range(value, *self._ends(value, threshold))
+
+    @alone
+    def tick(self, at: Time) -> None:
+        """Let the clock go on without a prediction: tickets whose deadline has passed are closed.
+
+        The clock never goes back; an earlier time changes nothing. A label that comes after its
+        deadline still counts for the coverage.
+        """
+        self._state.model.tick(at)
+
     def _ends(self, value: float, threshold: float) -> tuple[float, float]:
         """Return the ends of an interval; below the least of all labels there are none."""
         half = max(threshold, 0.0)
@@ -149,7 +174,7 @@ class Intervals:
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
         state = self._state
-        still_open = len(state.model.answerable() & state.kept.keys())
+        still_open = len(state.waiting())
         return report_of(
             state.coverage, state.rounds, still_open, state.threshold, state.window, state.widths
         )

@@ -17,7 +17,8 @@ class IntervalsReport:
     """How many labels the intervals covered so far, and how many they had to cover.
 
     ``observed`` counts the labels that have come, also those that the model dropped, ``open`` the
-    tickets whose label may still come, ``closed`` those whose label will not be heard.
+    tickets whose label may still come, ``closed`` those whose label will not be heard: where the
+    model has a deadline, all that are past it, until a label comes all the same.
     ``guaranteed`` and ``at_most`` are the least and the largest coverage that the theorem allows
     after so many labels. Where the least is 0, the guarantee is vacuous. ``worst_window`` is the
     coverage of the worst 1,000 labels in a row, in the order in which they came; None before there

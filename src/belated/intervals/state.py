@@ -51,6 +51,16 @@ class State:
                 self.forget(self.kept.pop(ticket))
             self.most_kept = max(FEW, 2 * len(self.kept))
 
+    def waiting(self) -> set[int]:
+        """Return the tickets whose label may still come; with deadlines, none that is past its own.
+
+        Without deadlines the model may give up on a ticket whose label still counts here.
+        """
+        model = self.model
+        if model.settings.deadline is not None:
+            return {ticket for ticket in self.kept if model.is_open(ticket)}
+        return model.answerable() & self.kept.keys()
+
     def forget(self, issued: Issued) -> None:
         """Close the ticket of the model of scores, if that has not done so by itself."""
         with suppress(UnknownTicket, AlreadyObserved):

@@ -69,9 +69,16 @@ class Threshold:
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
-        base = min(max(forecast, 0.0), self.largest)
+        base = self._clipped(forecast)
         self.top = max(self.top, base)
         return base + self._shift
+
+    def peek(self, forecast: float) -> float:
+        """Return what ``issue`` would, without any change."""
+        return self._clipped(forecast) + self._shift
+
+    def _clipped(self, forecast: float) -> float:
+        return min(max(forecast, 0.0), self.largest)
 
     def learn(self, issued: float, score: float, waiting: int) -> bool:
         """Take in a score, and tell whether it exceeded the threshold issued with its ticket.

@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Floats
-from belated.errors import ClockError, SpecError
+from belated.errors import ClockError, LogError, SpecError
 
 Time = float | datetime | np.datetime64
 """A number in a unit of the user's, or a date with a time."""
-Duration = float | timedelta | np.timedelta64
-"""A number in the same unit, or a length of time."""
+Duration = float | timedelta | np.timedelta64 | str
+"""A number in the same unit, or a length of time: also a text such as "30d", "36h" or "15min"."""
+SINCE_1970 = 1e8
+"""From here on a number may be seconds since 1970, as dates are; it is a day in 1973."""
+NUMBERS, DATES = 1, 2
+"""What times were, as a model remembers it."""
 
 _SECOND = np.timedelta64(1, "s")
 _EPOCH = np.datetime64(0, "s")
@@ -55,18 +59,25 @@ def times_of(at: ArrayLike, who: str) -> Floats:
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
+def first_of(at: ArrayLike) -> Any:
+    """Return the first of many times, a date where they are dates."""
+    return np.asarray(at).ravel()[0]
+
+
 def span_of(duration: Any, rule: str) -> float:
     """Return a duration as a number, in seconds if it has a unit of its own.
 
-    >>> span_of(timedelta(hours=1), "doc"), span_of(30, "doc")
-    (3600.0, 30.0)
+    >>> span_of(timedelta(hours=1), "doc"), span_of("36h", "doc"), span_of(30, "doc")
+    (3600.0, 129600.0, 30.0)
     """
-    if has_unit(duration):
+    if isinstance(duration, str):
+        value = _written(duration)
+    elif has_unit(duration):
         try:
             value = float(duration / (timedelta(seconds=1) if _is_plain(duration) else _SECOND))
         except TypeError:  # months and years have no fixed length
             value = math.nan
-    elif isinstance(duration, str | bytes | bool | datetime | np.datetime64):
+    elif isinstance(duration, bytes | bool | datetime | np.datetime64):
         value = math.nan
     else:
         try:
@@ -74,13 +85,30 @@ def span_of(duration: Any, rule: str) -> float:
         except (TypeError, ValueError, OverflowError):
             value = math.nan
     if not value >= 0.0:
-        raise SpecError(f"{rule}, got {duration!r}")
+        more = ' such as "30d", "36h" or "15min"' if isinstance(duration, str) else ""
+        raise SpecError(f"{rule}{more}, got {duration!r}")
     return value
+
+
+def _written(text: str) -> float:
+    """Return a text as seconds; NaN where it is no length of time, or has no unit."""
+    from belated.logs.spans import read_span  # which only texts need
+
+    try:
+        length, is_seconds = read_span(text, "")
+    except LogError:
+        return math.nan
+    return length if is_seconds else math.nan
 
 
 def has_unit(duration: Any) -> bool:
     """Tell whether a duration says what it is in, so that times have to be dates or seconds."""
-    return isinstance(duration, timedelta | np.timedelta64)
+    return isinstance(duration, timedelta | np.timedelta64 | str)
+
+
+def is_date(at: Any) -> bool:
+    """Tell whether a time is a date, and no number."""
+    return isinstance(at, datetime | np.datetime64)
 
 
 def _is_plain(duration: Any) -> bool:

@@ -15,6 +15,7 @@ from belated.kernels.slots import ints as N
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned, aligned_zeros
 from belated.linear import sound
+from belated.linear.clock import DATES, NUMBERS
 from belated.linear.coordinates import Coordinates, narrowed
 from belated.linear.settings import WORK, Settings
 
@@ -68,8 +69,8 @@ class ModelMemory(Memory):
     @property
     def spread(self) -> float:
         """Standard deviation of the labels so far, as they were learned; 0 before the first."""
-        counted = float(self.f[lm.COUNT])
-        return math.sqrt(max(float(self.f[lm.SPREAD]), 0.0) / counted) if counted > 0.0 else 0.0
+        counted = self.f.item(lm.COUNT)
+        return math.sqrt(max(self.f.item(lm.SPREAD), 0.0) / counted) if counted > 0.0 else 0.0
 
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""
@@ -115,9 +116,14 @@ class ModelMemory(Memory):
         """Whether the clock shows times that users gave; otherwise it counts predictions."""
         return bool(self.n[N.HAS_TIMES])
 
-    @has_times.setter
-    def has_times(self, value: bool) -> None:
-        self.n[N.HAS_TIMES] = int(value)
+    @property
+    def has_dates(self) -> bool:
+        """Whether the latest of them was a date."""
+        return bool(self.n[N.HAS_TIMES] == DATES)
+
+    def note_time(self, *, is_date: bool) -> None:
+        """Remember that times are given, and of what kind."""
+        self.n[N.HAS_TIMES] = DATES if is_date else NUMBERS
 
     # --- Room ------------------------------------------------------------------------------------
 

@@ -34,13 +34,22 @@ from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
-from belated.linear.clock import Duration, Time, span_of, time_of, times_of
+from belated.linear.clock import (
+    SINCE_1970,
+    Duration,
+    Time,
+    first_of,
+    is_date,
+    span_of,
+    time_of,
+    times_of,
+)
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher, ReadingHasher
 from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import Rows, SoundRows, from_arrays, from_dense
+from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
@@ -76,11 +85,12 @@ class LinearModel:
     ``l1`` and ``l2`` shrink weights.
 
     ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
-    above ``patience`` later predictions; an int waits for so many, None for ever, and a duration is
-    a ``deadline``. At most ``most_open`` tickets are open. ``silence`` is the label of what nothing
-    is heard of: it is learned at once, and corrected when something is. A ticket is due
-    ``deadline`` after its prediction, in the unit of ``at`` or in predictions; then it closes, with
-    the label so far as the last word. ``late="learn"`` keeps what has one open for later labels.
+    above ``patience`` later predictions; an int waits for so many, None for ever, and a duration
+    (a timedelta, "30d", "36h") is a ``deadline``. At most ``most_open`` tickets are open.
+    ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
+    something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
+    predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
+    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970.
 
     ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
@@ -269,13 +279,28 @@ class LinearModel:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
             if at is not None:
-                self._memory.has_times = True
+                self._memory.note_time(is_date=is_date(at))
             if key is not None:
                 self._keys.give(key, forecast[0])
                 self._keys.tidy(self._memory.answerable)
         finally:
             turn.append(None)
         return _as_tuple(Forecast, forecast)
+
+    def _issued(
+        self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
+    ) -> int:
+        """Return the ticket of a row that a chooser has made, which keeps others out itself."""
+        now, span = _NEVER, _NEVER
+        if at is not None or deadline is not None or self._settings.deadline is not None:
+            now, span = self._time(at, "predict"), self._span(deadline)
+        ticket, _ = self._predict(*self._arrays, *row, now, span)
+        if ticket < 0:
+            arguments = (*row, now, span)
+            ticket, _ = self._retried(self._predict, ticket, arguments, row[:2], "predict")
+        if at is not None:
+            self._memory.note_time(is_date=is_date(at))
+        return ticket
 
     @alone
     def peek(self, features: Row) -> float:
@@ -423,7 +448,7 @@ class LinearModel:
         The clock never goes back; an earlier time changes nothing.
         """
         entries.tick()(*self._arrays, self._time(at, "tick"))
-        self._memory.has_times = True
+        self._memory.note_time(is_date=is_date(at))
 
     def _time(self, at: Time | None, who: str) -> float:
         """Return the time as the kernels take it; NaN where predictions are counted instead."""
@@ -442,7 +467,24 @@ class LinearModel:
                 f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
                 "at= from the first prediction on"
             )
-        return time_of(at, who)
+        value = time_of(at, who)
+        if memory.has_times and is_date(at) != memory.has_dates:
+            self._refuse_mixed(at, value, who)
+        return value
+
+    def _refuse_mixed(self, at: Time, value: float, who: str) -> None:
+        """Refuse a date among numbers and a number among dates, if these are not since 1970."""
+        clock = self._memory.clock
+        if is_date(at) and -math.inf < clock < SINCE_1970 <= value:
+            raise ClockError(
+                f"{who}: {at!r} is a date, and times have been numbers so far, the latest "
+                f"{clock:g}; nothing has changed: give numbers"
+            )
+        if not is_date(at) and value < SINCE_1970:
+            raise ClockError(
+                f"{who}: times have been dates so far, and {value:g} is no number of seconds since "
+                "1970; nothing has changed: give dates"
+            )
 
     def _span(self, deadline: Duration | None) -> float:
         """Return the deadline of one ticket; NaN for that of all."""
@@ -466,7 +508,8 @@ class LinearModel:
         """
         sparse = self._rows(rows, "predict_many")
         now = self._time(at, "predict_many")
-        self._memory.has_times = self._memory.has_times or (at is not None and sparse.height > 0)
+        if at is not None and sparse.height:
+            self._memory.note_time(is_date=is_date(at))
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
@@ -567,7 +610,8 @@ class LinearModel:
         times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
-        self._memory.has_times = self._memory.has_times or (at is not None and events.size > 0)
+        if at is not None and events.size:
+            self._memory.note_time(is_date=is_date(first_of(at)))
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
         done = 0
@@ -611,7 +655,7 @@ class LinearModel:
         if times.shape != (events,):
             raise ClockError(f"replay: {events} events need as many times, got {times.shape}")
         if events:
-            self._time(times[0], "replay")
+            self._time(first_of(at), "replay")
         return times
 
     def _spans(self, deadlines: ArrayLike | None, rows: int) -> Floats:
@@ -726,9 +770,7 @@ class LinearModel:
     def _rows(self, rows: Any, who: str) -> Rows:
         """Return checked sparse rows."""
         sparse: Rows
-        if rows.__class__ is SoundRows:
-            sparse = rows
-        elif isinstance(rows, tuple):
+        if isinstance(rows, tuple):
             sparse = from_arrays(rows, who)
         elif isinstance(rows, np.ndarray):
             sparse = from_dense(rows, who)

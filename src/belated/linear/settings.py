@@ -23,7 +23,7 @@ from belated.linear.losses import LOSSES, Loss, named
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
 
-Wait = Literal["skip"] | int | timedelta | None
+Wait = Literal["skip"] | int | timedelta | str | None
 Late = Literal["drop", "learn"]
 
 MOST_BITS = 30
@@ -133,9 +133,10 @@ def checked(
         raise _wrong("intercept must be True or False", intercept)
     if not isinstance(late, str) or late not in ("drop", "learn"):
         raise _wrong("late must be 'drop' or 'learn'", late)
-    if has_unit(wait):
+    if has_unit(wait) and not _is_skip(wait):
         if deadline is not None:
             raise _wrong("wait as a duration is a deadline, so give only one of the two", wait)
+        span_of(wait, "LinearModel: wait must be 'skip', None or a whole number, or a duration")
         wait, deadline = None, wait
     if deadline is not None:
         needs_times = bool(needs_times) or has_unit(deadline)

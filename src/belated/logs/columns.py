@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from belated.errors import LogError
 from belated.logs.cells import decoded
-from belated.logs.dates import ISO
+from belated.logs.dates import ISO, epoch
 from belated.logs.moments import Clockwork, is_blank, kind_of, read_moments
-from belated.logs.rules import DateOrder, date_form, plain_name
+from belated.logs.rules import TIME_NAMES, DateOrder, date_form, epoch_of, plain_name
 
 PREDICTED = (
     *("predicted_at", "prediction_time", "predict_time", "pred_time", "predicted", "asked_at"),
@@ -29,7 +29,8 @@ OBSERVED = (
 _STEMS = {
     "predicted": r"pred|ask|request|decid|decision|shown|impress|issue|creat|start|sent|open",
     "observed": (
-        r"obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close"
+        r"obs|answer|label|feedback|outcome|reward|resol|complet|finish|end|arriv|conver|close|"
+        r"bought|purchas|paid"
     ),
 }
 WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
@@ -109,7 +110,7 @@ def _guess(
     roles: Roles,
 ) -> tuple[str, str]:
     """Return the columns of times, or ask for them and list those that it could be."""
-    kinds = {column: kind_of(batch.column(column)) for column in batch.schema.names}
+    kinds = {column: _kind(batch.column(column), column) for column in batch.schema.names}
     candidates = {column: kind for column, kind in kinds.items() if kind is not None}
     first = predicted or _by_name("predicted", PREDICTED, candidates, observed)
     blank: dict[str, Clockwork] = {
@@ -128,6 +129,22 @@ def _guess(
     if first is None or second is None:
         raise _question(name, candidates, first, second, roles)
     return first, second
+
+
+def _kind(column: Any, name: str) -> Clockwork | None:
+    """Return what times a column could hold; counts since 1970 that are called times are dates."""
+    kind = kind_of(column)
+    return "calendar" if kind is not None and _epoch(column, name) is not None else kind
+
+
+def _epoch(column: Any, name: str) -> str | None:
+    """Return the form of counts since 1970, if values and name say that a column holds them."""
+    kind = kind_of(column)
+    if kind in (None, "calendar") or not re.search(TIME_NAMES, plain_name(name)):
+        return None
+    cells = read_moments(decoded(column), kind, None)
+    unit = epoch_of(cells.values[~(cells.missing | cells.bad)])
+    return None if unit is None else epoch(unit)
 
 
 def _by_name(
@@ -149,7 +166,10 @@ def _by_name(
 def _by_order(batch: Any, dates: list[str], order: DateOrder | None) -> tuple[str, str] | None:
     """Return two columns of dates by which one is never later than the other."""
     cells = {column: decoded(batch.column(column)) for column in dates}
-    forms = {column: date_form(cells[column], column, order) or ISO for column in dates}
+    forms = {
+        column: _epoch(cells[column], column) or date_form(cells[column], column, order) or ISO
+        for column in dates
+    }
     left, right = (read_moments(cells[column], "calendar", None, forms[column]) for column in dates)
     known = ~(left.missing | right.missing | left.bad | right.bad)
     early, late = left.values[known], right.values[known]

@@ -40,24 +40,27 @@ ENDINGS = (
 """How files end that are read from a folder."""
 
 
-def file_of(given: str | Path) -> Source:
-    """Return the source for a path: a file, a folder, a pattern such as logs/*.csv, or ``-``."""
+def file_of(given: str | Path, encoding: str | None = None) -> Source:
+    """Return the source for a path: a file, a folder, a pattern such as logs/*.csv, or ``-``.
+
+    ``encoding`` is that of text, where it is not to be recognised.
+    """
     text = str(given)
     if text == STANDARD_INPUT:
-        return _standard_input()
+        return _standard_input(encoding)
     path = Path(given)
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if _is_part(file, path)]
         if not found:
             raise LogError(f"logs: the folder {text} holds no file that can be read")
-        return _many(text, found)
+        return _many(text, found, encoding)
     if not path.exists() and glob.has_magic(text):
         found = [Path(file) for file in sorted(glob.glob(text, recursive=True))]
         found = [file for file in found if file.is_file()]
         if not found:
             raise LogError(f"logs: no file is like {text}")
-        return _many(text, found)
-    return _one(path, text)
+        return _many(text, found, encoding)
+    return _one(path, text, encoding)
 
 
 def _is_part(file: Path, folder: Path) -> bool:
@@ -67,30 +70,42 @@ def _is_part(file: Path, folder: Path) -> bool:
     return file.is_file() and not is_hidden and file.suffix.lower() in ENDINGS
 
 
-def _standard_input() -> Source:
+def _standard_input(encoding: str | None) -> Source:
     """Return what comes in, kept in a file, since it is looked at twice."""
     kept = tempfile.NamedTemporaryFile(prefix="belated-")  # noqa: SIM115  # as long as the source
     shutil.copyfileobj(sys.stdin.buffer, kept)
     kept.flush()
-    source = _one(Path(kept.name), "standard input")
+    source = _one(Path(kept.name), "standard input", encoding)
     source.kept = kept
     return source
 
 
-def _one(path: Path, name: str) -> Source:
+def _one(path: Path, name: str, encoding: str | None) -> Source:
     """Return the source for a file, by what it begins with and how its name ends."""
     with reading(name):
         opener = opener_of(path, name)
         start = opener.start(8)
+    source = _binary(start, name, opener)
+    if source is None:
+        if not start:
+            raise LogError(f"logs: {name} is empty")
+        return text_of(opener, encoding)
+    if encoding is not None:
+        raise LogError(
+            f"logs: encoding (--encoding) is for text files, and {name} is none; leave it out"
+        )
+    return source
+
+
+def _binary(start: bytes, name: str, opener: Opener) -> Source | None:
+    """Return the source for a file that is no text; None: it must be text."""
     if start.startswith(b"PAR1") or opener.ending in (".parquet", ".pq"):
         return Parquet(name, opener)
     if start.startswith(b"ARROW1") or opener.ending in (".arrow", ".feather", ".ipc"):
         return Ipc(name, opener, is_stream=not start.startswith(b"ARROW1"))
     if start.startswith(OLD_BOOK) or opener.ending in BOOKS:
         return _excel(name, opener)
-    if not start:
-        raise LogError(f"logs: {name} is empty")
-    return text_of(opener)
+    return None
 
 
 # ---- binary files ------------------------------------------------------------------------------
@@ -199,10 +214,10 @@ def _cell(cell: Any) -> Any:
 # ---- many files --------------------------------------------------------------------------------
 
 
-def _many(name: str, files: Sequence[Path]) -> Source:
+def _many(name: str, files: Sequence[Path], encoding: str | None) -> Source:
     if len(files) == 1:
-        return _one(files[0], str(files[0]))
-    return Many(name, [_one(file, str(file)) for file in files])
+        return _one(files[0], str(files[0]), encoding)
+    return Many(name, [_one(file, str(file), encoding) for file in files])
 
 
 @dataclass

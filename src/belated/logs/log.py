@@ -145,7 +145,8 @@ class Log:
 
     def __repr__(self) -> str:
         """Return what it is on one line."""
-        parts = [f"{len(self):,} rows", f"{np.count_nonzero(self.answered):,} answered"]
+        rows = "1 row" if len(self) == 1 else f"{len(self):,} rows"
+        parts = [rows, f"{np.count_nonzero(self.answered):,} answered"]
         if len(self):
             parts.append(f"{self._clock()} {self._span()}")
         if self.features:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +31,8 @@ from belated.logs.sources import arrow
 from belated.logs.zones import to_utc
 from belated.timeline.clock import EXACT_IN_FLOAT
 
+FARTHEST = {"whole": 2.0**62, "number": 1e100}
+"""Beyond this the time between two moments might not be a number."""
 Clockwork = Literal["calendar", "whole", "number"]
 """What times are: dates, whole numbers that only int64 holds exactly, and other numbers."""
 
@@ -103,7 +106,17 @@ def read_moments(
     column = decoded(column)
     if kind == "calendar":
         return _calendar(column, zone, form, late)
-    return numbers(column, np.int64 if kind == "whole" else np.float64, never=True)
+    found = numbers(column, np.int64 if kind == "whole" else np.float64, never=True)
+    far = np.abs(found.values) > FARTHEST[kind]
+    if not far.any():
+        return found
+    bad = found.bad | (far & ~found.missing)
+    return replace(found, values=np.where(bad, 0, found.values), bad=bad, reason=_why_far)
+
+
+def _why_far(text: str) -> str:
+    is_number = why_no_number(text) if not re.match(PLAIN, text) else ""
+    return is_number or "is too far away for a time; leave the cell empty where no answer came"
 
 
 def _calendar(column: Any, zone: str | None, form: str, late: bool) -> Cells:

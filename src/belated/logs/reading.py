@@ -44,6 +44,7 @@ def read(
     dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
+    encoding: str | None = None,
     on_bad: OnBad = "error",
     roles: Roles = USUAL,
 ) -> Log:
@@ -59,7 +60,8 @@ def read(
     a wall time that occurs twice is the first one, except that an answer which would then precede
     its question is the second; a wall time that does not exist is that of a clock not yet put
     forward. Never answered is an empty cell, null, NaN, NaT, infinity, or a usual word for them.
-    ``unit`` says what one unit of numbers is.
+    ``unit`` says what one unit of numbers is. ``encoding`` says how text files are encoded, where
+    that is not recognised (UTF-8, UTF-16 and Windows-1252 are).
 
     What each feature becomes, and why, is in ``Log.kinds``; ``kinds`` overrules it: it says of
     columns that they are a "number", "text" or "time", or that it is to "ignore" them.
@@ -88,6 +90,7 @@ def read(
         dates=dates,
         tz=tz,
         unit=unit,
+        encoding=encoding,
         on_bad=on_bad,
         roles=roles,
     )
@@ -106,6 +109,7 @@ def scan(
     dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
+    encoding: str | None = None,
     on_bad: OnBad = "error",
     roles: Roles = USUAL,
 ) -> Scan:
@@ -121,7 +125,7 @@ def scan(
         raise LogError(f"logs: on_bad is 'error' or 'skip', got {on_bad!r}")
     if tz is not None:
         zone_named(tz)
-    source = source_of(data)
+    source = source_of(data, encoding)
     sample = source.peek()
     columns = choose(
         sample, source.name, predicted, observed, target, weight, features, dates, roles
@@ -159,7 +163,9 @@ def _repeated(sample: Any) -> tuple[str, ...]:
     if different == table.num_rows:
         return ()
     again = table.num_rows - different
-    return (f"{again:,} of the first {table.num_rows:,} rows come twice, with every cell the same",)
+    come = "comes" if again == 1 else "come"
+    first = f"{again:,} of the first {table.num_rows:,} rows"
+    return (f"{first} {come} twice, with every cell the same",)
 
 
 def _is_nested(kind: Any) -> bool:

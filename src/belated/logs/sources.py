@@ -82,13 +82,20 @@ class Source(ABC):
         return f"row {row}" if self.first_line is None else f"line {row + self.first_line}"
 
 
-def source_of(data: Any) -> Source:
-    """Return a source for a path, a table of any common kind, or a stream of batches."""
+def source_of(data: Any, encoding: str | None = None) -> Source:
+    """Return a source for a path, a table of any common kind, or a stream of batches.
+
+    ``encoding`` is that of text files, where it is not to be recognised.
+    """
     pa = arrow("reading a log")
     if isinstance(data, str | Path):
         from belated.logs.files import file_of  # which builds on this module
 
-        return file_of(data)
+        return file_of(data, encoding)
+    if encoding is not None:
+        raise LogError(
+            "logs: encoding is for text files, and these rows are in memory; leave it out"
+        )
     if isinstance(data, pa.RecordBatchReader):
         return Stream("stream", data)
     if isinstance(data, pa.RecordBatch):

@@ -58,14 +58,23 @@ def _read(given: Any) -> tuple[float, bool]:
         return math.nan, False
 
 
-def span_in(given: Any, unit: Unit | None, who: str) -> float:
+def span_in(given: Any, unit: Unit | None, who: str, *, has_dates: bool = False) -> float:
     """Return a length of time in the unit of a log; a plain number is in that unit already.
+
+    Where times are dates, also as counts since 1970, a plain number would be in the unit in which
+    they happen to be stored, which nobody means: it is refused.
 
     >>> span_in("2d", "h", "doc"), span_in("90 min", "s", "doc"), span_in(7, None, "doc")
     (48.0, 5400.0, 7.0)
     """
     length, is_seconds = read_span(given, who)
     if not is_seconds:
+        if has_dates and length > 0.0:
+            number = f"{length:g}"
+            raise LogError(
+                f"{who}: {number} of what? Times are dates here: say in what unit the deadline is, "
+                f"such as {number}d, {number}h or {number}min"
+            )
         return length
     if unit is None:
         raise LogError(
@@ -73,3 +82,15 @@ def span_in(given: Any, unit: Unit | None, who: str) -> float:
             "cannot be counted in them; give a plain number, or unit= (--unit)"
         )
     return length / SECONDS[unit]
+
+
+def span_text(given: Any) -> str:
+    """Return a length of time as a text that is read again as it is.
+
+    >>> span_text(timedelta(days=2)), span_text("2d"), span_text(7.0)
+    ('172800s', '2d', '7')
+    """
+    if isinstance(given, str):
+        return given
+    length, is_seconds = _read(given)
+    return f"{repr(length).removesuffix('.0')}{'s' if is_seconds else ''}"

@@ -123,6 +123,19 @@ def in_utf8(opener: Opener) -> tuple[Opener, str | None]:
     return replace(opener, encoding=encoding), f"the text is no UTF-8 and is read as {said}"
 
 
+def told(opener: Opener, encoding: str) -> Opener:
+    """Return how to open text that is encoded as somebody says."""
+    try:
+        "a".encode(encoding)  # not all codecs are of text
+        name = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise LogError(
+            f"logs: {encoding!r} is no encoding that is known; say one such as utf-8, latin-1, "
+            "cp1251 or utf-16 (--encoding)"
+        ) from None
+    return replace(opener, encoding=name)
+
+
 def encoding_of(start: bytes) -> str | None:
     """Return how text is encoded that begins so; None: it is no text.
 

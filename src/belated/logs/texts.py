@@ -12,7 +12,7 @@ from belated.errors import LogError
 from belated.logs.moments import ISO_DATE
 from belated.logs.numerals import PLAIN
 from belated.logs.sources import PEEKED, InMemory, Source, arrow, check_names, reading
-from belated.logs.streams import Opener, in_utf8
+from belated.logs.streams import Opener, in_utf8, told
 
 BLOCK = 1 << 21
 """Bytes of text in a batch; the reader holds some tens of batches at a time."""
@@ -22,9 +22,9 @@ DELIMITERS = ",;\t|"
 COMMENT = "#"
 
 
-def text_of(opener: Opener) -> Source:
+def text_of(opener: Opener, encoding: str | None = None) -> Source:
     """Return the source for a text file, by what it begins with."""
-    opener, note = in_utf8(opener)
+    opener, note = in_utf8(opener) if encoding is None else (told(opener, encoding), None)
     with reading(opener.name):
         start = opener.start(START).decode("utf-8", errors="replace").lstrip("\ufeff \t\r\n")
     source: Source
@@ -68,8 +68,11 @@ class Csv(Source):
         if batch is None or not batch.num_rows:
             raise LogError(f"logs: {self.name} has a header and no rows")
         if header.comments:
-            lines = "1 line" if header.comments == 1 else f"{header.comments} lines"
-            said = f"{lines} at the start that begin with {COMMENT} are left out"
+            said = (
+                f"1 line at the start that begins with {COMMENT} is left out"
+                if header.comments == 1
+                else f"{header.comments} lines at the start that begin with {COMMENT} are left out"
+            )
             self.notes += [] if said in self.notes else [said]
         return batch.slice(0, PEEKED)
 

@@ -64,6 +64,7 @@ def replay(
     dates: DateOrder | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
+    encoding: str | None = None,
     on_bad: OnBad = "error",
     progress: bool | None = False,
 ) -> Replay:
@@ -123,6 +124,7 @@ def replay(
         dates=dates,
         tz=tz,
         unit=unit,
+        encoding=encoding,
         on_bad=on_bad,
     )
     with row_counter(

@@ -11,9 +11,9 @@ from belated.errors import LogError
 from belated.logs import Kinds, Log
 from belated.logs.columns import Columns
 from belated.logs.log import SECONDS
+from belated.replays import leaks
+from belated.replays.leaks import FEWEST
 
-FEWEST = 10
-"""Answers from which on it is no accident that a feature equals the target."""
 CLOSE = 1e-9
 """How exactly a feature follows the wait, relative to it, if it is the wait."""
 
@@ -52,16 +52,20 @@ def checked(
     log: Log,
     labels: Floats,
     known: Bools,
+    answered: Bools,
     target: str,
     features: Sequence[str],
     kinds: Kinds,
 ) -> tuple[str, ...]:
-    """Refuse features that know the answer; return what else is worth a word."""
+    """Refuse features that know the answer; return what else is worth a word.
+
+    ``known`` are rows whose label counts, ``answered`` those of which something was ever heard.
+    """
     notes = []
     waits = _waits(log)
     for name in features:
         column = log.features[name]
-        if _is_target(column, labels, known):
+        if leaks.is_target(column, labels, known):
             raise LogError(
                 f"replay: {name!r} is the target {target!r} under another name, in every answered "
                 f"row; leave it out (--ignore {_column(kinds, name)})"
@@ -71,41 +75,26 @@ def checked(
                 f"replay: {name!r} is how long the answer took, which nobody knows when the "
                 f"prediction is made; leave it out (--ignore {_column(kinds, name)})"
             )
-        if _follows_answers(column, log.answered):
-            notes.append(
-                f"{name} is there exactly where an answer came: is it filled in with the answer? "
-                f"Then leave it out (--ignore {_column(kinds, name)})"
-            )
+        if doubt := _doubt(column, labels, known, answered):
+            ignored = f"Then leave it out (--ignore {_column(kinds, name)})"
+            notes.append(f"{name} {doubt} {ignored}")
     return tuple(notes)
+
+
+def _doubt(column: Array, labels: Floats, known: Bools, answered: Bools) -> str:
+    """Say why a feature may know the answer, and ask; nothing where there is no reason to."""
+    if leaks.follows_answers(column, answered):
+        return "is there exactly where an answer came: is it filled in with the answer?"
+    if leaks.is_nearly_target(column, labels, known):
+        return "is nearly always the target: is it known only with the answer?"
+    if what := leaks.only_with_answers(column, answered):
+        return f"is {what} only in rows with an answer: is it filled in with the answer?"
+    return ""
 
 
 def _column(kinds: Kinds, feature: str) -> str:
     """Return the column that a feature comes from."""
     return next((kind.name for kind in kinds if feature in kind.names), feature)
-
-
-def _is_target(column: Array, labels: Floats, known: Bools) -> bool:
-    """Whether a feature and the label say the same, row by row."""
-    if np.count_nonzero(known) < FEWEST:
-        return False
-    cells, said = column[known], labels[known]
-    if column.dtype.kind == "f":
-        if (cells == said).all():
-            return True
-        values = np.unique(cells[~np.isnan(cells)])
-        if len(values) != 2 or np.isnan(cells).any():
-            return False
-        codes = cells == values[1]
-    else:
-        words = sorted(set(cells.tolist()) - {None})
-        if len(words) != 2 or None in cells.tolist():
-            return False
-        codes = np.array([cell == words[1] for cell in cells.tolist()])
-    kinds_of = np.unique(said)
-    if len(kinds_of) != 2:
-        return False
-    yes = said == kinds_of[1]
-    return bool((codes == yes).all() or (codes != yes).all())
 
 
 def _waits(log: Log) -> Floats:
@@ -133,14 +122,3 @@ def _is_wait(column: Floats, waits: Floats, log: Log) -> bool:
         if np.abs(cells - took * scale).max() <= CLOSE * np.abs(took * scale).max():
             return True
     return False
-
-
-def _follows_answers(column: Array, answered: Bools) -> bool:
-    """Whether a feature is missing in just the rows that were never answered."""
-    if answered.all() or not answered.any():
-        return False
-    if column.dtype.kind == "f":
-        there = ~np.isnan(column)
-    else:
-        there = np.array([cell is not None for cell in column.tolist()])
-    return bool((there == answered).all())

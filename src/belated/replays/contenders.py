@@ -15,6 +15,7 @@ from belated.learner.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.linear.rows import Rows
+from belated.linear.warming import touch
 from belated.replays import others, refits
 from belated.replays.blind import ada_grad, in_units
 from belated.replays.measures import mean
@@ -51,7 +52,7 @@ class Contender:
     later_loss: float
     """The mean of those made after a tenth of all labels had come; NaN where none counts."""
     used: int
-    """Labels that it learned from."""
+    """Labels that it learned from, silence included where it is one."""
     seconds: float
 
 
@@ -187,15 +188,18 @@ class Replayer:
         report: Advance | None = None,
     ) -> Contender:
         task = self.task
-        begin = time.perf_counter()
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
         report = report or self._reporter(len(events))
+        touch(model)
+        begin = time.perf_counter()
         values = model.replay(
             task.rows, task.labels, events, weights=weights, at=at, keys=keys, progress=report
         )
         seconds = time.perf_counter() - begin
         report(len(events))
-        return self._contender(name, about, values, seconds, model.report().observed)
+        # With silence every label is learned, by what was heard or what was not.
+        used = model.report().observed if task.how.silence is None else None
+        return self._contender(name, about, values, seconds, used)
 
     def _blind(self) -> Iterator[Contender]:
         """Run AdaGrad at all scales: as tuned without delays, and the best with them."""

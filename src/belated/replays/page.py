@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from belated._version import __version__
+from belated.audits import label_page
 from belated.linear.losses import LOSSES
 from belated.logs.log import as_date
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
@@ -53,6 +54,7 @@ def _page(replay: Replay) -> Page:
     sections = [
         _differences(replay),
         _losses(replay),
+        *_by_label(replay),
         _over_time(replay),
         _so_far(replay),
         _calibration(replay),
@@ -73,7 +75,7 @@ def _page(replay: Replay) -> Page:
         facts["left out"] = str(replay.task.log.bad)
     return Page(
         f"{Path(replay.name).name}: late labels, replayed",
-        f"{advice(replay)}\n\n{title(replay)}",
+        "\n\n".join(filter(None, (advice(replay), replay.warning, title(replay)))),
         tuple(sections),
         command(replay),
         facts,
@@ -150,7 +152,7 @@ def _differences(replay: Replay) -> Section:
         f"{first_up(replay.measure)} against belated",
         tuple(shown(replay, name) for name in drawn),
         (Series("difference", (), mean, low, high),),
-        "difference to belated, %",
+        "difference, %",
         by_label=True,
         note=note,
     )
@@ -192,6 +194,12 @@ def _losses(replay: Replay) -> Section:
         f"labels had come, from {_moment(replay, replay.task.begun)} on."
     )
     return Section("How good is every method?", None, says, Table(heads, tuple(rows)))
+
+
+def _by_label(replay: Replay) -> Iterable[Section]:
+    """Show waits by label, where there is something to compare."""
+    if replay.outcomes:
+        yield label_page.section(replay.outcomes, replay.task.log.unit, replay.warning)
 
 
 # ---- curves ------------------------------------------------------------------------------------

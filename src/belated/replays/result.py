@@ -10,11 +10,12 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+from belated.audits.labels import Outcome, by_label
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.logs import Log
 from belated.logs.log import as_date
-from belated.replays import differences, measures
+from belated.replays import differences, lateness, measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
 from belated.replays.differences import Difference
 from belated.replays.measures import Bin, Curve, Slice, finite
@@ -90,6 +91,16 @@ class Replay:
             for name, method in self.methods.items()
             if math.isfinite(method.mean_loss)
         }
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Waits by label, the quickest first, where there are two to ten labels."""
+        return lateness.outcomes_of(self.task)
+
+    @property
+    def warning(self) -> str:
+        """What to know if lateness depends on the label, or nothing."""
+        return lateness.says(self.task, self.outcomes)
 
     # ---- comparisons ---------------------------------------------------------------------------
 
@@ -232,6 +243,8 @@ class Replay:
             "behind": list(self.behind),
             "price": self.price,
             "verdict": self.verdict,
+            "warning": self.warning,
+            "by_label": by_label(self.outcomes, task.log.unit),
             "methods": [self._method(method) for method in self.methods.values()],
             "windows": next(iter(self.curves.values())).ends.tolist(),
             "window_times": [

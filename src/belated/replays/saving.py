@@ -10,6 +10,7 @@ from belated.learner.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
 from belated.replays.labels import Labels
+from belated.report.plain import counted
 
 
 def keys_of(cells: Array, name: str) -> list[Key]:
@@ -39,9 +40,11 @@ def _text(cell: Any) -> str | None:
 
 def says(model: LinearModel, how: Labels, target: str, key: str | None) -> str:
     """Say how to go on with a model that was saved."""
-    names = "their row numbers, from 0 on" if key is None else f"their {key!r}"
+    its = "its" if model.open == 1 else "their"
+    names = f"{its} {'row number' if model.open == 1 else 'row numbers'}, from 0 on"
+    names = names if key is None else f"{its} {key!r}"
     no, yes = LOSSES[how.loss].labels.classes or (0.0, 1.0)
     what = how.words(target)
     labels = f"{yes:g} where {what}, else {no:g}" if how.is_binary else what
-    waiting = f"{model.open:,} rows may still get a label, under {names}"
+    waiting = f"{counted(model.open, 'row')} may still get a label, under {names}"
     return f"{waiting}. Labels are {labels}."

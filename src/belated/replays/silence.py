@@ -19,7 +19,7 @@ from belated.errors import LogError
 from belated.linear.losses import LOSSES
 from belated.logs import Log, Unit
 from belated.logs.kinds import word
-from belated.logs.spans import read_span, span_in
+from belated.logs.spans import span_in
 from belated.replays.labels import Labels
 
 ENOUGH = 0.5
@@ -174,7 +174,7 @@ def _label(how: Labels, said: Silence, truth: Array) -> float:
 def _span(log: Log, said: Silence, starts: Array, ends: Array, told: Bools) -> Any:
     """Return the deadline in the unit of the clock; by default the longest that an answer took."""
     if said.deadline is not None:
-        span = in_unit(said.deadline, log.unit)
+        span = in_unit(said.deadline, log.unit, has_dates=log.is_calendar or log.is_epoch)
         return np.int64(round(span)) if starts.dtype.kind == "i" else span
     if not told.any():
         raise LogError("replay: no row has an answer; say --deadline to learn from silence alone")
@@ -189,17 +189,15 @@ def _span(log: Log, said: Silence, starts: Array, ends: Array, told: Bools) -> A
     return longest
 
 
-def in_unit(deadline: str | float | timedelta, unit: Unit | None) -> float:
+def in_unit(
+    deadline: str | float | timedelta, unit: Unit | None, *, has_dates: bool = False
+) -> float:
     """Return a length of time in the unit of a log.
 
     >>> in_unit("30d", "s"), in_unit("1.5 h", "min"), in_unit("250", None)
     (2592000.0, 90.0, 250.0)
     """
-    length, is_seconds = read_span(deadline, "replay")
-    if length == 0.0:
+    span = span_in(deadline, unit, "replay", has_dates=has_dates)
+    if span == 0.0:
         raise LogError(f"replay: a deadline is longer than nothing, got {deadline!r}")
-    if unit == "ns" and not is_seconds:
-        raise LogError(
-            f"replay: say in what unit the deadline is: 30d, 12h or 90min, got {deadline!r}"
-        )
-    return span_in(deadline, unit, "replay")
+    return span

@@ -42,13 +42,14 @@ class Asked:
     dates: DateOrder | None = None
     tz: str | None = None
     unit: Unit | None = None
+    encoding: str | None = None
     on_bad: OnBad = "error"
 
     @property
     def is_of_columns(self) -> bool:
         """Whether something is asked that only a file or table can answer."""
         given = (self.predicted, self.observed, self.weight, self.kinds, self.dates, self.tz)
-        return any(given) or self.unit is not None
+        return any(given) or self.unit is not None or self.encoding is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +186,10 @@ def task_of(
     order = log.timeline.rows
     log = log.take(order)
     labels = how.of(truth)[order]
+    answered = log.answered
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    notes = (*log.notes, *checks.checked(log, labels, hearing.counts, name, chosen, kinds))
+    found = checks.checked(log, labels, hearing.counts, answered, name, chosen, kinds)
+    notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes, keys=keys)
 
@@ -218,6 +221,7 @@ def _log(
         dates=asked.dates,
         tz=asked.tz,
         unit=asked.unit,
+        encoding=asked.encoding,
         on_bad=asked.on_bad,
     )
     checks.refuse_answers(found.columns)

@@ -10,11 +10,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TextIO
 
 from belated.linear.losses import LOSSES
+from belated.logs.spans import span_text
 from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
 from belated.report.durations import humane
 from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
+from belated.report.typed import how_read
 
 if TYPE_CHECKING:
     from belated.replays.result import Replay
@@ -28,6 +30,8 @@ def summary(replay: Replay) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(replay), WIDTH), ""]
     lines += [f"  {line}" for line in textwrap.wrap(advice(replay), WIDTH - 2)]
+    if replay.warning:
+        lines += ["", *(f"  {line}" for line in textwrap.wrap(replay.warning, WIDTH - 2))]
     lines += ["", *textwrap.wrap(caption(replay), WIDTH)]
     lines += [*aligned([columns(replay), *table(replay)]), ""]
     for name, method in replay.methods.items():
@@ -54,6 +58,8 @@ def show(replay: Replay, out: TextIO) -> None:
     console = Console(file=out)
     console.print(Text(title(replay)))
     console.print(Panel(Text(advice(replay), style="bold")))
+    if replay.warning:
+        console.print(Text(replay.warning, style="bold yellow"))
     grid = Table(title=Text(caption(replay)), title_justify="left")
     for number, head in enumerate(columns(replay)):
         grid.add_column(head, justify="right" if number else "left")
@@ -91,8 +97,8 @@ def _labelled(replay: Replay) -> str:
         return f"{replay.counted:,} ever got a label"
     silent = int((replay.task.hearing.is_silence & replay.task.known).sum())
     return (
-        f"{replay.counted:,} count, as their deadline of {deadline(replay)} has passed, "
-        f"{silent:,} of them by silence"
+        f"{replay.counted:,} {'counts' if replay.counted == 1 else 'count'}, as the deadline of "
+        f"{deadline(replay)} has passed, {silent:,} of them by silence"
     )
 
 
@@ -155,9 +161,10 @@ def columns(replay: Replay) -> tuple[str, ...]:
 
 def caption(replay: Replay) -> str:
     """Say what the columns of the table are."""
+    silent = "" if replay.task.how.silence is None else "; silence is a label too"
     return (
         f"{first_up(replay.measure)} of all predictions, and of the later ones, made after a tenth "
-        "of the labels had come:"
+        f"of the labels had come{silent}:"
     )
 
 
@@ -184,11 +191,16 @@ def against(replay: Replay, name: str, tie: str = " tie") -> str:
         return ""
     if share.mean >= FAR:
         return f"{plain(share.mean + 1.0, 3)} times"
-    text = f"{share.mean:+,.1%}"
+    text = f"{_percent(share.mean):+,.1f}%"
     if not share.is_known:
         return text
-    ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:+,.1f}" for end in (share.low, share.high))
+    ends = " to ".join(f"{_percent(end):+,.1f}" for end in (share.low, share.high))
     return f"{text} ({ends}){tie if share.is_tie else ''}"
+
+
+def _percent(share: float) -> float:
+    """Return a share in percent, to a tenth; none of them is a negative zero."""
+    return round(100.0 * share, 1) + 0.0
 
 
 def _loss(loss: float) -> str:
@@ -218,7 +230,7 @@ def command(replay: Replay) -> str:
     if task.silence.value is not None:
         parts += ["--silence", str(task.silence.value)]
     if task.silence.deadline is not None:
-        parts += ["--deadline", str(task.silence.deadline)]
+        parts += ["--deadline", span_text(task.silence.deadline)]
     if task.silence.answered_only:
         parts += ["--answered-only"]
     if replay.slices:
@@ -239,12 +251,15 @@ def asked(what: Asked) -> list[str]:
     parts: list[str] = []
     if what.predicted is not None and what.observed is not None:
         parts += ["--predicted", what.predicted, "--observed", what.observed]
-    for option in ("weight", "tz", "unit"):
-        if getattr(what, option) is not None:
-            parts += [f"--{option}", getattr(what, option)]
-    if what.dates is not None:
-        parts += ["--dates", what.dates.replace(" ", "-")]
+    if what.weight is not None:
+        parts += ["--weight", what.weight]
     for told in ("number", "text", "time", "ignore"):
         names = [name for name, kind in what.kinds.items() if kind == told]
         parts += [f"--{told}", *names] if names else []
-    return [*parts, "--skip-bad-rows"] if what.on_bad == "skip" else parts
+    return parts + how_read(
+        dates=what.dates,
+        tz=what.tz,
+        unit=what.unit,
+        encoding=what.encoding,
+        on_bad=what.on_bad,
+    )

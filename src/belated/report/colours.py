@@ -79,6 +79,11 @@ FAMILIES = (
     ("with Skip", "without Skip", "optimum"),
     # policies that every evaluation has
     ("logged", "chooser", "uniform"),
+    # rules of exploration
+    (
+        *("gap weighting", "gap weighting, more", "uniform", "gap weighting, no trials"),
+        *("uniform, more", "greedy", "at random"),
+    ),
     # parts of a whole, and counts
     ("undelayed regret", "drift"),
     ("learning", "delay", "unanswered"),

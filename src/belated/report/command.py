@@ -87,6 +87,7 @@ def how_read(arguments: argparse.Namespace) -> dict[str, Any]:
         "dates": None if arguments.dates is None else arguments.dates.replace("-", " "),
         "tz": arguments.tz,
         "unit": arguments.unit,
+        "encoding": arguments.encoding,
         "on_bad": "skip" if arguments.skip_bad_rows else "error",
     }
 

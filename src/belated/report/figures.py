@@ -184,6 +184,11 @@ class Heat:
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise SpecError(f"Heat: low must be below high, got {self.low!r} and {self.high!r}")
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether names of columns only have room if they are turned, also on a telephone."""
+        return max(map(len, self.columns)) * len(self.columns) > 70
+
 
 class Drawing(ABC):
     """A figure that draws itself."""

@@ -6,6 +6,7 @@ pyplot. The same figure gives the same bytes.
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import textwrap
@@ -16,7 +17,6 @@ from belated.errors import BelatedError, MissingExtra
 from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
 from belated.report.contents import Page
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Series
-from belated.report.interactive import MOST_WRITTEN_OUT
 from belated.report.plain import NOT_AVAILABLE, plain, power
 from belated.report.scales import (
     Curve,
@@ -24,6 +24,7 @@ from belated.report.scales import (
     colour_ticks,
     curves,
     groups,
+    has_powers,
     is_deep,
     note_of,
     shade,
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 Style: TypeAlias = dict[str, Any]
 
 FORMATS = ("png", "svg")
+HEAVY = 40_000
+"""Bytes of a drawing from which on a page gets its dots instead, ..."""
+DOTS, COLOURS = 90, 32
+"""... so many to an inch, in so many colours."""
 WIDTH = 9.0
 """Width of all images, in inches."""
 MARKERS = {
@@ -104,9 +109,39 @@ def image_file(canvas: Canvas, ending: str, dpi: int | Literal["figure"] = "figu
     file = io.BytesIO()
     # Without a date and with this salt, files depend on nothing but the figure.
     metadata = {"Date": None} if ending == "svg" else {"Software": None}
-    # Text that stays text makes drawings with many labels a third of the size.
-    with rc_context({"svg.hashsalt": "belated", "svg.fonttype": "none"}):
+    # Text that stays text makes drawings with many labels a third of the size, and so does it
+    # that every label names one font and not ten.
+    rules = {"svg.hashsalt": "belated", "svg.fonttype": "none"}
+    with rc_context({**rules, "font.sans-serif": ["DejaVu Sans", "sans-serif"]}):
         canvas.savefig(file, format=ending, dpi=dpi, metadata=metadata)
+    return _lean(file.getvalue()) if ending == "svg" else file.getvalue()
+
+
+def _lean(drawing: bytes) -> bytes:
+    """Return an SVG without what nobody sees: rotations by nothing, and thousandths of a point."""
+    text = re.sub(rb' transform="rotate\(-?0 [^"]*\)"', b"", drawing)
+    text = re.sub(rb"(\d\.\d\d)\d+", rb"\1", text)
+    return re.sub(rb"\n\s*", b"\n", text)
+
+
+def embedded(figure: Figure) -> str:
+    """Return a bare figure as the address of an image that holds it: a drawing, or else dots.
+
+    A drawing is sharp at every size. With thousands of lines it takes more room than its dots do.
+    """
+    drawing = render(figure, "svg", bare=True)
+    if len(drawing) <= HEAVY:
+        return f"data:image/svg+xml;base64,{base64.b64encode(drawing).decode('ascii')}"
+    dots = _few_colours(render(figure, "png", bare=True, dpi=DOTS))
+    return f"data:image/png;base64,{base64.b64encode(dots).decode('ascii')}"
+
+
+def _few_colours(image: bytes) -> bytes:
+    """Return a PNG file with a palette, which takes a quarter of the room."""
+    from PIL import Image  # comes with matplotlib
+
+    file = io.BytesIO()
+    Image.open(io.BytesIO(image)).convert("RGB").quantize(COLOURS).save(file, "png", optimize=True)
     return file.getvalue()
 
 
@@ -235,8 +270,7 @@ def _draw_heat(ax: Axes, heat: Heat) -> str:
     ax.set_xlim(-0.5, len(heat.columns) - 0.5)
     ax.set_ylim(len(heat.rows) - 0.5, -0.5)
     names = [_broken(name) for name in heat.columns]
-    turned = max(map(len, heat.columns)) * len(heat.columns) > 90
-    ax.set_xticks(range(len(names)), names, **(_TURNED if turned else {}))
+    ax.set_xticks(range(len(names)), names, **(_TURNED if heat.is_crowded else {}))
     ax.set_yticks(range(len(heat.rows)), [_broken(name) for name in heat.rows])
     ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.tick_params(colors=INK, labelsize=9)
@@ -295,8 +329,7 @@ def _scale(ax: Axes, name: str, limits: Limits | None) -> None:
         axis.set_major_locator(LogLocator(subs=digits, numticks=10))
         axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=10))
         axis.set_minor_formatter(NullFormatter())
-    is_long = limits is not None and limits[1] > 10.0**MOST_WRITTEN_OUT * limits[0]
-    write = power if is_long else plain
+    write = power if limits is not None and has_powers(limits) else plain
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(float(value))))
 
 

@@ -22,6 +22,7 @@ from belated.report.scales import (
     colour_ticks,
     curves,
     groups,
+    has_powers,
     is_deep,
     shade,
 )
@@ -35,13 +36,13 @@ MOST_MARKERS = 12
 PHONE = 270
 """Pixels that a legend may take on the narrowest screens."""
 LONGEST = 30
-"""Letters in one line of a label."""
+"""Letters in one line of a label, ..."""
+SHORTEST = 18
+"""... and below lying bars, beside whose names a phone has little room."""
 ENTRY = 22
 """Height in pixels of one line of a legend."""
-MOST_WRITTEN_OUT = 5.0
-"""Powers of ten on an axis whose numbers are written out; on a longer one they are powers."""
-COLUMN = 46
-"""Width in pixels that the number in a cell needs."""
+COLUMN, LETTER = 46, 7
+"""Width in pixels that the number in a cell needs, and a letter of a name."""
 
 
 def to_plotly(figure: Figure) -> Json:
@@ -66,6 +67,8 @@ def narrow_layout(figure: Figure) -> Json:
     """Return the parts of the layout that differ on a narrow screen: the legend is below."""
     if isinstance(figure, Drawing):
         return _short_axis(figure)
+    if isinstance(figure, Heat):
+        return _turned_names(figure)
     names, narrow = _names(figure), _short_axis(figure)
     if len(names) < 2:
         return narrow
@@ -93,10 +96,19 @@ def _short_axis(figure: Figure) -> Json:
     """Return the axis below the figure with a title that a narrow screen has room for."""
     axis = to_plotly(figure)["layout"]["xaxis"]
     label = axis.get("title", {}).get("text", "")
-    if len(label) <= LONGEST:
+    room = SHORTEST if isinstance(figure, Bars) and figure.is_lying else LONGEST
+    if len(label) <= room:
         return {}
-    broken = "<br>".join(textwrap.wrap(label, LONGEST))
+    broken = "<br>".join(textwrap.wrap(label, room))
     return {"xaxis": {**axis, "title": {**axis["title"], "text": broken}}}
+
+
+def _turned_names(heat: Heat) -> Json:
+    """Return names of columns that are turned, where they are wider than columns at their least."""
+    widest = max(len(line) for name in heat.columns for line in _broken(name).split("<br>"))
+    if LETTER * widest <= COLUMN:
+        return {}
+    return {"xaxis": {**to_plotly(heat)["layout"]["xaxis"], "tickangle": -40}}
 
 
 def least_width(figure: Figure) -> int:
@@ -285,7 +297,7 @@ def _heat(heat: Heat) -> Json:
 
 def _angle(heat: Heat) -> int:
     """Return how far the names of columns are turned, so that they do not touch."""
-    return -40 if max(map(len, heat.columns)) * len(heat.columns) > 90 else 0
+    return -40 if heat.is_crowded else 0
 
 
 def _pale_cells(heat: Heat) -> Json:
@@ -338,8 +350,13 @@ def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
         "type": "heatmap",
         "text": texts,
         "texttemplate": "%{text}",
+        # Of cells that another kind fills nothing is said.
         "customdata": [
-            [[_safe(row), _safe(column)] for column in heat.columns] for row in heat.rows
+            [
+                [_safe(row), _safe(name)] if text else 0
+                for name, text in zip(heat.columns, cells, strict=True)
+            ]
+            for row, cells in zip(heat.rows, texts, strict=True)
         ],
         "hovertemplate": "<b>%{customdata[0]}</b><br>%{customdata[1]}"
         f"<br>{_safe(heat.value_label)}: %{{text}}<extra></extra>",
@@ -436,7 +453,7 @@ def _axis(label: str, log: bool, limits: Limits | None) -> Json:
     if not log or limits is None:
         return axis
     ends = _short([math.log10(end) for end in limits])
-    if ends[1] - ends[0] > MOST_WRITTEN_OUT:
+    if has_powers(limits):
         powers = {"type": "log", "range": ends, "exponentformat": "power"}
         return {**axis, **powers, "nticks": _count_of_ticks(ends[1] - ends[0])}
     return {

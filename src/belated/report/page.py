@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -19,7 +20,7 @@ from belated.errors import BelatedError
 from belated.report.colours import DARK
 from belated.report.contents import Entry, Page, Section, Table
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines
-from belated.report.images import render
+from belated.report.images import embedded
 from belated.report.interactive import least_width, narrow_layout, to_plotly
 from belated.report.plain import NOT_AVAILABLE, plain
 from belated.report.scales import curves, groups, note_of
@@ -85,7 +86,7 @@ def _head(page: Page) -> str:
 
 
 def _header(page: Page) -> str:
-    parts = ["<header>", f"<h1>{escape(page.title)}</h1>"]
+    parts = ["<header>", f"<h1>{_parted(page.title)}</h1>"]
     if page.numbers:
         shown = [
             f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>"
@@ -121,7 +122,17 @@ def _heading(text: str, name: str) -> str:
 def _paragraphs(text: str, attributes: str = "") -> str:
     """Return text as paragraphs, which are parted by empty lines."""
     parts = (part.strip() for part in text.split("\n\n"))
-    return "\n".join(f"<p{attributes}>{escape(part)}</p>" for part in parts if part)
+    return "\n".join(f"<p{attributes}>{_kept(escape(part))}</p>" for part in parts if part)
+
+
+def _kept(text: str) -> str:
+    """Return text in which numbers and their units stay on one line."""
+    return re.sub(r"(\d) (%|[mun]?s|min|h|days?)(?!\w)", "\\1\N{NO-BREAK SPACE}\\2", text)
+
+
+def _parted(title: str) -> str:
+    """Return a title that is broken, if it must be, behind the signs of a file name."""
+    return re.sub(r"([_./-])(?=\w)", r"\1<wbr>", escape(title))
 
 
 # ---- figures -----------------------------------------------------------------------------------
@@ -129,8 +140,7 @@ def _paragraphs(text: str, attributes: str = "") -> str:
 
 def _figure(figure: Figure, says: str, i: int) -> str:
     """Return the title, the place for the interactive figure, its image, and the note."""
-    title, label = escape(figure.title), escape(f"{figure.title}. {says}")
-    image = base64.b64encode(render(figure, "svg", bare=True)).decode("ascii")
+    title, label = _kept(escape(figure.title)), escape(f"{figure.title}. {says}")
     note = _note(figure)
     parts = [
         f'<figure class="chart" id="figure-{i}">',
@@ -139,7 +149,7 @@ def _figure(figure: Figure, says: str, i: int) -> str:
         f'<div class="plot" role="img" aria-label="{label}"'
         f' style="min-width: {least_width(figure)}px"></div>',
         "</div>",
-        f'<img alt="{label}" src="data:image/svg+xml;base64,{image}">',
+        f'<img alt="{label}" src="{embedded(figure)}">',
         f'<p class="note">{escape(note)}</p>' if note else "",
         "</figure>",
     ]

@@ -17,6 +17,10 @@ MARGIN = 0.04
 """Room beside the outermost points of a logarithmic axis, as a share of it."""
 DEEP = 0.58
 """Where on the scale of colours white begins to stand out more than black."""
+MOST_WRITTEN_OUT = 5.0
+"""Powers of ten on an axis whose numbers are written out; on a longer one they are powers."""
+LONG_NUMBER = 1e6
+"""A number from which on it takes too much room on an axis, or below its inverse."""
 MOST_TICKS = 8
 """Labels beside a scale of colours."""
 
@@ -178,6 +182,18 @@ def _standing(group: Series, bottom: float) -> Series:
     if group.low is None or group.high is None:
         return replace(group, y=kept(group.y))
     return replace(group, y=kept(group.y), low=kept(group.low), high=kept(group.high))
+
+
+def has_powers(limits: Limits) -> bool:
+    """Whether the numbers on a logarithmic axis are written as powers of ten.
+
+    They are where it is long, and where numbers written out would be.
+
+    >>> has_powers((1.0, 1e4)), has_powers((1e-4, 1e4)), has_powers((1e5, 1e8))
+    (False, True, True)
+    """
+    low, high = limits
+    return high > 10.0**MOST_WRITTEN_OUT * low or high >= LONG_NUMBER or low < 1.0 / LONG_NUMBER
 
 
 def _limits(values: Iterable[float]) -> Limits:

@@ -18,6 +18,7 @@ STUDIES: Final = MappingProxyType(
         "two-point": ("two_point", "TwoPointFeedback", "one value, two values, or a gradient"),
         "drift": ("drift", "Drift", "what learning costs and what lateness costs"),
         "tightness": ("tightness", "Tightness", "how loose each corollary is"),
+        "decisions": ("decisions", "Decisions", "how much to explore when rewards come late"),
         "logs": ("logs", "Logs", "the learners on the delays of your own log"),
     }
 )

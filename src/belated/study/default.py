@@ -13,7 +13,7 @@ from typing import NamedTuple
 from belated.report import Bars, Heat, Section, Series, Table
 from belated.study.contestants import CONVEX, DEFAULT, STRONGLY_CONVEX, Field
 from belated.study.fits import geometric_mean
-from belated.study.plan import Row
+from belated.study.plan import Opening, Row
 from belated.study.tables import by, counted, least, listed, mean, percent, quoted, short
 
 SLACK = 0.1
@@ -108,6 +108,42 @@ def standings(cells: Sequence[Contest]) -> list[Standing]:
         good = sum(cell.is_good(method) for cell in played)
         found.append(Standing(method, len(played), good, ratios))
     return sorted(found, key=lambda each: (-each.share, each.method))
+
+
+def default_opening(rows: Sequence[Row]) -> Opening:
+    """Say how often the default is good, and who is good as often."""
+    cells = contests(rows)
+    if not cells:
+        return Opening("The default has met no adaptive rival yet.", ())
+    good = sum(cell.is_good(DEFAULT) for cell in cells)
+    games = counted(len(cells), "kind of games", "kinds of games")
+    widest = max(each.cells for each in standings(cells))
+    others = [each for each in standings(cells) if each.method != DEFAULT and not _is_ours(each)]
+    general = [each for each in others if 2 * each.cells >= widest]
+    says = (
+        f"The default, which is told nothing about the delays, loses at most {percent(SLACK)} more "
+        f"than the best adaptive rival of each in {good} of {games}."
+    )
+    if general:
+        best = general[0]
+        says += (
+            f" Of rivals that play at least half of them, {quoted(best.method)} comes next with "
+            f"{percent(best.share)} of its own."
+        )
+    numbers = [(percent(good / len(cells)), f"of {games}: the default is within {percent(SLACK)}")]
+    ratios = [ratio for cell in cells if (ratio := cell.ratio(DEFAULT)) is not None]
+    if ratios:
+        typical, worst = short(geometric_mean(ratios)), short(max(ratios))
+        numbers += [
+            (f"{typical} times", "the regret of the best adaptive rival, in the mean"),
+            (f"{worst} times", "the regret of that rival, at worst"),
+        ]
+    return Opening(says, tuple(numbers))
+
+
+def _is_ours(standing: Standing) -> bool:
+    known = [field[standing.method] for field in _FIELDS.values() if standing.method in field]
+    return any(method.is_ours for method in known)
 
 
 def default_sections(rows: Sequence[Row]) -> Iterator[Section]:

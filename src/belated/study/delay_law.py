@@ -13,7 +13,7 @@ from belated.report import Section, Table
 from belated.study.contestants import CONVEX, OURS, OURS_OMD, STRONGLY_CONVEX, TIGHT
 from belated.study.games import CURVATURE, ball, late_start, measure
 from belated.study.layout import growth_table, regret_figure
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import by, growth, least, line, mean, quoted, short, where
 
 _DIM = 5
@@ -75,6 +75,38 @@ class DelayLaw(Study):
             "by_backlog": row["max_backlog"] * logarithm,
             "by_total": 2.0 * math.sqrt(row["total_delay"]),
         }
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """The exponent, who loses least where most is late, and the switch."""
+        parts = by(rows, "part")
+        says, numbers = [], []
+        if late := parts.get("total delay"):
+            end = max(row["total_delay"] for row in late)
+            slope = growth(where(late, method=OURS), "total_delay", "regret")
+            if slope is not None:
+                says.append(
+                    f"Our regret grows like the total delay to the power {slope}, where the bound "
+                    f"has {_ROOT:g}."
+                )
+                numbers.append(
+                    (f"{slope.slope:.2f}", f"the exponent of the total delay; {_ROOT:g} in theory")
+                )
+            best = _winner(where(late, total_delay=end))
+            says.append(f"Where most is late, {quoted(best)} loses least.")
+            ratio = _over_best(where(late, total_delay=end))
+            if ratio is not None:
+                numbers.append(
+                    (f"{short(ratio)} times", "the regret of the best rival, where most is late")
+                )
+        if backlog := parts.get("backlog"):
+            switch = _switch(backlog)
+            numbers.append(
+                (
+                    "never" if switch is None else f"{switch:,}",
+                    "open answers: where the minimum switches",
+                )
+            )
+        return Opening(" ".join(says) or "Nothing was played.", tuple(numbers))
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """The slope, then the switch."""
@@ -149,17 +181,29 @@ def _winner(rows: Sequence[Row]) -> str | None:
     return least(groups, lambda name: mean(groups[name], "regret"))
 
 
+def _over_best(rows: Sequence[Row]) -> float | None:
+    """Return our regret over the least one of a method that is not ours, where both are known."""
+    regrets = {name: mean(group, "regret") for name, group in by(rows, "method").items()}
+    rivals = [lost for name, lost in regrets.items() if lost and not CONVEX[name].is_ours]
+    ours = regrets.get(OURS)
+    return ours / min(rivals) if ours and rivals and min(rivals) > 0.0 else None
+
+
+def _switch(rows: Sequence[Row]) -> int | None:
+    """Return from what backlog on the root of the total delay is the smaller one, if ever."""
+    for width, group in sorted(by(rows, "max_backlog").items()):
+        if (mean(group, "by_backlog") or 0.0) > (mean(group, "by_total") or 0.0):
+            return int(width)
+    return None
+
+
 def _backlog(rows: Sequence[Row]) -> Section:
     ours = where(rows, method=OURS)
     groups = by(rows, "max_backlog")
-    switch = [
-        width
-        for width, group in sorted(groups.items())
-        if (mean(group, "by_backlog") or 0.0) > (mean(group, "by_total") or 0.0)
-    ]
+    switch = _switch(rows)
     where_it_switches = (
-        f"From a backlog of {switch[0]} on, the square root of the total delay is the smaller one"
-        if switch
+        f"From a backlog of {switch} on, the square root of the total delay is the smaller one"
+        if switch is not None
         else "The backlog times the logarithm is the smaller one throughout"
     )
     slope = growth(ours, "max_backlog", "regret")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from belated.reductions import FirstOrder
 from belated.report import Bars, Section, Series, Table
 from belated.study.games import ball, code_of, game_of, measure
 from belated.study.paper import paper_learner
-from belated.study.plan import Cell, Row, Study
-from belated.study.tables import bars, by, listed, mean, quoted, short
+from belated.study.plan import Cell, Opening, Row, Study
+from belated.study.tables import bars, by, listed, mean, percent, quoted, short
 
 _BASES: dict[str, type[PFTRL] | type[OMD]] = {"P-FTRL": PFTRL, "OMD": OMD}
 _PATTERNS = (
@@ -66,6 +67,29 @@ class Drift(Study):
             "drift": run.drift,
             **_allowed(run, problem.lipschitz),
         }
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """What lateness costs beside learning, and what share of its bound that is."""
+        groups = by(rows, "loss", "base", "pattern").values()
+        late = [group for group in groups if (mean(group, "theorem_4_1") or 0.0) > 0.0]
+        if not late:
+            return Opening("No answer was late in these games, so there is no drift.", ())
+        parts = [[mean(group, name) or 0.0 for name in ("drift", "undelayed")] for group in late]
+        shares = sorted(drift / (drift + other) for drift, other in parts if drift + other > 0.0)
+        larger = sum(drift > other for drift, other in parts)
+        allowed = max(row["drift"] / row["theorem_4_1"] for row in rows if row["theorem_4_1"])
+        typical = median(shares) if shares else 0.0
+        says = (
+            f"Where answers are late, lateness makes up {percent(typical)} of the cost in the "
+            f"median, and more than half in {larger} of {len(late)} kinds of games. Theorem 4.1 is "
+            f"far from being reached: drift was at most {short(allowed)} of what it allows."
+        )
+        numbers = (
+            (percent(typical), "of the cost is drift, in the median of late games"),
+            (f"{larger} of {len(late)}", "kinds of games in which drift exceeds learning"),
+            (short(allowed), "of what Theorem 4.1 allows: the most that was reached"),
+        )
+        return Opening(says, numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """What was measured, then what is allowed, per loss and base."""

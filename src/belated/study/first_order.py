@@ -18,10 +18,10 @@ from belated.study.contestants import (
     TIGHT,
     Field,
 )
-from belated.study.default import ROUNDING, default_sections
+from belated.study.default import ROUNDING, default_opening, default_sections
 from belated.study.fits import geometric_mean
 from belated.study.games import ball, experts, game_of, measure, setting_cell
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import by, listed, mean, quoted, short
 
 _FIELDS: dict[str, Field] = {
@@ -103,6 +103,10 @@ class FirstOrderRivals(Study):
         lipschitz = game.problem(domain, convex=True).lipschitz
         scale = lipschitz * domain.diameter * math.sqrt(cell["rounds"] + row["total_delay"])
         return {**row, "scale": scale}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """How often the default is good, and by how much it is not."""
+        return default_opening(rows)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """The default, then wins per setting and a heat map per loss."""
@@ -224,6 +228,7 @@ def _wins(setting: str, rankings: list[Ranking]) -> Section:
             labels=tuple(order),
             groups=(Series("wins", (), tuple(float(wins[name]) for name in order)),),
             y_label="games",
+            by_label=True,
         ),
         says=f"Most wins: {listed(first)} with {wins[order[0]]}. Wins of ours, which are told "
         f"nothing: {own}. A tie is a win for all, and not all methods play all games.",

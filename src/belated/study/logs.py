@@ -26,7 +26,7 @@ from belated.study.contestants import (
 )
 from belated.study.games import LOSSES, ball, measure, setting_cell
 from belated.study.log_file import read_timeline, shortened
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import bars, by, counted, least, mean, quoted, short
 from belated.timeline import Timeline
 
@@ -109,6 +109,21 @@ class Logs(Study):
             "best_skipped": timeline.skip_tradeoff().skipped,
         }
 
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """Who loses least, and how the default stands."""
+        says, numbers = [], []
+        for setting, group in by(rows, "setting").items():
+            regrets = {name: mean(each, "regret") for name, each in by(group, "method").items()}
+            best, ours = least(regrets, regrets.get), regrets.get(DEFAULT)
+            says.append(f"With {setting} losses {quoted(best)} loses least on these delays.")
+            lowest = regrets.get(best or "")
+            if ours and lowest and lowest > 0.0:
+                ratio = f"{short(ours / lowest)} times"
+                numbers.append((ratio, f"the least regret: our default, {setting}"))
+        late = rows[0]
+        numbers.append((f"{late['max_backlog']:,}", f"answers open at most, of {late['rounds']:,}"))
+        return Opening(" ".join(says), tuple(numbers))
+
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One ranking per setting."""
         return tuple(_section(setting, group) for setting, group in by(rows, "setting").items())
@@ -133,6 +148,7 @@ def _section(setting: str, rows: Sequence[Row]) -> Section:
             labels=tuple(order),
             groups=(bars("regret", [groups[name] for name in order], "regret"),),
             y_label="regret",
+            by_label=True,
         ),
         says=_says(rows[0], regrets),
         table=Table(

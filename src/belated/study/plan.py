@@ -72,6 +72,16 @@ def plain(value: Any) -> Value:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+@dataclass(frozen=True)
+class Opening:
+    """What a page opens with: the answer to its question, and what to remember of it."""
+
+    says: str
+    """One or two sentences."""
+    numbers: tuple[tuple[str, str], ...]
+    """Up to three numbers, or a few words each, and what they are."""
+
+
 class Study(ABC):
     """A question, the cells that answer it, and how to read what comes out."""
 
@@ -79,7 +89,7 @@ class Study(ABC):
     """As on the command line."""
     title: ClassVar[str]
     question: ClassVar[str]
-    """What the page opens with."""
+    """What the page is about."""
     revision: ClassVar[int] = 1
     """To be raised when rows of the same cells would no longer mean the same."""
 
@@ -94,6 +104,10 @@ class Study(ABC):
     def plain_results(self, cell: Cell) -> dict[str, Value]:
         """Run one cell and return its results as JSON has them."""
         return {name: plain(value) for name, value in self.run(cell).items()}
+
+    @abstractmethod
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """Answer the question by the finished rows; the sections are the evidence."""
 
     @abstractmethod
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:

@@ -82,6 +82,7 @@ def as_markdown(study: Study, rows: Sequence[Row]) -> str:
     page = page_of(Results(plan, tuple(rows), ()))
     lines = [
         f"# {page.title}",
+        *([_numbers(page)] if page.numbers else []),
         page.lead,
         f"Made from the {len(rows):,} rows in [{study.name}.parquet]({study.name}.parquet), which "
         f"`{page.reproduce}` computes again.",
@@ -93,6 +94,10 @@ def as_markdown(study: Study, rows: Sequence[Row]) -> str:
         if section.table is not None:
             lines.append(_table(section.table))
     return "\n\n".join(lines) + "\n"
+
+
+def _numbers(page: Page) -> str:
+    return "\n".join(f"* **{number}** {what}" for number, what in page.numbers)
 
 
 def _figures(name: str, page: Page) -> Iterator[tuple[str, Section]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from belated._version import __version__
 from belated.engine import Engine, run_jobs
-from belated.study.plan import Cell, Plan, Row
+from belated.study.plan import Cell, Opening, Plan, Row
 from belated.study.rows import RowsFile, open_rows
 
 if TYPE_CHECKING:
@@ -109,12 +109,14 @@ def page_of(results: Results) -> Page:
     plan = results.plan
     study = plan.study
     sections = study.sections(results.rows) if results.rows else ()
+    opening = study.opening(results.rows) if results.rows else Opening("Nothing was played.", ())
     return Page(
         title=study.title,
-        lead=study.question,
+        lead=f"{opening.says}\n\n{study.question}",
         sections=(*sections, *_failures(results.failures)),
         reproduce=plan.command,
         facts=_facts(results),
+        numbers=opening.numbers,
     )
 
 

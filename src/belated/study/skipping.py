@@ -9,10 +9,11 @@ from typing import Any
 
 from belated import bounds
 from belated.report import Lines, Section, Table
+from belated.study.fits import geometric_mean
 from belated.study.games import ball, code_of, game_of, measure
 from belated.study.layout import regret_figure
 from belated.study.paper import Answer, paper_learner
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import by, line, listed, mean, quoted, short, where
 
 _LOSS, _DIM = "linear", 3
@@ -64,6 +65,33 @@ class Skipping(Study):
             "best_cost": best.cost,
         }
 
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """In how many kinds of games it pays at the end, and how close it is to the optimum."""
+        ends = [_at_end(group) for group in by(rows, "feedback", "pattern").values()]
+        both = [(skips, waits) for skips, waits in ends if skips is not None and waits is not None]
+        verdicts = [_verdict(*pair) for pair in both]
+        paid = verdicts.count("pays")
+        same = verdicts.count("makes no difference")
+        factors = _factors(rows)
+        says = (
+            f"At the longest horizon giving up lowers the regret in {paid} of {len(both)} kinds of "
+            f"games, makes no difference in {same} and raises it in {len(both) - paid - same}."
+        )
+        if factors:
+            says += (
+                f" What it pays was at most {short(max(factors))} times the best choice, where "
+                "Theorem 6.1 allows 3 times, and 3 more."
+            )
+        numbers = [(f"{paid} of {len(both)}", "kinds of games in which giving up pays")]
+        ratios = [skips / waits for skips, waits in both if min(skips, waits) > 0.0]
+        if ratios:
+            numbers.append(
+                (f"{short(geometric_mean(ratios))} times", "the regret without it, in the mean")
+            )
+        if factors:
+            numbers.append((f"{short(max(factors))} times", "the best choice, at worst; 3 allowed"))
+        return Opening(says, tuple(numbers))
+
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One section per kind of answer and pattern, then the cost beside the optimum."""
         regret = [
@@ -77,8 +105,7 @@ class Skipping(Study):
 def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
     end = max(row["rounds"] for row in rows)
     last = by(where(rows, rounds=end), "way")
-    loss = {way: mean(group, "regret") for way, group in last.items()}
-    waits, skips = loss.get("without Skip"), loss.get("with Skip")
+    skips, waits = _at_end(rows)
     skipped = mean(last.get("with Skip", []), "skipped")
     if waits is None or skips is None:
         says = "One of the two ways has no results here."
@@ -103,6 +130,20 @@ def _regret(feedback: str, pattern: str, rows: Sequence[Row]) -> Section:
     )
 
 
+def _at_end(rows: Sequence[Row]) -> tuple[float | None, float | None]:
+    """Return the mean regrets with and without giving up, at the longest horizon."""
+    end = max(row["rounds"] for row in rows)
+    last = where(rows, rounds=end)
+    with_skip, without = (where(last, way=way) for way in ("with Skip", "without Skip"))
+    return mean(with_skip, "regret"), mean(without, "regret")
+
+
+def _factors(rows: Sequence[Row]) -> list[float]:
+    """Return what giving up paid over the best that could be paid, game by game."""
+    ours = where(rows, way="with Skip")
+    return [row["cost"] / row["best_cost"] for row in ours if row["best_cost"]]
+
+
 def _verdict(skips: float, waits: float) -> str:
     if abs(skips - waits) <= 0.005 * abs(waits):
         return "makes no difference"
@@ -116,7 +157,7 @@ def _told(feedback: str) -> str:
 def _costs(pattern: str, rows: Sequence[Row]) -> Section:
     ours = where(rows, way="with Skip")
     plain = where(rows, way="without Skip")
-    factors = [row["cost"] / row["best_cost"] for row in ours if row["best_cost"]]
+    factors = _factors(rows)
     groups = by(ours, "rounds")
     needless = [
         f"T = {rounds:,}"

@@ -11,9 +11,10 @@ from belated import delays
 from belated.game import Game
 from belated.report import Section, Series, Table
 from belated.study.contestants import GOLD_R, OURS, STRONGLY_CONVEX_VALUES, VALUES, Field
+from belated.study.fits import geometric_mean
 from belated.study.games import LOSSES, PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import growth_table, regret_figure
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import (
     Rows,
     by,
@@ -104,6 +105,23 @@ class Table1(Study):
         late = run.timeline
         facts = (late.rounds, late.total_delay, late.max_delay, late.max_backlog)
         return {**row, "promise": None if promise is None else promise(*map(float, facts))}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """How often ours loses least, and whether regret grows as promised."""
+        duels = _duels(rows)
+        fits = list(_promises_kept(rows))
+        kept = sum(fits)
+        says = f"Ours grows no faster than its bound promises in {kept} of {len(fits)} ranges"
+        numbers = [(f"{kept} of {len(fits)}", "ranges in which regret grows as promised, or less")]
+        if duels:
+            won = sum(duel.is_won for duel in duels)
+            ratios = [duel.ours / duel.theirs for duel in duels if duel.theirs > 0.0 < duel.ours]
+            says += f", and has the least regret in {won} of {len(duels)} kinds of games"
+            numbers.append((f"{won} of {len(duels)}", "kinds of games in which ours loses least"))
+            if ratios:
+                typical = short(geometric_mean(ratios))
+                numbers.append((f"{typical} times", "the regret of the best rival, in the mean"))
+        return Opening(f"{says}.", tuple(numbers))
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Who loses least, then horizons and total delay for each setting."""
@@ -218,6 +236,18 @@ def _verdict(loss: str, duels: Sequence[_Duel]) -> str:
     ends = dict.fromkeys([short(min(ratios)), short(max(ratios))])
     others = f"{' to '.join(ends)} times that of the best rival"
     return f"{first}, and in the others {others} ({listed([quoted(name) for name in names])})."
+
+
+def _promises_kept(rows: Rows) -> Iterator[bool]:
+    """Tell of every range of rounds or delays whether ours grows no faster than its bound."""
+    for setting, group in by(rows, "setting").items():
+        plain = where(group, loss=PLAIN[setting], dim=_DIM, method=OURS)
+        ranges = [(each, "rounds") for each in by(where(plain, wait=0), "pattern").values()]
+        ranges.append(([row for row in plain if row["wait"]], "total_delay"))
+        for played, x in ranges:
+            ours, promised = growth(played, x, "regret"), growth(played, x, "promise")
+            if ours is not None and promised is not None:
+                yield ours.low <= promised.slope
 
 
 # ---- growth ------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from belated.game import Game
 from belated.report import Heat, Section, Table
 from belated.study.games import CURVATURE, DELAYS, ball, measure
 from belated.study.paper import paper_learner
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import by, listed, mean, quoted, short, where
 from belated.timeline import Timeline
 
@@ -44,6 +44,8 @@ RESULTS: dict[str, Result] = {
 
 _PATTERNS = ("none", "constant", "constant, long", "pareto", "heavy tails", "first_rounds")
 _QUICK_PATTERNS = ("none", "constant", "heavy tails", "first_rounds")
+_KINDS = ("rounds", "pattern", "against")
+"""What games of one result differ in, besides their seeds."""
 _ADVERSARIES = {False: ("blocks", "random", "adversary"), True: ("blocks", "random")}
 
 
@@ -84,6 +86,28 @@ class Tightness(Study):
         bound = run.bound
         assert bound is not None  # every entry of RESULTS has its corollary
         return {**row, "ratio": run.regret / bound.total, "vacuous": int(bound.vacuous)}
+
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """The largest shares, and whether any bound was exceeded."""
+        broken = sum(row["ratio"] > 1.0 for row in rows)
+        shares = {
+            name: max(mean(each, "ratio") or 0.0 for each in by(group, *_KINDS).values())
+            for name, group in by(rows, "result").items()
+        }
+        closest = max(shares, key=lambda name: shares[name])
+        loosest = min(shares, key=lambda name: shares[name])
+        held = "No bound was exceeded" if not broken else f"Regret exceeded a bound {broken} times"
+        says = (
+            f"{held} in {len(rows):,} games. Even against losses made to hurt, learners lose "
+            f"{short(shares[loosest])} of what is allowed ({quoted(loosest)}) to "
+            f"{short(shares[closest])} ({quoted(closest)})."
+        )
+        numbers = (
+            (short(shares[closest]), f"of the bound at most: the closest, {closest}"),
+            (short(shares[loosest]), f"of the bound at most: the loosest, {loosest}"),
+            (f"{broken} of {len(rows):,}", "games in which regret exceeded its bound"),
+        )
+        return Opening(says, numbers)
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One heat map per horizon."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from belated.report import Section, Table
 from belated.study.contestants import ANSWERS, CURVED_ANSWERS, Field
+from belated.study.fits import geometric_mean
 from belated.study.games import PLAIN, ball, game_of, measure, setting_cell
 from belated.study.layout import Column, growth_table, regret_figure
-from belated.study.plan import Cell, Row, Study
+from belated.study.plan import Cell, Opening, Row, Study
 from belated.study.tables import by, least, mean, quoted, short, where
 
 _FIELDS: dict[str, Field] = {"convex": ANSWERS, "strongly convex": CURVED_ANSWERS}
@@ -57,12 +58,53 @@ class TwoPointFeedback(Study):
         spec = _FIELDS[setting][cell["method"]].make(game, ball(dim))
         return measure(spec, game, cell["seed"])[1]
 
+    def opening(self, rows: Sequence[Row]) -> Opening:
+        """What a second value is worth, and a gradient, in the mean over all games."""
+        end = max(row["dim"] for row in rows)
+        games = by(where(rows, dim=end), "setting", "pattern").values()
+        found = [_regrets(group) for group in games]
+        one = _typical([(each.get(_ONE), each.get(_TWO)) for each in found])
+        two = _typical([(each.get(_TWO), each.get(_FULL)) for each in found])
+        rival = _typical([(each.get(_TWO), each.get(_best_rival(each) or "")) for each in found])
+        if one is None or two is None:
+            return Opening(f"In {end} dimensions one of our three has no regret to compare.", ())
+        says = (
+            f"In {end} dimensions a second value divides regret by {short(one)} in the mean, and a "
+            f"gradient divides it by {short(two)} once more."
+        )
+        numbers = [
+            (f"{short(one)} times", f"the regret with one value over two, in {end} dimensions"),
+            (f"{short(two)} times", "the regret with two values over a gradient"),
+        ]
+        if rival is not None:
+            says += (
+                f" Against the best rivals for two values ours has {short(rival)} times the regret."
+            )
+            numbers.append(
+                (f"{short(rival)} times", "the regret with two values over the best rival")
+            )
+        return Opening(says, tuple(numbers))
+
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """One section per setting and pattern."""
         return tuple(
             _section(setting, pattern, group)
             for (setting, pattern), group in by(rows, "setting", "pattern").items()
         )
+
+
+def _regrets(rows: Sequence[Row]) -> dict[str, float | None]:
+    return {name: mean(group, "regret") for name, group in by(rows, "method").items()}
+
+
+def _best_rival(regrets: Mapping[str, float | None]) -> str | None:
+    return least((name for name in regrets if name not in (_ONE, _TWO, _FULL)), regrets.get)
+
+
+def _typical(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+    """Return the geometric mean of ratios, where both sides are positive."""
+    ratios = [one / other for one, other in pairs if one and other and min(one, other) > 0.0]
+    return geometric_mean(ratios) if ratios else None
 
 
 def _section(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
@@ -77,8 +119,7 @@ def _section(setting: str, pattern: str, rows: Sequence[Row]) -> Section:
 
 def _says(rows: Sequence[Row]) -> str:
     end = max(row["dim"] for row in rows)
-    last = by(where(rows, dim=end), "method")
-    regret = {name: mean(group, "regret") for name, group in last.items()}
+    regret = _regrets(where(rows, dim=end))
     one, two, full = regret.get(_ONE), regret.get(_TWO), regret.get(_FULL)
     if not one or not two or not full or min(two, full) <= 0.0:
         return f"In {end} dimensions one of our three has no regret to compare."
@@ -86,8 +127,7 @@ def _says(rows: Sequence[Row]) -> str:
         f"In {end} dimensions one value costs {short(one / two)} times the regret of two, and two "
         f"cost {short(two / full)} times that of a gradient."
     )
-    rivals = [name for name in regret if name not in (_ONE, _TWO, _FULL)]
-    best = least(rivals, lambda name: regret[name])
+    best = _best_rival(regret)
     if best is None:
         return first
     ratio = two / (regret[best] or math.inf)

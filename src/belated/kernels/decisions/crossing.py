@@ -1,7 +1,8 @@
 """The row of an action in a context: the features of both, and products of the two.
 
 Coordinates of context and action come hashed by name. Those of the action, and those of the
-products, are mixed once more, so that equal names on both sides are different features.
+products, are mixed once more, so that equal names on both sides are different features. The first
+feature of an action is its name, with the value 1.
 """
 
 from __future__ import annotations
@@ -28,36 +29,52 @@ def mixed(first: int, second: int, salt: int, coordinates: int) -> int:
 
 
 @leaf
+def of_action(feature: int, coordinates: int) -> int:
+    """Return the coordinate of a feature of an action."""
+    return mixed(feature, feature, _OF_ACTION, coordinates)
+
+
+@leaf
+def of_product(context: int, feature: int, coordinates: int) -> int:
+    """Return the coordinate of the product of a feature of the context and one of an action."""
+    return mixed(context, feature, _OF_PRODUCT, coordinates)
+
+
+@leaf
 def cross(
     coordinates: int,
     context: Ints,
     context_values: Floats,
     crossed: Ints,
-    given: int,
-    action: Ints,
-    action_values: Floats,
-    first: int,
-    last: int,
+    name: int,
+    features: Ints,
+    feature_values: Floats,
     row: Ints,
     values: Floats,
 ) -> int:
-    """Write the row of the action with entries ``first`` to ``last``; return its length.
+    """Write the row of the action with this ``name`` and these features; return its length.
 
     The context comes first, then the action, then every product of an entry of the context that is
     ``crossed`` with an entry of the action.
     """
-    for i in range(given):
+    for i in range(context.size):
         row[i] = context[i]
         values[i] = context_values[i]
-    count = given
-    for j in range(first, last):
-        row[count] = mixed(action[j], action[j], _OF_ACTION, coordinates)
-        values[count] = action_values[j]
+    count = context.size
+    row[count] = of_action(name, coordinates)
+    values[count] = 1.0
+    count += 1
+    for j in range(features.size):
+        row[count] = of_action(features[j], coordinates)
+        values[count] = feature_values[j]
         count += 1
-    for i in range(given):
+    for i in range(context.size):
         if crossed[i]:
-            for j in range(first, last):
-                row[count] = mixed(context[i], action[j], _OF_PRODUCT, coordinates)
-                values[count] = context_values[i] * action_values[j]
+            row[count] = of_product(context[i], name, coordinates)
+            values[count] = context_values[i]
+            count += 1
+            for j in range(features.size):
+                row[count] = of_product(context[i], features[j], coordinates)
+                values[count] = context_values[i] * feature_values[j]
                 count += 1
     return count

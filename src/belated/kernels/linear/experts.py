@@ -61,17 +61,23 @@ def issue(
     kept[record + lm.ISSUED + 2] = sums[2]
     kept[record + lm.ISSUED + 3] = sums[3]
     kept[record + lm.ISSUED + 4] = coin
-    anchor = min(max(sums[0], f[lm.FLOOR]), f[lm.CEILING])
-    mixture = anchor
-    for k in range(lm.EXPERTS):
-        p = min(max(kept[record + lm.ISSUED + k], f[lm.FLOOR]), f[lm.CEILING])
-        kept[record + lm.ISSUED + k] = p
-        mixture += f[lm.SHARE + k] * (p - anchor)  # the shares sum to 1; equal ones mix to the same
-    # By rounding the mixture can be outside of what all experts are in.
-    kept[record + lm.MIXTURE] = min(max(mixture, f[lm.FLOOR]), f[lm.CEILING])
+    kept[record + lm.MIXTURE] = mixture(f, kept[record + lm.ISSUED : record + lm.MIXTURE])
 
 
 # --- Mixing --------------------------------------------------------------------------------------
+
+
+@leaf
+def mixture(f: Floats, experts: Floats) -> float:
+    """Clip what the experts predict, and mix it."""
+    anchor = min(max(experts[0], f[lm.FLOOR]), f[lm.CEILING])
+    mixed = anchor
+    for k in range(lm.EXPERTS):
+        p = min(max(experts[k], f[lm.FLOOR]), f[lm.CEILING])
+        experts[k] = p
+        mixed += f[lm.SHARE + k] * (p - anchor)  # the shares sum to 1; equal ones mix to the same
+    # By rounding the mixture can be outside of what all experts are in.
+    return min(max(mixed, f[lm.FLOOR]), f[lm.CEILING])
 
 
 @leaf

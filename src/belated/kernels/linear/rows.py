@@ -112,10 +112,10 @@ def _enter_four(
         row_of(c, indices[j + 3]),
     )
     found = (
-        _standardised(rows[0], values[j]),
-        _standardised(rows[1], values[j + 1]),
-        _standardised(rows[2], values[j + 2]),
-        _standardised(rows[3], values[j + 3]),
+        standardised(rows[0], values[j]),
+        standardised(rows[1], values[j + 1]),
+        standardised(rows[2], values[j + 2]),
+        standardised(rows[3], values[j + 3]),
     )
     four[0] = found[0][0]
     four[1] = found[1][0]
@@ -130,11 +130,11 @@ def _enter_four(
 @leaf
 def enter(row: Ints, pairs: Floats, j: int, index: int, x: float) -> None:
     """Note entry j of a new ticket in the pool, with its standardised value."""
-    _note(row, pairs, j, index, _standardised(row, x))
+    _note(row, pairs, j, index, standardised(row, x))
 
 
 @leaf
-def _standardised(row: Ints, x: float) -> Three:
+def standardised(row: Ints, x: float) -> Three:
     """Return a value of a coordinate in standard units; its mean and its variance then (Welford).
 
     With d = x - mean and T = n variance + d^2, where n counts x: mean += d / n,

@@ -1,0 +1,279 @@
+"""Stores: durable events from one thread and from many, recovery, and memory of open tickets.
+
+The disk is that of the folder for temporary files. Floors are SQLite by hand in the same run: one
+row of as many bytes per commit, and threads that share such commits and do nothing else. Recovery
+is one thread at work, and is measured in processor seconds, as machines are shared.
+"""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+import belated as bl
+from belated.store import Store, StoredLinear
+from benchmarks.timing import Result, compared
+
+EVENTS = 1_000_000
+OPEN = 1_000_000
+ROW = b"x" * 52  # what an event has in the log, with its head
+SINGLES = 200
+PER_THREAD = 100
+
+
+def spec() -> bl.LinearModel:
+    """Return the model that is stored."""
+    return bl.LinearModel("logistic", silence=0, bits=18)
+
+
+def features(visit: int) -> dict[str, Any]:
+    """Return a row: a word, a number and a whole number."""
+    return {"campaign": f"spring{visit % 50}", "price": visit % 97 * 0.5, "hour": visit % 24}
+
+
+@contextmanager
+def stored() -> Iterator[tuple[Store, StoredLinear]]:
+    """Return a new store with a model."""
+    with tempfile.TemporaryDirectory() as folder, bl.open(Path(folder) / "shop.db") as store:
+        model = store.model("cvr", spec())
+        yield store, model
+
+
+@contextmanager
+def by_hand() -> Iterator[Callable[[], None]]:
+    """Return a commit of one row with SQLite."""
+    with tempfile.TemporaryDirectory() as folder:
+        connection = sqlite3.connect(
+            Path(folder) / "bare.db", isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("CREATE TABLE events (number INTEGER PRIMARY KEY, events BLOB)")
+
+        def commit() -> None:
+            connection.execute("INSERT INTO events (events) VALUES (?)", (ROW,))
+
+        yield commit
+        connection.close()
+
+
+def pairs(model: StoredLinear, visits: Iterator[int], rounds: int) -> None:
+    """Predict and observe, one after the other."""
+    for _ in range(rounds):
+        visit = next(visits)
+        key = f"click-{visit}"
+        model.predict(features(visit), key=key)
+        model.observe(key, visit % 2)
+
+
+def in_threads(threads: int, work: Callable[[], None]) -> None:
+    """Run the same in many threads."""
+    all_of_them = [threading.Thread(target=work) for _ in range(threads)]
+    for each in all_of_them:
+        each.start()
+    for each in all_of_them:
+        each.join()
+
+
+class Shared:
+    """Commits that threads share, by hand: the least that a group commit can be in Python."""
+
+    def __init__(self, commit: Callable[[], None]) -> None:
+        self._commit = commit
+        self._lock = threading.Lock()
+        self._waiting: list[threading.Lock] = []
+        self._is_led = False
+
+    def event(self) -> None:
+        """Return after the next commit."""
+        gate = threading.Lock()
+        gate.acquire()
+        with self._lock:
+            leads, self._is_led = not self._is_led, True
+            if not leads:
+                self._waiting.append(gate)
+        if not leads:
+            gate.acquire()
+            return
+        while True:
+            with self._lock:
+                mine, self._waiting = self._waiting, []
+            self._commit()
+            for each in mine:
+                each.release()
+            with self._lock:
+                if not self._waiting:
+                    self._is_led = False
+                    return
+
+
+def one_thread() -> Result:
+    """Return the time of an event beside that of a bare commit."""
+    with stored() as (_, model), by_hand() as commit:
+        visits = count()
+
+        def bare() -> None:
+            for _ in range(2 * SINGLES):
+                commit()
+
+        return compared(
+            "durable event, one thread, against a bare commit",
+            lambda: pairs(model, visits, SINGLES),
+            bare,
+            target=1.25,
+            per=2 * SINGLES / 1e6,
+            unit="us/event",
+            repeats=11,
+        )
+
+
+def threads(number: int) -> list[Result]:
+    """Return the time of an event in many threads beside threads that only share commits."""
+    with stored() as (store, model), by_hand() as commit:
+        visits, shared = count(), Shared(commit)
+        events = 2 * PER_THREAD * number
+
+        def share_commits() -> None:
+            for _ in range(2 * PER_THREAD):
+                shared.event()
+
+        before = store.writer.commits, store.writer.events
+        beside = compared(
+            f"durable event, {number} threads, against shared commits",
+            lambda: in_threads(number, lambda: pairs(model, visits, PER_THREAD)),
+            lambda: in_threads(number, share_commits),
+            target=float("inf"),
+            per=events / 1e6,
+            unit="us/event",
+            repeats=7,
+        )
+        commits = store.writer.commits - before[0]
+        share = commits / (store.writer.events - before[1])
+    flushes = Result(
+        f"flushes per event, {number} clients",
+        share * 8.0,
+        1.0 if number == 32 else float("inf"),
+        share,
+        1 / 8,
+        "flushes",
+        0.0,
+    )
+    if number != 8:
+        return [beside, flushes]
+    goal = against(f"durable event, {number} threads, against 20 us", beside.ours, 20.0, "us/event")
+    return [goal, beside, flushes]
+
+
+def many() -> Result:
+    """Return the time of an event when 8 threads commit a hundred at a time."""
+    with stored() as (_, model):
+        visits = count()
+
+        def work() -> None:
+            for _ in range(5):
+                calls: list[tuple[str, dict[str, Any]]] = []
+                for _ in range(50):
+                    visit = next(visits)
+                    key = f"click-{visit}"
+                    calls.append(("predict", {"features": features(visit), "key": key}))
+                    calls.append(("observe", {"ticket": key, "label": visit % 2}))
+                model.many(calls)
+
+        work()
+        taken = timed(lambda: in_threads(8, work), 5) / (8 * 5 * 100) * 1e6
+    return against("durable event, 8 threads, 100 a call", taken, 20.0, "us/event")
+
+
+def recovery() -> list[Result]:
+    """Return how long a million events take to be read, and a snapshot of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "shop.db"
+        with bl.open(path, snapshot_every=10 * EVENTS) as store:
+            model = store.model("cvr", spec())
+            for begin in range(0, EVENTS // 2, 1000):
+                calls: list[tuple[str, dict[str, Any]]] = []
+                for visit in range(begin, begin + 1000):
+                    key = f"click-{visit}"
+                    calls.append(("predict", {"features": features(visit), "key": key}))
+                    late = visit - 500
+                    calls.append(
+                        ("observe", {"ticket": f"click-{max(late, 0)}", "label": visit % 2})
+                    )
+                model.many(calls)
+            events = model.history.events
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM snapshots")
+        connection.close()
+        spec().replay([features(0)], [1.0], [0, ~0])  # compiled or loaded
+        whole = opened(path)
+        quick = opened(path)  # closing it has written a snapshot
+    return [
+        against("recovery from the log alone", whole / events * 1e6, 5.0, "us/event"),
+        against("recovery of a million events, snapshot", quick, 2.0, "s"),
+    ]
+
+
+def opened(path: Path) -> float:
+    """Return how many processor seconds it takes to open a store and its model."""
+    begin = process_time()
+    with bl.open(path) as store:
+        store.model("cvr")
+        return process_time() - begin
+
+
+def memory(with_keys: bool) -> Result:
+    """Return what an open ticket takes beside its row: 16 bytes for each of four entries."""
+    model = bl.LinearModel("logistic", silence=0, bits=12, wait=None)
+    row = {"a": 1.0, "b": 2.0, "c": "x"}
+    model.predict(row)
+    gc.collect()
+    before = resident()
+    for visit in range(OPEN):
+        model.predict(row, key=f"click-{visit}" if with_keys else None)
+    gc.collect()
+    held = (resident() - before) / OPEN - 4 * 16
+    what = "with a key of 12 letters" if with_keys else "without a key"
+    return against(f"open ticket, {what}", held, 250.0, "bytes")
+
+
+def resident() -> int:
+    """Return the memory that this process has now, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+
+
+def timed(work: Callable[[], None], repeats: int) -> float:
+    """Return the median of some times."""
+    times = []
+    for _ in range(repeats):
+        begin = perf_counter()
+        work()
+        times.append(perf_counter() - begin)
+    return median(times)
+
+
+def against(name: str, ours: float, limit: float, unit: str) -> Result:
+    """Return a figure that has a limit in the place of a floor."""
+    return Result(name, ours / limit, 1.0, ours, limit, unit, 0.0)
+
+
+def main() -> list[Result]:
+    """Return all figures."""
+    return [
+        one_thread(),
+        *threads(8),
+        *threads(32),
+        many(),
+        *recovery(),
+        memory(with_keys=False),
+        memory(with_keys=True),
+    ]

@@ -1,0 +1,103 @@
+"""What a store asks of a database: rows of events and snapshots, in transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+
+class Era(NamedTuple):
+    """Events that were played by a model of other settings."""
+
+    until: int
+    """Number of the event after the last of them."""
+    spec: bytes
+
+
+@dataclass
+class Described:
+    """What is known of a model apart from its log."""
+
+    number: int
+    name: str
+    kind: str
+    spec: bytes
+    """Snapshot of the model as it was when it was put into the store."""
+    first: int
+    """Events before this one are compacted: the log begins with a snapshot."""
+    eras: tuple[Era, ...] = ()
+    """Times when it had other settings, the oldest first."""
+    is_deleted: bool = False
+
+    @property
+    def replayed(self) -> int:
+        """How many events a model with other settings played."""
+        return self.eras[-1].until if self.eras else 0
+
+
+class Row(NamedTuple):
+    """What one commit wrote of one model."""
+
+    model: int
+    first: int
+    """Number of its first event."""
+    size: int
+    """How many there are."""
+    written: float
+    """Seconds since 1970."""
+    events: bytes
+
+
+class Saved(NamedTuple):
+    """A snapshot of a model, taken when it had so many events."""
+
+    model: int
+    length: int
+    blob: bytes
+
+
+class Database(Protocol):
+    """The truth. Every method is one transaction; one thread at a time uses it."""
+
+    lost: Callable[[], None]
+    """Is called when the connection is lost, and with it what was held."""
+
+    is_shared: bool
+    """Whether others may write other models at the same time."""
+
+    def numbers(self) -> dict[str, int]:
+        """Return the names and numbers of all models."""
+
+    def described(self, model: int) -> Described | None:
+        """Return what is known of a model; None if there is none."""
+
+    def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
+        """Add a model with a log; return its number, which no other ever had."""
+
+    def delete(self, model: int) -> None:
+        """Remove a model with everything that belongs to it."""
+
+    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+        """Append to the logs of models, all or nothing; on disk when this returns."""
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+
+    def rebase(self, about: Described, saved: Saved) -> None:
+        """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
+
+    def respecify(self, about: Described, saved: Saved) -> None:
+        """Write ``about`` anew, with one snapshot in the place of all."""
+
+    def hold(self, model: int) -> None:
+        """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""
+
+    def release(self, model: int) -> None:
+        """Let another one write a model."""
+
+    def close(self) -> None:
+        """Let go of everything."""

@@ -1,0 +1,57 @@
+"""A model that is in use: its state, its lock, and how many events it has."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from belated.errors import StoreError
+from belated.store.database import Described
+
+if TYPE_CHECKING:
+    from belated.store.recovery import Recovered
+    from belated.store.store import Store
+    from belated.store.writer import Batch
+
+
+class Entry:
+    """One model of a store, shared by all that use it.
+
+    ``is_stale`` says that the state in memory has events that were never committed; then it is
+    built anew from the log before it is used again.
+    """
+
+    __slots__ = (
+        *("about", "is_stale", "length", "lock", "model", "needs_times", "newest", "objects"),
+        *("saved", "store"),
+    )
+
+    def __init__(self, store: Store, about: Described, objects: Any) -> None:
+        self.store = store
+        self.about = about
+        self.objects = objects
+        """What a log cannot hold: a rule of the user's own, a spec with Python objects."""
+        self.lock = threading.RLock()
+        self.model: Any = None
+        self.is_stale = True
+        self.length = 0
+        """Events so far; also the number of the next."""
+        self.saved = 0
+        """Events before the newest snapshot."""
+        self.needs_times = False
+        """Whether events without a time get that of the system."""
+        self.newest: Batch | None = None
+        """Where the newest event is."""
+
+    def ready(self) -> Any:
+        """Return the model as it was committed and applied; the caller has the lock."""
+        if self.about.is_deleted:
+            raise StoreError(f"the model {self.about.name!r} was deleted")
+        self.store.check_open()
+        if self.is_stale:
+            found: Recovered = self.store.recovered(self)
+            self.model, self.length, self.saved = found.model, found.length, found.saved
+            self.needs_times = found.needs_times
+            self.newest = None
+            self.is_stale = False
+        return self.model

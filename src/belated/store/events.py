@@ -1,0 +1,188 @@
+"""Events as they stand in the log.
+
+An event is a JSON array, ``[verb, ...]``, without the nulls at its end; numbers are written so that
+they read back the same, bit for bit. Vectors are Base64 of little-endian words. A row of the log is
+what one commit wrote of one model: a byte that is the version of all this, four bytes of CRC-32
+over the number of the row and the text, and the text, which is its events with commas between them.
+Nothing in it can run anything when it is read.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import math
+import numbers as abstract
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from time import time
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import BadFeatures, StoreError
+from belated.linear.clock import span_of, time_of
+
+PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
+"""What an event is; a number never changes its meaning."""
+NAMES = (
+    *("predict", "observe", "revise", "add", "cancel", "tick", "shown", "mode"),
+    *("predict_many", "observe_many"),
+)
+
+Event = list[Any]
+
+_VERSION = 1
+_HEAD = struct.Struct("<BI")
+_PLAIN = frozenset({float, int, str, bool, type(None)})
+_TEXT = frozenset({str})
+
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
+def _writing() -> Callable[[Any], str]:
+    """Return what writes JSON: the encoder of the standard library, made once and not per call."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # a Python without it
+        return _JSON.encode
+    text = json.encoder.encode_basestring_ascii
+    pieces = make(None, _JSON.default, text, None, ":", ",", False, False, True)
+    return lambda event: "".join(pieces(event, 0))
+
+
+_dumps = _writing()
+
+
+def encoded(event: Event) -> str:
+    """Return an event as text."""
+    while event[-1] is None:
+        event.pop()
+    return _dumps(event)
+
+
+def sealed_row(number: int, events: Iterable[str]) -> bytes:
+    """Return a row of the log."""
+    body = ",".join(events).encode("ascii")
+    return _HEAD.pack(_VERSION, zlib.crc32(body, number & 0xFFFFFFFF)) + body
+
+
+def opened_row(number: int, row: bytes) -> bytes:
+    """Return the text of a row, or say that it is damaged."""
+    body = row[_HEAD.size :]
+    try:
+        version, check = _HEAD.unpack_from(row)
+    except struct.error:
+        version, check = _VERSION, -1
+    if version != _VERSION:
+        raise StoreError(
+            f"the log is of version {version}, this version of belated reads {_VERSION}"
+        )
+    if zlib.crc32(body, number & 0xFFFFFFFF) != check:
+        raise StoreError("a row of the log is damaged (checksum does not match)")
+    return body
+
+
+def decoded(bodies: Iterable[bytes]) -> list[Event]:
+    """Return the events of rows, in order."""
+    try:
+        return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
+    except ValueError as error:
+        raise StoreError(f"the log cannot be read ({error})") from error
+
+
+def padded(event: Event, length: int) -> Event:
+    """Return an event with the nulls that were left out."""
+    return event + [None] * (length - len(event))
+
+
+# --- What users give ------------------------------------------------------------------------------
+
+
+def plain_dict(features: Mapping[str, Any]) -> dict[str, Any]:
+    """Return features that mean the same before and after they were text."""
+    if (
+        features.__class__ is dict
+        and _PLAIN.issuperset(map(type, features.values()))
+        and _TEXT.issuperset(map(type, features))
+    ):
+        return features
+    plain: dict[str, Any] = {}
+    for name, value in features.items():
+        if not isinstance(name, str):
+            raise BadFeatures(f"features: names must be strings, got {name!r}; nothing has changed")
+        plain[str(name)] = _plain(name, value)
+    return plain
+
+
+def _plain(name: str, value: Any) -> float | str | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, abstract.Real | np.bool_):
+        try:
+            return float(value)
+        except OverflowError:
+            raise BadFeatures(f"features: {name!r} is too large, got {value!r}") from None
+    raise BadFeatures(
+        f"features: {name!r} must be a number, a string or None, got {value!r}; nothing has changed"
+    )
+
+
+def time_in(at: Any, who: str) -> float | None:
+    """Return a time as it is logged."""
+    return None if at is None else time_of(at, who)
+
+
+def now_in(at: Any, who: str) -> float:
+    """Return a time as it is logged; that of the system where none is given."""
+    return time() if at is None else time_of(at, who)
+
+
+def span_in(deadline: Any, who: str) -> float | None:
+    """Return a duration as it is logged."""
+    if deadline is None:
+        return None
+    return span_of(deadline, f"{who}: deadline must be a duration of at least 0")
+
+
+def name_in(name: Any) -> Any:
+    """Return a key or ticket as it is logged."""
+    return int(name) if isinstance(name, np.integer) else name
+
+
+# --- Vectors --------------------------------------------------------------------------------------
+
+
+def floats_out(array: NDArray[Any]) -> str:
+    """Return floats as text."""
+    return _words(array, "<f8")
+
+
+def ints_out(array: NDArray[Any]) -> str:
+    """Return whole numbers as text."""
+    return _words(array, "<i8")
+
+
+def _words(array: NDArray[Any], kind: str) -> str:
+    return binascii.b2a_base64(np.asarray(array, kind).tobytes(), newline=False).decode()
+
+
+def floats_in(text: str) -> Floats:
+    """Undo ``floats_out``."""
+    return np.frombuffer(binascii.a2b_base64(text), "<f8").astype(np.float64)
+
+
+def ints_in(text: str) -> Ints:
+    """Undo ``ints_out``."""
+    return np.frombuffer(binascii.a2b_base64(text), "<i8").astype(np.int64)
+
+
+def number_out(number: Any) -> float:
+    """Return a number that a model took, as it is logged."""
+    value = float(number)
+    assert not math.isnan(value)  # a model would have refused it
+    return value

@@ -1,0 +1,115 @@
+"""The kinds of models that a store can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from belated.decisions import Chooser
+from belated.errors import SpecError
+from belated.intervals import Intervals
+from belated.learner.keys import Keys
+from belated.learner.learner import Learner
+from belated.linear.model import LinearModel
+from belated.store import of_choosers, of_intervals, of_learners, of_linear, stretches
+from belated.store.events import Event
+from belated.store.past import Past
+from belated.store.stored import StoredModel
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How models of one class are restored, used and replayed."""
+
+    model: type[Any]
+    stored: type[StoredModel]
+    apply: Callable[[Any, Event], None]
+    """Do again what was done."""
+    play: Callable[[Any, Event, Past], None]
+    """Let a model with other settings see what was done."""
+    holder: Callable[[Any], tuple[Any, set[int]]]
+    """Return what has the keys of a model, and the tickets that can still be answered."""
+    objects: Callable[[Any], Any] = lambda model: None
+    """Return what a snapshot cannot hold."""
+    apply_all: Callable[[Any, list[Event]], None] | None = None
+    """The same as ``apply`` for many events, and quicker."""
+
+    def apply_each(self, model: Any, events: list[Event]) -> None:
+        """Do again what was done, in order."""
+        if self.apply_all is not None:
+            self.apply_all(model, events)
+        else:
+            for event in events:
+                self.apply(model, event)
+
+    def restored(self, blob: bytes, objects: Any) -> Any:
+        """Return the model that a snapshot holds."""
+        if objects is None:
+            return self.model.restore(blob)
+        if self.model is Chooser:
+            return Chooser.restore(blob, decide=objects)
+        return Learner.restore(blob, objects)
+
+    def needs_times(self, model: Any) -> bool:
+        """Tell whether the deadline of a model is a length of time."""
+        if self.model is Learner:
+            return False
+        linear = model if self.model is LinearModel else model.model
+        return bool(linear.settings.needs_times)
+
+    def rounds(self, model: Any) -> int:
+        """Return how many predictions or choices a model has made."""
+        return int(model.model.rounds if self.model is Intervals else model.rounds)
+
+    def name_all(self, model: Any, past: Past) -> None:
+        """Give the keys of old events to the tickets that can still be answered."""
+        holder, alive = self.holder(model)
+        has_numbers = any(type(key) is int for key in past.keys.values())
+        pairs = {key: ticket for ticket, key in past.keys.items() if ticket in alive}
+        holder._keys = Keys(pairs.items(), has_numbers)
+
+
+KINDS = {
+    "Chooser": Kind(
+        Chooser,
+        of_choosers.StoredChooser,
+        of_choosers.apply,
+        of_choosers.play,
+        lambda model: (model, set(model._kept)),
+        lambda model: model._drawer.decide,
+    ),
+    "Intervals": Kind(
+        Intervals,
+        of_intervals.StoredIntervals,
+        of_intervals.apply,
+        of_intervals.play,
+        lambda model: (model.model, model.model.answerable()),
+    ),
+    "Learner": Kind(
+        Learner,
+        of_learners.StoredLearner,
+        of_learners.apply,
+        of_learners.play,
+        lambda model: (model, model._memory.answerable()),
+        lambda model: model.spec if model._has_user_parts else None,
+    ),
+    "LinearModel": Kind(
+        LinearModel,
+        of_linear.StoredLinear,
+        of_linear.apply,
+        of_linear.play,
+        lambda model: (model, model.answerable()),
+        apply_all=stretches.apply_all,
+    ),
+}
+
+
+def kind_of(model: Any) -> str:
+    """Return the name of the kind of a model, or refuse it."""
+    for name, kind in KINDS.items():
+        if isinstance(model, kind.model):
+            return name
+    raise SpecError(
+        f"a store holds a {', '.join(KINDS)}, got {type(model).__name__}: make one, and pass it"
+    )

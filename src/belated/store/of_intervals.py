@@ -1,0 +1,113 @@
+"""Intervals in a store."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from belated.errors import AlreadyObserved, UnknownTicket
+from belated.intervals import Interval, Intervals, IntervalsReport
+from belated.learner.keys import Key
+from belated.linear.clock import Time
+from belated.linear.model import Row
+from belated.store import events as of
+from belated.store.events import Event
+from belated.store.of_linear import as_logged, row_in, row_out, timed
+from belated.store.past import Past
+from belated.store.stored import Done, StoredModel, resolved
+
+
+class StoredIntervals(StoredModel):
+    """``Intervals`` in a store; see ``StoredModel``."""
+
+    __slots__ = ()
+
+    def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
+        """Return the next ticket, a prediction, and the interval around it."""
+        interval: Interval = self._done(StoredIntervals._predict, features, key, at)
+        return interval
+
+    def _predict(
+        self, model: Intervals, features: Row, key: Key | None = None, at: Time | None = None
+    ) -> Done:
+        row = row_out(model.model, features)
+        now = self._now(at, "predict")
+        given = as_logged(model.model, features, row)
+        return model.predict(given, key=key, at=now), [of.PREDICT, row, key, now]
+
+    def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
+        """Learn the label of a ticket; see ``Intervals.observe``."""
+        used: bool = self._done(StoredIntervals._observe, ticket, label, at)
+        return used
+
+    def _observe(
+        self, model: Intervals, ticket: int | Key, label: float, at: Time | None = None
+    ) -> Done:
+        number, name = resolved(model.model, ticket)
+        now = self._now(at, "observe")
+        used = model.observe(ticket, label, at=now)
+        return used, [of.OBSERVE, number, of.number_out(label), name, now]
+
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket whose label will never come; it does not count for the coverage."""
+        self._done(StoredIntervals._cancel, ticket)
+
+    def _cancel(self, model: Intervals, ticket: int | Key) -> Done:
+        number, name = resolved(model.model, ticket)
+        model.cancel(ticket)
+        return None, [of.CANCEL, number, name]
+
+    def report(self) -> IntervalsReport:
+        """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
+        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+
+    @property
+    def rounds(self) -> int:
+        """Predictions so far; also the next ticket."""
+        return self._read(lambda model: int(model.model.rounds))
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their label."""
+        return self._read(lambda model: int(model.model.open))
+
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return self._read(lambda model: int(model.model.ticket(name)))
+
+    _verbs: ClassVar[dict[str, Any]] = {
+        "predict": _predict,
+        "observe": _observe,
+        "cancel": _cancel,
+    }
+
+
+def apply(model: Intervals, event: Event) -> None:
+    """Do again what was done."""
+    verb = event[0]
+    if verb == of.PREDICT:
+        _, row, key, at = of.padded(event, 4)
+        model.predict(row_in(model.model, row), key=key, at=at)
+    elif verb == of.OBSERVE:
+        _, ticket, label, name, at = of.padded(event, 5)
+        model.observe(ticket if name is None else name, label, at=at)
+    else:
+        _, ticket, name = of.padded(event, 3)
+        model.cancel(ticket if name is None else name)
+
+
+def play(model: Intervals, event: Event, past: Past) -> None:
+    """Do what was done with other settings; what is closed already is passed over."""
+    verb = event[0]
+    if verb == of.PREDICT:
+        _, row, key, at = of.padded(event, 4)
+        if key is not None:
+            past.keys[model.model.rounds] = key
+        model.predict(row_in(model.model, row), at=timed(model.model, at, past))
+        return
+    with suppress(AlreadyObserved, UnknownTicket):
+        if verb == of.OBSERVE:
+            _, ticket, label, _, at = of.padded(event, 5)
+            model.observe(ticket, label, at=timed(model.model, at, past))
+        else:
+            model.cancel(event[1])

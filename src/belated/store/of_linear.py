@@ -1,0 +1,335 @@
+"""Linear models in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.arrays import Floats, Ints
+from belated.errors import AlreadyObserved, UnknownTicket
+from belated.learner.keys import Key
+from belated.linear.clock import Duration, Time
+from belated.linear.explain import Explanation
+from belated.linear.features import Features
+from belated.linear.model import Forecast, LinearModel, Many, Row
+from belated.linear.report import LinearReport
+from belated.linear.rows import Rows
+from belated.linear.settings import Settings
+from belated.store import events as of
+from belated.store.cells import cells_in, cells_out
+from belated.store.events import Event
+from belated.store.past import Past
+from belated.store.stored import Done, StoredModel, resolved
+
+
+class StoredLinear(StoredModel):
+    """A ``LinearModel`` in a store; see ``StoredModel``."""
+
+    __slots__ = ()
+
+    def predict(
+        self,
+        features: Row,
+        *,
+        key: Key | None = None,
+        at: Time | None = None,
+        deadline: Duration | None = None,
+    ) -> Forecast:
+        """Return the next ticket and a prediction; see ``LinearModel.predict``.
+
+        Where the deadline is a length of time and ``at`` is not given, it is the time of the
+        system, which is logged.
+        """
+        forecast: Forecast = self._done(StoredLinear._predict, features, key, at, deadline)
+        return forecast
+
+    def _predict(
+        self,
+        model: LinearModel,
+        features: Row,
+        key: Key | None = None,
+        at: Time | None = None,
+        deadline: Duration | None = None,
+    ) -> Done:
+        row = row_out(model, features)
+        now, span = self._now(at, "predict"), of.span_in(deadline, "predict")
+        forecast = model.predict(as_logged(model, features, row), key=key, at=now, deadline=span)
+        return forecast, [of.PREDICT, row, key, now, span]
+
+    def observe(
+        self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
+    ) -> bool:
+        """Learn the label of a ticket, the last word on it; see ``LinearModel.observe``."""
+        used: bool = self._done(StoredLinear._observe, ticket, label, weight, at)
+        return used
+
+    def _observe(
+        self,
+        model: LinearModel,
+        ticket: int | Key,
+        label: float,
+        weight: float = 1.0,
+        at: Time | None = None,
+    ) -> Done:
+        number, name = resolved(model, ticket)
+        now = self._now(at, "observe")
+        used = model.observe(ticket, label, weight, at=now)
+        counts = None if weight == 1.0 else of.number_out(weight)
+        return used, [of.OBSERVE, number, of.number_out(label), name, now, counts]
+
+    def revise(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
+        """Learn the label so far; the ticket stays open. See ``LinearModel.revise``."""
+        used: bool = self._done(StoredLinear._revise, ticket, label, at)
+        return used
+
+    def _revise(
+        self, model: LinearModel, ticket: int | Key, label: float, at: Time | None = None
+    ) -> Done:
+        number, name = resolved(model, ticket)
+        now = self._now(at, "revise")
+        used = model.revise(ticket, label, at=now)
+        return used, [of.REVISE, number, of.number_out(label), name, now]
+
+    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
+        """Add an amount to the label so far; see ``LinearModel.add``."""
+        used: bool = self._done(StoredLinear._add, ticket, amount, at)
+        return used
+
+    def _add(
+        self, model: LinearModel, ticket: int | Key, amount: float, at: Time | None = None
+    ) -> Done:
+        number, name = resolved(model, ticket)
+        now = self._now(at, "add")
+        used = model.add(ticket, amount, at=now)
+        return used, [of.ADD, number, of.number_out(amount), name, now]
+
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket whose label will never come."""
+        self._done(StoredLinear._cancel, ticket)
+
+    def _cancel(self, model: LinearModel, ticket: int | Key) -> Done:
+        number, name = resolved(model, ticket)
+        model.cancel(ticket)
+        return None, [of.CANCEL, number, name]
+
+    def tick(self, at: Time | None = None) -> None:
+        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
+        self._done(StoredLinear._tick, at)
+
+    def _tick(self, model: LinearModel, at: Time | None = None) -> Done:
+        now = of.now_in(at, "tick")
+        model.tick(now)
+        return None, [of.TICK, now]
+
+    def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
+        """Predict for many rows at one time, as one event; see ``LinearModel.predict_many``."""
+        found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, at)
+        return found
+
+    def _predict_many(self, model: LinearModel, rows: Many, at: Time | None = None) -> Done:
+        if not isinstance(rows, tuple | np.ndarray | list):
+            rows = list(rows)
+        plain = rows_out(model, rows)
+        now = self._now(at, "predict_many")
+        given = rows if model.settings.columns is None else rows_in(model, plain)
+        return model.predict_many(given, at=now), [of.PREDICT_MANY, plain, now]
+
+    def observe_many(
+        self,
+        tickets: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        at: Time | None = None,
+    ) -> NDArray[np.bool_]:
+        """Learn many labels at one time, as one event; see ``LinearModel.observe_many``."""
+        used: NDArray[np.bool_] = self._done(
+            StoredLinear._observe_many, tickets, labels, weights, at
+        )
+        return used
+
+    def _observe_many(
+        self,
+        model: LinearModel,
+        tickets: ArrayLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        at: Time | None = None,
+    ) -> Done:
+        now = self._now(at, "observe_many")
+        used = model.observe_many(tickets, labels, weights, at=now)
+        counts = None if weights is None else of.floats_out(np.asarray(weights))
+        numbers = of.ints_out(np.asarray(tickets)), of.floats_out(np.asarray(labels))
+        return used, [of.OBSERVE_MANY, *numbers, now, counts]
+
+    # --- Reading --------------------------------------------------------------------------------
+
+    def peek(self, features: Row) -> float:
+        """Return what ``predict`` would, without a ticket and without any change."""
+        return self._read(lambda model: float(model.peek(features)))
+
+    def peek_many(self, rows: Many) -> Floats:
+        """Return what ``predict`` would for each of many rows."""
+        return self._read(lambda model: model.peek_many(rows))
+
+    def explain(self, features: Features) -> Explanation:
+        """Return what each named feature adds to the prediction now, largest first."""
+        return self._read(lambda model: model.explain(features))  # type: ignore[no-any-return]
+
+    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+        """Return the weights of features; see ``LinearModel.weights``."""
+        wanted = list(names)
+        return self._read(lambda model: model.weights(wanted))
+
+    def report(self) -> LinearReport:
+        """Return counts, delays so far, the mean loss, and how much each expert counts."""
+        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+
+    @property
+    def settings(self) -> Settings:
+        """What the model was told."""
+        return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
+
+    _verbs: ClassVar[dict[str, Any]] = {
+        "predict": _predict,
+        "observe": _observe,
+        "revise": _revise,
+        "add": _add,
+        "cancel": _cancel,
+        "tick": _tick,
+        "predict_many": _predict_many,
+        "observe_many": _observe_many,
+    }
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+
+
+def row_out(model: LinearModel, features: Any) -> Any:
+    """Return a row as it is logged: an object, a pair of texts, or the text of a vector."""
+    if features.__class__ is dict or isinstance(features, Mapping):
+        plain = of.plain_dict if model.settings.columns is None else cells_out
+        return plain(features)
+    indices, values, count = model._converted(features)
+    if isinstance(features, tuple):
+        return [of.ints_out(indices[:count]), of.floats_out(values[:count])]
+    return of.floats_out(values[:count])
+
+
+def as_logged(model: LinearModel, features: Any, row: Any) -> Any:
+    """Return features as they will be read; those of cells may differ in what is not kept."""
+    return features if model.settings.columns is None else row_in(model, row)
+
+
+def row_in(model: LinearModel, row: Any) -> Any:
+    """Undo ``row_out``."""
+    if row.__class__ is dict:
+        return row if model.settings.columns is None else cells_in(row)
+    if isinstance(row, list):
+        return of.ints_in(row[0]), of.floats_in(row[1])
+    return of.floats_in(row)
+
+
+def rows_out(model: LinearModel, rows: Any) -> Any:
+    """Return many rows: a list of rows, or the text of three arrays."""
+    if isinstance(rows, list):
+        return [row_out(model, row) for row in rows]
+    sparse = model._rows(rows, "predict_many")
+    indices = of.ints_out(sparse.indptr), of.ints_out(sparse.indices)
+    return {"rows": [*indices, of.floats_out(sparse.values)]}
+
+
+def rows_in(model: LinearModel, rows: Any) -> Any:
+    """Undo ``rows_out``."""
+    if isinstance(rows, list):
+        return [row_in(model, row) for row in rows]
+    indptr, indices, values = rows["rows"]
+    return Rows(of.ints_in(indptr), of.ints_in(indices), of.floats_in(values))
+
+
+# --- The log --------------------------------------------------------------------------------------
+
+
+def apply(model: LinearModel, event: Event) -> None:
+    """Do again what was done."""
+    verb = event[0]
+    if verb == of.PREDICT:
+        _, row, key, at, span = of.padded(event, 5)
+        model.predict(row_in(model, row), key=key, at=at, deadline=span)
+    elif verb == of.OBSERVE:
+        _, ticket, label, name, at, weight = of.padded(event, 6)
+        named = ticket if name is None else name
+        model.observe(named, label, 1.0 if weight is None else weight, at=at)
+    elif verb in (of.REVISE, of.ADD):
+        _, ticket, label, name, at = of.padded(event, 5)
+        change = model.revise if verb == of.REVISE else model.add
+        change(ticket if name is None else name, label, at=at)
+    elif verb == of.CANCEL:
+        _, ticket, name = of.padded(event, 3)
+        model.cancel(ticket if name is None else name)
+    elif verb == of.TICK:
+        model.tick(event[1])
+    elif verb == of.PREDICT_MANY:
+        _, rows, at = of.padded(event, 3)
+        model.predict_many(rows_in(model, rows), at=at)
+    else:
+        _, tickets, labels, at, weights = of.padded(event, 5)
+        counts = None if weights is None else of.floats_in(weights)
+        model.observe_many(of.ints_in(tickets), of.floats_in(labels), counts, at=at)
+
+
+def timed(model: LinearModel, at: float | None, past: Past) -> float | None:
+    """Return the time of an event for a model of other settings.
+
+    Where the log has none and the model needs one, it is when the event was written.
+    """
+    return past.written if at is None and model.settings.needs_times else at
+
+
+def play(model: LinearModel, event: Event, past: Past) -> None:
+    """Do what was done with a model of other settings: tickets are the same, keys come later.
+
+    What it has closed already is passed over.
+    """
+    verb = event[0]
+    if verb == of.PREDICT:
+        _, row, key, at, span = of.padded(event, 5)
+        if key is not None:
+            past.keys[model.rounds] = key
+        own = span if model.settings.deadline is not None else None
+        model.predict(row_in(model, row), at=timed(model, at, past), deadline=own)
+    elif verb == of.PREDICT_MANY:
+        _, rows, at = of.padded(event, 3)
+        model.predict_many(rows_in(model, rows), at=timed(model, at, past))
+    elif verb == of.TICK:
+        model.tick(event[1])
+    elif verb == of.OBSERVE_MANY:
+        _, tickets, labels, at, weights = of.padded(event, 5)
+        counts = np.ones(of.ints_in(tickets).size) if weights is None else of.floats_in(weights)
+        given = of.ints_in(tickets).tolist(), of.floats_in(labels).tolist(), counts.tolist()
+        for each in zip(*given, strict=True):
+            with suppress(AlreadyObserved, UnknownTicket):
+                model.observe(*each, at=timed(model, at, past))
+    else:
+        with suppress(AlreadyObserved, UnknownTicket):
+            _hear(model, event, past)
+
+
+def _hear(model: LinearModel, event: Event, past: Past) -> None:
+    """Tell a model of other settings what was heard of a ticket."""
+    verb, ticket = event[:2]
+    if verb == of.CANCEL:
+        model.cancel(ticket)
+        return
+    _, _, label, _, at, weight = of.padded(event, 6)
+    at = timed(model, at, past)
+    if verb == of.OBSERVE:
+        model.observe(ticket, label, 1.0 if weight is None else weight, at=at)
+    elif verb == of.REVISE:
+        model.revise(ticket, label, at=at)
+    else:
+        model.add(ticket, label, at=at)

@@ -1,0 +1,176 @@
+"""Logs as Parquet files: for people to look at, and to make the same model of again.
+
+One row per event. The column ``event`` is what the log has, and all that ``load`` reads; the others
+are there to be looked at. What else the model needs is in the metadata of the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from belated.errors import MissingExtra, StoreError
+from belated.files import StrPath
+from belated.store.database import Database, Described, Era, Row, Saved
+from belated.store.events import (
+    ADD,
+    CANCEL,
+    NAMES,
+    OBSERVE,
+    PREDICT,
+    REVISE,
+    SHOWN,
+    decoded,
+    encoded,
+    opened_row,
+    padded,
+    sealed_row,
+)
+from belated.store.kinds import KINDS
+from belated.store.recovery import chunks
+
+_ABOUT = b"belated.store"
+_VERSION = 1
+_KEY = {"LinearModel": 2, "Intervals": 2, "Chooser": 4, "Learner": 1}
+_AT = {"LinearModel": 3, "Intervals": 3, "Chooser": 5}
+
+
+def _arrow(where: str) -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", extra="logs", where=where) from None
+    return pyarrow, pyarrow.parquet
+
+
+def export(database: Database, about: Described, path: StrPath) -> int:
+    """Write the log of a model to a file, and return how many events it has."""
+    arrow, parquet = _arrow("store.export")
+    schema = arrow.schema(
+        [
+            ("number", arrow.int64()),
+            ("commit", arrow.int64()),
+            ("written", arrow.float64()),
+            ("verb", arrow.string()),
+            ("ticket", arrow.int64()),
+            ("key", arrow.string()),
+            ("at", arrow.float64()),
+            ("value", arrow.float64()),
+            ("action", arrow.string()),
+            ("probability", arrow.float64()),
+            ("features", arrow.string()),
+            ("event", arrow.string()),
+        ],
+        metadata={_ABOUT: _described(database, about)},
+    )
+    target, count = Path(path), 0
+    beside = target.with_name(f".{target.name}.part")
+    try:
+        with parquet.ParquetWriter(beside, schema, compression="zstd") as writer:
+            for some in chunks(database, about, about.first):
+                table = [line for row in some for line in _lines(about, row)]
+                writer.write_table(arrow.Table.from_pylist(table, schema=schema))
+                count += len(table)
+        beside.replace(target)
+    except OSError as error:
+        raise StoreError(f"export: {target}: {error}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+    return count
+
+
+def _described(database: Database, about: Described) -> bytes:
+    """Return what a log needs beside its events."""
+    base = None
+    if about.first > 0:
+        base = next(s.blob for s in database.snapshots(about.number) if s.length == about.first)
+    return json.dumps(
+        {
+            "version": _VERSION,
+            "kind": about.kind,
+            "spec": _text(about.spec),
+            "first": about.first,
+            "base": None if base is None else _text(base),
+            "eras": [[era.until, _text(era.spec)] for era in about.eras],
+        }
+    ).encode()
+
+
+def _lines(about: Described, row: Row) -> Iterator[dict[str, Any]]:
+    """Return the lines of a row of the log."""
+    for place, event in enumerate(decoded([opened_row(row.first, row.events)])):
+        line = {
+            "number": row.first + place,
+            "commit": row.first,
+            "written": row.written,
+            "verb": "choose" if about.kind == "Chooser" and not event[0] else NAMES[event[0]],
+            "event": encoded(event[:]),
+        }
+        yield line | _shown(about.kind, event)
+
+
+def _shown(kind: str, event: list[Any]) -> dict[str, Any]:
+    """Return what people look for in an event."""
+    verb, long = event[0], padded(event, 10)
+    if verb == PREDICT:
+        key = long[_KEY[kind]]
+        found = {
+            "key": None if key is None else str(key),
+            "at": long[_AT[kind]] if kind in _AT else None,
+            "features": None if kind == "Learner" else json.dumps(event[1:2][0]),
+        }
+        if kind == "Chooser":
+            found |= {"action": long[2], "probability": long[3]}
+        return found
+    if verb in (OBSERVE, REVISE, ADD):
+        value = None if isinstance(long[2], str) else long[2]
+        key = None if long[3] is None else str(long[3])
+        return {"ticket": long[1], "value": value, "key": key, "at": long[4]}
+    if verb in (CANCEL, SHOWN):
+        return {"ticket": long[1], "key": None if long[2] is None else str(long[2])}
+    return {}
+
+
+def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:
+    """Return what a file says of a model and its log, or say what is wrong with it."""
+    _, parquet = _arrow("store.load")
+    try:
+        table = parquet.read_table(path, columns=["number", "commit", "written", "event"])
+        about = json.loads(table.schema.metadata[_ABOUT])
+        if about["version"] != _VERSION or about["kind"] not in KINDS:
+            raise ValueError("another version, or another kind of model")
+        eras = tuple(Era(int(until), _blob(spec)) for until, spec in about["eras"])
+        first = int(about["first"])
+        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras)
+        base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
+        lines = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return described, list(_rows(lines, first)), base
+    except (KeyError, OSError, TypeError, ValueError) as error:
+        raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
+
+
+def _rows(lines: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]:
+    """Return rows of the log, as they were committed."""
+    expected = first
+    for commit, some in groupby(lines, key=lambda line: line[1]):
+        group = list(some)
+        if [line[0] for line in group] != list(range(expected, expected + len(group))):
+            raise ValueError(f"events from {expected} on are not in order, or missing")
+        if commit > expected:
+            raise ValueError(f"the commit of event {expected} is another one's")
+        events = [encoded(json.loads(line[3])) for line in group]
+        yield Row(0, expected, len(group), float(group[0][2]), sealed_row(expected, events))
+        expected += len(group)
+
+
+def _text(blob: bytes) -> str:
+    return base64.b64encode(blob).decode()
+
+
+def _blob(text: str) -> bytes:
+    return base64.b64decode(text)

@@ -1,0 +1,165 @@
+"""From the log to the model: the newest good snapshot, and what came after it."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from belated.errors import BelatedError, SnapshotError, StoreError, StoreWarning
+from belated.store.database import Database, Described, Era, Row
+from belated.store.events import decoded, opened_row
+from belated.store.kinds import KINDS, Kind
+from belated.store.past import Past
+
+_CHUNK = 20_000  # events that are decoded at once
+
+
+class Recovered(NamedTuple):
+    """A model as its log says that it is."""
+
+    model: Any
+    length: int
+    """Events so far."""
+    saved: int
+    """Events before the newest good snapshot."""
+    needs_times: bool
+    """Whether its deadline is a length of time."""
+
+
+def recovered(
+    database: Database, about: Described, objects: Any, until: int | None = None
+) -> Recovered:
+    """Return the model that a log leads to, bit for bit the one that was there.
+
+    ``until`` leaves out this event and all after it.
+    """
+    kind = KINDS[about.kind]
+    model, saved = _start(database, about, objects, until)
+    length = saved
+    if length < about.replayed:  # without a snapshot of what the present settings made of them
+        length = replayed(database, about, model, about.replayed)
+    with _uncollected():
+        length = _applied(kind, model, database, about, length, until)
+    return Recovered(model, length, saved, kind.needs_times(model))
+
+
+def _start(
+    database: Database, about: Described, objects: Any, until: int | None
+) -> tuple[Any, int]:
+    """Return the newest good snapshot, and how many events it has."""
+    kind = KINDS[about.kind]
+    for saved in database.snapshots(about.number):
+        if until is not None and saved.length > until:
+            continue
+        try:
+            return kind.restored(saved.blob, objects), saved.length
+        except SnapshotError as error:
+            warnings.warn(
+                f"{about.name!r}: the snapshot at event {saved.length} cannot be used, an older "
+                f"one or the log will do: {error}",
+                StoreWarning,
+                stacklevel=2,
+            )
+    if about.first > 0:
+        raise StoreError(
+            f"{about.name!r}: the log begins at event {about.first}, and the snapshot of what was "
+            "before cannot be used"
+        )
+    return kind.restored(about.spec, objects), 0
+
+
+def chunks(database: Database, about: Described, first: int) -> Iterator[list[Row]]:
+    """Return rows of the log with events from ``first`` on, none missing, some at a time."""
+    expected, count, some = first, 0, []
+    for row in database.rows(about.number, first):
+        if row.first > expected or (row.first < expected and expected > first):
+            raise StoreError(
+                f"{about.name!r}: the log goes from event {expected} to event {row.first}: "
+                "something was taken out of it"
+            )
+        some.append(row)
+        expected = row.first + row.size
+        count += row.size
+        if count >= _CHUNK:
+            yield some
+            count, some = 0, []
+    if some:
+        yield some
+
+
+def _applied(
+    kind: Kind, model: Any, database: Database, about: Described, first: int, until: int | None
+) -> int:
+    """Apply all events from ``first`` on to a model, and return how many there are in all."""
+    length = first
+    for some in chunks(database, about, first):
+        events = decoded(_opened(about, row) for row in some)
+        start = some[0].first
+        if start + len(events) != some[-1].first + some[-1].size:
+            raise StoreError(f"{about.name!r}: rows of the log have other events than they say")
+        wanted = events[length - start : None if until is None else max(until - start, 0)]
+        try:
+            kind.apply_each(model, wanted)
+        except (BelatedError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise StoreError(
+                f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
+                "it written by another version of belated?"
+            ) from error
+        length += len(wanted)
+        if until is not None and length >= until:
+            break
+    return length
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let no garbage be looked for: there is none, and looking takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _opened(about: Described, row: Row) -> bytes:
+    try:
+        return opened_row(row.first, row.events)
+    except StoreError as error:
+        raise StoreError(
+            f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
+        ) from None
+
+
+# --- Other settings -------------------------------------------------------------------------------
+
+
+def replayed(database: Database, about: Described, model: Any, until: int | None = None) -> int:
+    """Let a model with other settings see the log up to an event; return how many there were."""
+    if about.first > 0:
+        raise StoreError(
+            f"replay: the events of {about.name!r} before event {about.first} were compacted, so "
+            "that no other model can see them"
+        )
+    kind, past, length = KINDS[about.kind], Past(), 0
+    specs = iter([*about.eras, Era(1 << 62, about.spec)])
+    end = 0
+    for row in (row for some in chunks(database, about, 0) for row in some):
+        past.written = row.written
+        for event in decoded([_opened(about, row)])[: until and max(until - length, 0)]:
+            while length >= end:
+                end, past.spec = next(specs)
+            try:
+                kind.play(model, event, past)
+            except BelatedError as error:
+                raise StoreError(
+                    f"replay: event {length} of {about.name!r} cannot be played with these "
+                    f"settings: {error}"
+                ) from error
+            length += 1
+    kind.name_all(model, past)
+    return length

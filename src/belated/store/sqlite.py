@@ -1,0 +1,157 @@
+"""A store in a file of SQLite.
+
+The file is in WAL mode with ``synchronous=FULL``: a commit returns after the write-ahead log was
+flushed to the disk (``fdatasync``), so that what was answered survives a killed process, a crash of
+the system and a loss of power, as far as the disk tells the truth.
+
+One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
+system takes back when the process ends, however it ends. Others may read the file meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from belated.errors import StoreError, StoreInUse
+from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
+
+_APPLICATION = 0x62656C61  # "bela"
+_VERSION = 1
+_OURS = TABLES.format(
+    number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
+)
+
+
+class SQLite(Tables):
+    """A database in one file; see ``belated.store.database.Database``."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.path = Path(os.path.realpath(path))
+        self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
+        self._connection: sqlite3.Connection | None = None
+        self._lock = _locked(self.path)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        """Return the connection; one that failed was closed, and is opened again here."""
+        if self._connection is None:
+            with _said(f"{self.path}"):
+                connection = sqlite3.connect(
+                    self.path, isolation_level=None, check_same_thread=False, timeout=10.0
+                )
+                self._connection = connection
+                _prepare(connection, self.path)
+                for name, value in self.pragmas.items():
+                    connection.execute(f"PRAGMA {name} = {value}")
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Execute]:
+        """Commit what is done inside, or leave everything as it was."""
+        with self._reading() as execute:
+            execute("BEGIN IMMEDIATE")
+            yield execute
+            execute("COMMIT")
+
+    @contextmanager
+    def _reading(self) -> Iterator[Execute]:
+        """Read, statement by statement."""
+        connection = self._open()
+        try:
+            yield lambda text, values=(): connection.execute(text, values).fetchall()
+        except BaseException as error:
+            self._fail(connection, error)
+            raise
+
+    def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
+        """Add one row of events, and commit."""
+        connection = self._open()
+        try:
+            connection.execute(ADD_ROW, row)
+        except BaseException as error:
+            self._fail(connection, error)
+            raise
+
+    def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        """Close the connection, which rolls back; an error of SQLite becomes ours."""
+        self._connection = None
+        with suppress(sqlite3.Error):
+            connection.close()
+        self.lost()
+        if isinstance(error, sqlite3.Error):
+            raise StoreError(f"{self.path}: {error}") from error
+
+    def hold(self, model: int) -> None:
+        """Do nothing: who has the file open has all models."""
+
+    def release(self, model: int) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Let go of the file and of the lock."""
+        connection, self._connection = self._connection, None
+        try:
+            if connection is not None:
+                connection.close()
+        finally:
+            os.close(self._lock)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of a new file; refuse one that is something else."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (application, tables) == (0, 0):
+        connection.executescript(
+            f"BEGIN; {_OURS} PRAGMA application_id = {_APPLICATION}; "
+            f"PRAGMA user_version = {_VERSION}; COMMIT;"
+        )
+    elif application != _APPLICATION:
+        raise StoreError(f"open: {path} is a database of something else; nothing has changed")
+    elif version != _VERSION:
+        raise StoreError(
+            f"open: {path} is a store of version {version}, this version of belated reads version "
+            f"{_VERSION}"
+        )
+
+
+def _locked(path: Path) -> int:
+    """Return a lock on a store, for as long as the file is open."""
+    beside = path.with_name(path.name + ".lock")
+    try:
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreError(f"open: {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
+        os.close(lock)
+        raise StoreInUse(
+            f"open: {path} is in use by process {holder or 'unknown'}, and one process writes a "
+            "store; close it there, or talk to that process"
+        ) from error
+    os.truncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    return lock
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """Turn the errors of SQLite into ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{what}: {error}") from error

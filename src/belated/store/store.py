@@ -1,0 +1,444 @@
+"""``Store``: models by name, each with its log."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from time import time
+from types import TracebackType
+from typing import Any, Self, overload
+
+from belated.decisions import Chooser
+from belated.errors import BelatedError, SnapshotError, SpecError, StoreError, UnknownModel
+from belated.files import StrPath
+from belated.intervals import Intervals
+from belated.learner.learner import Learner
+from belated.linear.clock import Time, time_of
+from belated.linear.model import LinearModel
+from belated.store.database import Database, Described, Era, Row, Saved
+from belated.store.entry import Entry
+from belated.store.events import sealed_row
+from belated.store.kinds import KINDS, kind_of
+from belated.store.of_choosers import StoredChooser
+from belated.store.of_intervals import StoredIntervals
+from belated.store.of_learners import StoredLearner
+from belated.store.of_linear import StoredLinear
+from belated.store.recovery import Recovered, recovered, replayed
+from belated.store.writer import Part, Writer
+
+SNAPSHOT_EVERY = 200_000
+"""Events after which a model is saved, where nothing else is said."""
+_FEW = 1000  # events that are read again quickly enough
+_LONGEST_NAME = 500
+
+
+class Store:
+    """Models that survive; see ``belated.store``.
+
+    Made by ``bl.open``. Use it in a ``with`` statement, or call ``close``.
+    """
+
+    def __init__(self, database: Database, where: str, snapshot_every: int) -> None:
+        self._database = database
+        self._where = where
+        self.snapshot_every = snapshot_every
+        """Events of a model after which a snapshot of it is written."""
+        self._lock = threading.RLock()  # around the list of models
+        self._process = os.getpid()
+        self._is_open = True
+        self.writer = Writer(self._write)
+        """Commits what models did."""
+        self._known: dict[str, Described] = {}
+        self._entries: dict[str, Entry] = {}
+        database.lost = self._lost
+        self._look_around()
+
+    def __enter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the store."""
+        self.close()
+
+    def close(self) -> None:
+        """Commit what is open, save models that have many new events, and let go of the store.
+
+        Nothing depends on it: a store that was never closed is whole as well.
+        """
+        with self._lock:
+            if not self._is_open:
+                return
+            try:
+                self._save_all()
+                self.writer.settle_all()
+            finally:
+                self._is_open = False
+                self.writer.stop()
+                with self.writer.turn:
+                    self._database.close()
+
+    def _save_all(self) -> None:
+        for entry in self._entries.values():
+            with entry.lock:
+                is_far = entry.length - entry.saved >= _FEW
+                if is_far and not entry.is_stale and not entry.about.is_deleted:
+                    KINDS[entry.about.kind].stored(entry)._save(entry.model)
+
+    def check_open(self) -> None:
+        """Refuse calls after the end."""
+        if not self._is_open:
+            raise StoreError(f"the store {self._where} is closed")
+
+    # --- Models ---------------------------------------------------------------------------------
+
+    @overload
+    def model(self, name: str, spec: LinearModel) -> StoredLinear: ...
+    @overload
+    def model(self, name: str, spec: Intervals) -> StoredIntervals: ...
+    @overload
+    def model(self, name: str, spec: Chooser) -> StoredChooser: ...
+    @overload
+    def model(self, name: str, spec: Learner) -> StoredLearner: ...
+    @overload
+    def model(self, name: str) -> Any: ...
+
+    def model(self, name: str, spec: Any = None) -> Any:
+        """Return the model of a name; where there is none, ``spec`` is put into the store.
+
+        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser`` or ``Learner``, and says what the
+        model is: a copy of it is kept. Where there is a model of that name it must be what that was
+        put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
+        there.
+        """
+        with self._lock:
+            self.check_open()
+            about = self._found(name)
+            if about is None:
+                if spec is None:
+                    raise self._unknown(name)
+                about = self._create(name, spec)
+            elif spec is not None:
+                self._compare(about, spec)
+            entry = self._entries.get(name)
+            if entry is None:
+                objects = None if spec is None else KINDS[about.kind].objects(spec)
+                entry = Entry(self, about, objects)
+            with entry.lock:
+                entry.ready()
+            self._entries[name] = entry  # one for all who use the model
+        return KINDS[about.kind].stored(entry)
+
+    def models(self) -> list[str]:
+        """Return the names of all models, sorted."""
+        with self._lock:
+            self.check_open()
+            if self._database.is_shared:
+                self._look_around()
+            return sorted(self._known)
+
+    def delete(self, name: str) -> None:
+        """Remove a model with its log; there is no way back."""
+        with self._lock:
+            about = self._about(name)
+            with self._quiet(about), self.writer.turn:
+                self._database.hold(about.number)
+                self._database.delete(about.number)
+                self._forget(name)
+
+    def release(self, name: str) -> None:
+        """Forget a model, and let another process write it where several share a store.
+
+        Nothing of it is lost: ``model`` brings it back. Calls of those who still have it bring it
+        back as well.
+        """
+        with self._lock:
+            about = self._about(name)
+            with self._quiet(about), self.writer.turn:
+                entry = self._entries.get(name)
+                if entry is not None:
+                    entry.model, entry.is_stale = None, True
+                self._database.release(about.number)
+
+    @contextmanager
+    def _quiet(self, about: Described) -> Iterator[None]:
+        """Let nothing happen to a model meanwhile, and all be committed that has happened."""
+        entry = self._entries.get(about.name)
+        with nullcontext() if entry is None else entry.lock:
+            self.writer.settle_all()
+            yield
+
+    def _about(self, name: str) -> Described:
+        self.check_open()
+        about = self._found(name)
+        if about is None:
+            raise self._unknown(name)
+        return about
+
+    def _found(self, name: str) -> Described | None:
+        """Return what is known of a model, also if another process has just made it."""
+        if _checked(name) not in self._known and self._database.is_shared:
+            self._look_around()
+        return self._known.get(name)
+
+    def _unknown(self, name: str) -> UnknownModel:
+        there = _listed(self._known)
+        return UnknownModel(f"no model {name!r} in {self._where}; there are: {there}")
+
+    def _look_around(self) -> None:
+        """See which models there are now."""
+        with self.writer.turn:
+            numbers = self._database.numbers()
+            for name, known in list(self._known.items()):
+                if numbers.get(name) != known.number:
+                    self._forget(name)
+            for name in numbers.keys() - self._known.keys():
+                about = self._database.described(numbers[name])
+                if about is not None:
+                    self._known[name] = about
+
+    def _forget(self, name: str) -> None:
+        """Forget a model that is not there any more."""
+        self._known.pop(name).is_deleted = True
+        self._entries.pop(name, None)
+
+    def _create(self, name: str, spec: Any) -> Described:
+        about = Described(0, name, kind_of(spec), spec.snapshot(), first=0)
+        with self.writer.turn:
+            about.number = self._database.create(about, (), ())
+        self._known[name] = about
+        return about
+
+    def _compare(self, about: Described, spec: Any) -> None:
+        """Refuse a spec that is not what a model was put in as."""
+        if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
+            return
+        raise SpecError(
+            f"the model {about.name!r} in {self._where} has other settings than these; nothing has "
+            f"changed: store.model({about.name!r}) returns it as it is, and "
+            f"store.replay({about.name!r}, spec, to={about.name!r}) builds one with these settings "
+            "from its log, so that nothing that was learned is lost"
+        )
+
+    # --- The log --------------------------------------------------------------------------------
+
+    def _write(self, parts: dict[Entry, Part]) -> None:
+        """Put a batch on disk."""
+        self.check_open()
+        if os.getpid() != self._process:
+            raise StoreError("the store was opened by the process that this one was forked from")
+        now = time()
+        rows = [
+            Row(
+                entry.about.number,
+                part.first,
+                len(part.events),
+                now,
+                sealed_row(part.first, part.events),
+            )
+            for entry, part in parts.items()
+            if part.events
+        ]
+        snapshots = [
+            Saved(entry.about.number, length, blob)
+            for entry, part in parts.items()
+            for length, blob in part.snapshots
+        ]
+        self._database.write(rows, snapshots)
+
+    def _lost(self) -> None:
+        """Have all models built anew, where others may write them meanwhile."""
+        if not self._database.is_shared:
+            return
+        self.writer.fail(StoreError(f"the connection to {self._where} was lost"))
+        for entry in list(self._entries.values()):
+            entry.is_stale = True
+
+    def recovered(self, entry: Entry) -> Recovered:
+        """Return a model as its log says that it is, for this store alone to write."""
+        with self.writer.turn:
+            about = entry.about
+            self._database.hold(about.number)
+            if self._database.is_shared:
+                now = self._database.described(about.number)
+                if now is None:
+                    about.is_deleted = True
+                    raise StoreError(f"the model {about.name!r} was deleted")
+                about.spec, about.first, about.eras = now.spec, now.first, now.eras
+            return recovered(self._database, entry.about, entry.objects)
+
+    def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
+        """Build a model with other settings from the log of one, so that nothing is reset.
+
+        ``spec`` is one of the same class that has seen nothing (or as many predictions as the model
+        had when it was put in). It sees all predictions and answers in their order and at their
+        times, as if it had been there from the start; tickets and keys are the same. A chooser sees
+        the actions that were played, with their probabilities, and learns from them. What it would
+        have closed by the time of an answer drops the answer.
+
+        Returns the model itself, in memory, and the store stays as it is. With ``to`` it is put
+        into the store under that name, log and all, and returned as ``model`` would: the name of
+        the model itself puts it in its place.
+        """
+        with self._lock:
+            about = self._about(name)
+            if kind_of(spec) != about.kind:
+                raise SpecError(
+                    f"replay: {name!r} is a {about.kind}, and so must be what sees its log"
+                )
+            kind, blob = KINDS[about.kind], spec.snapshot()
+            model = kind.restored(blob, kind.objects(spec))
+            _check_start(about, spec, model)
+            with self._quiet(about):
+                with self.writer.turn:
+                    if to is not None:
+                        self._database.hold(about.number)
+                    length = replayed(self._database, about, model)
+                if to is None:
+                    return model
+                return self._put(about, spec, blob, model.snapshot(), length, _checked(to))
+
+    def _put(
+        self, about: Described, spec: Any, blob: bytes, snapshot: bytes, length: int, to: str
+    ) -> Any:
+        """Store a model that was built from the log of another, with that log."""
+        eras = (*about.eras, Era(length, about.spec)) if length > about.replayed else about.eras
+        if to == about.name:
+            with self.writer.turn:
+                changed = Described(about.number, to, about.kind, blob, 0, eras)
+                self._database.respecify(changed, Saved(about.number, length, snapshot))
+            about.spec, about.eras = blob, eras
+            entry = self._entries.get(to)
+            if entry is not None:
+                entry.objects = KINDS[about.kind].objects(spec)
+                entry.is_stale = True
+        else:
+            self._copy(about, Described(0, to, about.kind, blob, 0, eras), length, snapshot)
+        return self.model(to, spec)
+
+    def _copy(self, source: Described, about: Described, length: int, snapshot: bytes) -> None:
+        if about.name in self._known:
+            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+        with self.writer.turn:
+            rows = list(self._database.rows(source.number, 0))
+            about.number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+        self._known[about.name] = about
+
+    def compact(self, name: str, before: Time | int | None = None) -> int:
+        """Let a snapshot stand for old events, and drop them; return how many are dropped.
+
+        ``before`` is the time before which events were committed, or None for all of them. What is
+        learned stays, to the bit; but no other model can see those events any more (``replay``).
+        """
+        when = None if before is None else time_of(before, "compact")
+        with self._lock:
+            about = self._about(name)
+            with self._quiet(about), self.writer.turn:
+                self._database.hold(about.number)
+                return self._compacted(about, self._entries.get(name), when)
+
+    def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
+        until = None if when is None else self._first_since(about, when)
+        objects = None if entry is None else entry.objects
+        found = recovered(self._database, about, objects, until)
+        if found.length <= about.first:
+            return 0
+        if found.length < about.replayed:
+            raise StoreError(
+                f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
+                "to there or further"
+            )
+        changed = Described(
+            about.number, about.name, about.kind, about.spec, found.length, about.eras
+        )
+        saved = Saved(about.number, found.length, found.model.snapshot())
+        self._database.rebase(changed, saved)
+        dropped = found.length - about.first
+        about.first = found.length
+        return dropped
+
+    def _first_since(self, about: Described, when: float) -> int:
+        """Return the number of the first event that was committed at a time or later."""
+        last = about.first
+        for row in self._database.rows(about.number, about.first):
+            if row.written >= when:
+                break
+            last = row.first + row.size
+        return last
+
+    # --- Files ----------------------------------------------------------------------------------
+
+    def export(self, name: str, path: StrPath) -> int:
+        """Write the log of a model to a Parquet file, and return how many events it has.
+
+        One row per event, with columns to look at; ``load`` makes the same model of it again.
+        """
+        from belated.store import parquet
+
+        with self._lock:
+            about = self._about(name)
+            self.writer.settle_all()
+            with self.writer.turn:
+                return parquet.export(self._database, about, path)
+
+    def load(self, name: str, path: StrPath) -> Any:
+        """Put the model that ``export`` wrote into the store, log and all, bit for bit the same."""
+        from belated.store import parquet
+
+        with self._lock:
+            self.check_open()
+            if _checked(name) in self._known:
+                raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+            about, rows, snapshots = parquet.loaded(path, name)
+            with self.writer.turn:
+                about.number = self._database.create(about, rows, snapshots)
+            self._known[name] = about
+            try:
+                return self.model(name)
+            except BelatedError:
+                with suppress(BelatedError):
+                    self.delete(name)
+                raise
+
+    def __repr__(self) -> str:
+        """Return where the store is."""
+        return f"<Store {self._where}>"
+
+
+def _checked(name: Any) -> str:
+    """Refuse what cannot be the name of a model."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        raise SpecError(f"the name of a model is a text of 1 to {_LONGEST_NAME} characters")
+    if "\x00" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise SpecError(f"the name of a model is Unicode text without nulls, got {name!r}")
+    return name
+
+
+def _check_start(about: Described, spec: Any, model: Any) -> None:
+    """Refuse a model whose tickets are not those of the log."""
+    kind = KINDS[about.kind]
+    origin = about.eras[0].spec if about.eras else about.spec
+    try:
+        begun = kind.rounds(kind.restored(origin, kind.objects(spec)))
+    except SnapshotError:  # it has Python objects of its own, and so nobody can tell
+        return
+    if kind.rounds(model) != begun:
+        raise SpecError(
+            f"replay: the model {about.name!r} was put in after {begun} predictions, so that its "
+            f"tickets begin there; one that has seen {kind.rounds(model)} has others"
+            if begun
+            else "replay: the log is for a model that has seen nothing, and this one has"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = f", and {len(shown) - 20} more" if len(shown) > 20 else ""
+    return (", ".join(repr(name) for name in shown[:20]) + more) or "none"

@@ -1,0 +1,230 @@
+"""What all models of a store have in common."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from time import time
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.learner.keys import Key
+from belated.linear.clock import Time
+from belated.store.entry import Entry
+from belated.store.events import Event, encoded, name_in, time_in
+from belated.store.writer import After, Batch
+
+T = TypeVar("T")
+Done = tuple[Any, Event]
+"""The answer of a verb, and the event that is logged."""
+Call = tuple[str, dict[str, Any]]
+"""A verb and its arguments by name."""
+
+
+class Pending:
+    """An event that was applied and is not yet committed.
+
+    ``result`` waits for the commit and returns the answer; ``then`` has a function called when the
+    event is committed or lost, by the thread that commits, for those who must not wait themselves.
+    """
+
+    __slots__ = ("_answer", "_batch", "_writer")
+
+    def __init__(self, answer: Any, batch: Batch, writer: Any) -> None:
+        self._answer, self._batch, self._writer = answer, batch, writer
+
+    def result(self) -> Any:
+        """Return the answer once it is committed, or raise ``NotCommitted``."""
+        self._writer.settle(self._batch)
+        return self._answer
+
+    def then(self, after: After) -> None:
+        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost."""
+        self._writer.then(self._batch, after)
+
+
+class History(NamedTuple):
+    """How much of a model's log there is."""
+
+    events: int
+    """Events so far."""
+    first: int
+    """The oldest that is kept; those before are compacted."""
+    saved: int
+    """Events before the newest snapshot."""
+
+
+class StoredModel:
+    """A model of a store: every verb that changes it is committed before it returns.
+
+    Any number of threads may use it. What verbs take, return and refuse is what they do in memory;
+    a refused call leaves nothing in the log. ``NotCommitted`` is raised where the store could not
+    be written: then the call did not happen, and the model goes on from what was committed.
+    """
+
+    __slots__ = ("_entry", "_writer")
+    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {}
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._writer = entry.store.writer
+
+    # --- Events ---------------------------------------------------------------------------------
+
+    def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
+        """Apply a verb, and return its answer once it is committed."""
+        answer, batch = self._begun(verb, arguments, {})
+        self._writer.settle(batch)
+        return answer
+
+    def _begun(
+        self, verb: Callable[..., Done], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Any, Batch]:
+        """Apply a verb under the lock, and add it to the log, so that both have one order."""
+        entry = self._entry
+        with entry.lock:
+            model = entry.ready()
+            try:
+                answer, event = verb(self, model, *arguments, **named)
+                batch = self._writer.add(entry, encoded(event))
+            except BelatedError:  # refused: nothing has changed
+                raise
+            except BaseException as error:
+                self._spoil(error)
+                raise
+            if entry.length - entry.saved >= entry.store.snapshot_every:
+                self._save(model)
+        return answer, batch
+
+    def _spoil(self, error: BaseException) -> None:
+        """Have the model built anew: something came between its state and its log."""
+        trace = error.__traceback__
+        is_wrong_call = isinstance(error, TypeError) and trace is not None and not trace.tb_next
+        if not is_wrong_call:  # which does not get as far as the model
+            self._entry.is_stale = True
+
+    def _save(self, model: Any) -> None:
+        """Add a snapshot to the open batch; the lock is held."""
+        entry = self._entry
+        entry.saved = entry.length
+        try:
+            self._writer.add_snapshot(entry, model.snapshot())
+        except NotCommitted:  # those who wait for their events are told
+            return
+        except (BelatedError, MemoryError) as error:  # the log has everything all the same
+            warnings.warn(f"{self.name!r}: no snapshot: {error}", StoreWarning, stacklevel=2)
+
+    def begin(self, verb: str, *arguments: Any, **named: Any) -> Pending:
+        """Apply a verb by its name, and return at once; it counts when it is committed.
+
+        For those who must not wait: see ``Pending``.
+        """
+        return Pending(*self._begun(self._verb(verb), arguments, named), self._writer)
+
+    def many(self, calls: Iterable[Call]) -> list[Any]:
+        """Apply many calls in order and commit them together; return what came of each.
+
+        A call is a verb and its arguments by name, such as ``("predict", {"features": {"hour": 7},
+        "key": "a"})`` or ``("observe", {"ticket": "a", "label": 1.0})``. Where a call is refused,
+        its error stands in the place of an answer, and the others go on. Where the commit fails,
+        none of them has happened.
+        """
+        entry, outcomes, events = self._entry, list[Any](), list[str]()
+        wanted = [(self._verb(verb), named) for verb, named in calls]
+        with entry.lock:
+            model = entry.ready()
+            try:
+                for verb, named in wanted:
+                    try:
+                        answer, event = verb(self, model, **named)
+                        events.append(encoded(event))
+                    except BelatedError as error:
+                        answer = error
+                    outcomes.append(answer)
+                batch = self._writer.add(entry, *events)
+            except BaseException:
+                entry.is_stale = True
+                raise
+            if entry.length - entry.saved >= entry.store.snapshot_every:
+                self._save(model)
+        self._writer.settle(batch)
+        return outcomes
+
+    def _verb(self, name: str) -> Callable[..., Done]:
+        verb = self._verbs.get(name)
+        if verb is None:
+            raise SpecError(f"no such verb, {name!r}; there are: {', '.join(self._verbs)}")
+        return verb
+
+    def _read(self, read: Callable[[Any], T]) -> T:
+        """Return what is read of the model, once all that it stands on is committed."""
+        entry = self._entry
+        while True:
+            with entry.lock:
+                found, newest = read(entry.ready()), entry.newest
+            if newest is None or (newest.is_done and newest.error is None):
+                return found
+            try:
+                self._writer.settle(newest)
+            except NotCommitted:  # what was read has never been
+                continue
+            return found
+
+    # --- The clock ------------------------------------------------------------------------------
+
+    def _now(self, at: Time | None, who: str) -> float | None:
+        """Return the time of an event; that of the system where the model needs one."""
+        if at is None:
+            return time() if self._entry.needs_times else None
+        return time_in(at, who)
+
+    # --- State ----------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name of the model in its store."""
+        return self._entry.about.name
+
+    @property
+    def history(self) -> History:
+        """How many events there are, and how many of them are compacted."""
+        entry = self._entry
+        return self._read(lambda _: History(entry.length, entry.about.first, entry.saved))
+
+    @property
+    def rounds(self) -> int:
+        """Predictions or choices so far; also the next ticket."""
+        return self._read(lambda model: int(model.rounds))
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their answer."""
+        return self._read(lambda model: int(model.open))
+
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return self._read(lambda model: int(model.ticket(name)))
+
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """Return the whole model as one blob, for ``restore`` of its class in memory."""
+        return self._read(lambda model: bytes(model.snapshot(key=key)))
+
+    def save(self) -> None:
+        """Write a snapshot to the store, so that the next start is quick."""
+        with self._entry.lock:
+            self._save(self._entry.ready())
+        self._writer.settle_all()
+
+    def __repr__(self) -> str:
+        """Return what this is and where it is."""
+        about = self._entry.about
+        return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
+
+
+def resolved(model: Any, name: Any) -> tuple[int, Any]:
+    """Return the ticket of a name as it is logged, and the name where that is something else."""
+    if name.__class__ is str:
+        return model.ticket(name), name
+    plain = name_in(name)
+    ticket = model.ticket(plain)
+    return ticket, None if ticket == plain else plain

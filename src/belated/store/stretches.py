@@ -1,0 +1,134 @@
+"""Long stretches of the log of a linear model, through the compiled loop over whole logs.
+
+Predictions from named features, and labels, go through ``LinearModel.replay``, which gives the same
+bits as one event after the other; everything else is applied as it comes. Keys are given to tickets
+when a stretch ends, and only to those that can still be answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from belated.learner.keys import Key
+from belated.linear.model import LinearModel
+from belated.linear.rows import Rows
+from belated.store.events import OBSERVE, PREDICT, Event
+from belated.store.of_linear import apply, row_in
+
+_SHORT = 5000  # events for which it is not worth it, as the loop must be compiled once
+
+
+def apply_all(model: LinearModel, events: list[Event]) -> None:
+    """Do again what was done, event by event or many at a time."""
+    begin, keys = 0, _Keys(model)
+    while begin < len(events):
+        end = _end(model, events, begin)
+        if end - begin >= _SHORT:
+            _replay(model, events[begin:end], keys)
+        else:
+            keys.give()
+            end = max(end, begin + 1)
+            for event in events[begin:end]:
+                apply(model, event)
+        begin = end
+    keys.give()
+
+
+def _end(model: LinearModel, events: list[Event], begin: int) -> int:
+    """Return where a stretch ends that begins here: all with times, or all without."""
+    has_times: bool | None = None
+    for place in range(begin, len(events)):
+        event = events[place]
+        size = len(event)
+        if event[0] == PREDICT:
+            is_plain = event[1].__class__ is dict and size < 5
+            is_timed = size > 3 and event[3] is not None
+        elif event[0] == OBSERVE:
+            is_plain, is_timed = True, size > 4 and event[4] is not None
+        else:
+            return place
+        if has_times is None:
+            has_times = is_timed
+            if model._memory.has_times and not is_timed:  # the clock stands still, see ``_time``
+                return place
+        if not is_plain or is_timed is not has_times:
+            return place
+    return len(events)
+
+
+def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
+    """Play a stretch."""
+    ticket = model.rounds
+    order, rows, tickets, labels, weights = [], [], [], [], []
+    for event in events:
+        size = len(event)
+        if event[0] == PREDICT:
+            order.append(ticket)
+            rows.append(event[1])
+            if size > 2:
+                keys.note(ticket, event[2])
+            ticket += 1
+        else:
+            order.append(~event[1])
+            tickets.append(event[1])
+            labels.append(event[2])
+            weights.append(1.0 if size < 6 else event[5])
+            keys.forget(event[1], event[3] if size > 3 else None)
+    times = None
+    if len(events[0]) > (3 if events[0][0] == PREDICT else 4):
+        times = np.array([event[3 if event[0] == PREDICT else 4] for event in events])
+    numbers = np.array(tickets, dtype=np.int64)
+    first = int(numbers.min(initial=model.rounds))
+    answers = np.zeros(int(numbers.max(initial=first)) - first + 1)
+    counts = np.ones(answers.size)
+    answers[numbers - first], counts[numbers - first] = labels, weights
+    model.replay(
+        _rows(model, rows),
+        answers,
+        np.array(order, dtype=np.int64),
+        weights=counts,
+        first=first,
+        at=times,
+    )
+
+
+def _rows(model: LinearModel, rows: list[dict[str, Any]]) -> Rows:
+    """Return the rows of dicts; column by column where all have the same names."""
+    hasher = model.hasher
+    if not rows or model.settings.columns is not None:
+        return hasher.rows([row_in(model, row) for row in rows])
+    names = tuple(rows[0])
+    if any(tuple(row) != names for row in rows):
+        return hasher.rows(rows)
+    return hasher.table({name: [row[name] for row in rows] for name in names})
+
+
+class _Keys:
+    """Keys of tickets that may still be open."""
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+        self._new: dict[int, Key] = {}
+
+    def note(self, ticket: int, key: Key | None) -> None:
+        """Remember the key of a ticket."""
+        if key is not None:
+            self._new[ticket] = key
+            if key.__class__ is int:
+                self._model._keys.has_numbers = True
+
+    def forget(self, ticket: int, name: Key | None) -> None:
+        """Forget the key of a ticket that was answered."""
+        if self._new.pop(ticket, None) is None and name is not None:
+            self._model._keys.drop(name)
+
+    def give(self) -> None:
+        """Let the model know the keys of what can still be answered."""
+        if self._new:
+            alive = self._model.answerable()
+            for ticket, key in self._new.items():
+                if ticket in alive:
+                    self._model._keys.give(key, ticket)
+            self._new.clear()

@@ -1,0 +1,219 @@
+"""The tables of a store, in SQL that SQLite and PostgreSQL have in common.
+
+Rows of events and snapshots have the number model * 2^40 + event, so that those of a model lie side
+by side, in order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from belated.store.database import Described, Era, Row, Saved
+
+TABLES = """
+CREATE TABLE models (
+    number {number},
+    name TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    spec {blob} NOT NULL,
+    first BIGINT NOT NULL
+);
+CREATE TABLE eras (number {key}, spec {blob} NOT NULL);
+CREATE TABLE events (
+    number {key},
+    size BIGINT NOT NULL,
+    written {real} NOT NULL,
+    events {blob} NOT NULL
+);
+CREATE TABLE snapshots (number {key}, snapshot {blob} NOT NULL);
+"""
+ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
+_ADD_ERA = "INSERT INTO eras VALUES (?, ?)"
+_ADD_SNAPSHOT = (
+    "INSERT INTO snapshots VALUES (?, ?) "
+    "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
+)
+_ADD_MODEL = "INSERT INTO models (name, kind, spec, first) VALUES (?, ?, ?, ?) RETURNING number"
+_BETWEEN = "number BETWEEN ? AND ?"
+_SHIFT = 40
+_KEPT = 2  # snapshots of each model
+_FETCHED = 10_000
+
+Execute = Callable[..., list[tuple[Any, ...]]]
+"""Runs a statement with its values, and returns the rows that it gives."""
+
+
+class Tables(ABC):
+    """A database with these tables; see ``belated.store.database.Database``.
+
+    What fails closes the connection, so that the next one reads what is there; then ``lost`` is
+    called.
+    """
+
+    lost: Callable[[], None]
+    is_shared = False
+
+    def __init__(self) -> None:
+        self.lost = _nothing
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Execute]:
+        """Commit what is done inside, or leave everything as it was."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Execute]:
+        """Read, statement by statement."""
+
+    @abstractmethod
+    def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
+        """Add one row of events, and commit."""
+
+    # --- Writing --------------------------------------------------------------------------------
+
+    def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
+        """Add a model with a log; return its number, which no other ever had."""
+        values = about.name, about.kind, about.spec, about.first
+        with self._transaction() as execute:
+            ((number,),) = execute(_ADD_MODEL, values)
+            _add_eras(execute, number, about)
+            for row in rows:
+                execute(ADD_ROW, (at(number, row.first), row.size, row.written, row.events))
+            for saved in snapshots:
+                execute(_ADD_SNAPSHOT, (at(number, saved.length), saved.blob))
+        return int(number)
+
+    def delete(self, model: int) -> None:
+        """Remove a model with everything that belongs to it."""
+        with self._transaction() as execute:
+            execute("DELETE FROM models WHERE number = ?", (model,))
+            for table in ("eras", "events", "snapshots"):
+                execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
+
+    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+        """Append to the logs of models, all or nothing; on disk when this returns."""
+        new = [(at(r.model, r.first), r.size, r.written, r.events) for r in rows]
+        saved = list(snapshots)
+        if len(new) == 1 and not saved:  # a statement alone is a transaction, and quicker
+            self._add_row(new[0])
+            return
+        with self._transaction() as execute:
+            for row in new:
+                execute(ADD_ROW, row)
+            for each in saved:
+                execute(_ADD_SNAPSHOT, (at(each.model, each.length), each.blob))
+                _thin(execute, each.model)
+
+    def rebase(self, about: Described, saved: Saved) -> None:
+        """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
+        begin = at(about.number, about.first)
+        with self._transaction() as execute:
+            _describe(execute, about)
+            execute(_ADD_SNAPSHOT, (begin, saved.blob))
+            for table in ("events", "snapshots"):
+                execute(f"DELETE FROM {table} WHERE {_BETWEEN}", (at(about.number, 0), begin - 1))
+
+    def respecify(self, about: Described, saved: Saved) -> None:
+        """Write ``about`` anew, with one snapshot in the place of all."""
+        with self._transaction() as execute:
+            _describe(execute, about)
+            execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
+            execute(_ADD_SNAPSHOT, (at(about.number, saved.length), saved.blob))
+
+    # --- Reading --------------------------------------------------------------------------------
+
+    def numbers(self) -> dict[str, int]:
+        """Return the names and numbers of all models."""
+        with self._reading() as execute:
+            return dict(execute("SELECT name, number FROM models"))
+
+    def described(self, model: int) -> Described | None:
+        """Return what is known of a model; None if there is none."""
+        with self._reading() as execute:
+            found = execute(
+                "SELECT number, name, kind, spec, first FROM models WHERE number = ?", (model,)
+            )
+            eras = execute(
+                f"SELECT number, spec FROM eras WHERE {_BETWEEN} ORDER BY number", _all(model)
+            )
+        if not found:
+            return None
+        past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
+        number, name, kind, spec, first = found[0]
+        return Described(number, name, kind, spec, first, past)
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+        with self._reading() as execute:
+            ((before,),) = execute(
+                f"SELECT max(number) FROM events WHERE {_BETWEEN}", (at(model, 0), at(model, first))
+            )
+        begin, end = at(model, first) if before is None else before, _all(model)[1]
+        while True:
+            with self._reading() as execute:
+                found = execute(
+                    f"SELECT number, size, written, events FROM events WHERE {_BETWEEN} "
+                    f"ORDER BY number LIMIT {_FETCHED}",
+                    (begin, end),
+                )
+            for number, size, written, events in found:
+                place = number - at(model, 0)
+                if place + size > first:
+                    yield Row(model, place, size, written, events)
+            if len(found) < _FETCHED:
+                return
+            begin = found[-1][0] + 1
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+        with self._reading() as execute:
+            numbers = execute(
+                f"SELECT number FROM snapshots WHERE {_BETWEEN} ORDER BY number DESC", _all(model)
+            )
+        for (number,) in numbers:
+            with self._reading() as execute:
+                found = execute("SELECT snapshot FROM snapshots WHERE number = ?", (number,))
+            for (blob,) in found:
+                yield Saved(model, number - at(model, 0), blob)
+
+
+def at(model: int, event: int) -> int:
+    """Return the number of what belongs to an event of a model."""
+    return (model << _SHIFT) + event
+
+
+def _all(model: int) -> tuple[int, int]:
+    return at(model, 0), at(model + 1, 0) - 1
+
+
+def _describe(execute: Execute, about: Described) -> None:
+    execute(
+        "UPDATE models SET spec = ?, first = ? WHERE number = ?",
+        (about.spec, about.first, about.number),
+    )
+    execute(f"DELETE FROM eras WHERE {_BETWEEN}", _all(about.number))
+    _add_eras(execute, about.number, about)
+
+
+def _add_eras(execute: Execute, number: int, about: Described) -> None:
+    for era in about.eras:
+        execute(_ADD_ERA, (at(number, era.until), era.spec))
+
+
+def _thin(execute: Execute, model: int) -> None:
+    """Drop all snapshots of a model but the newest, and the one that its log begins with."""
+    ((first,),) = execute("SELECT first FROM models WHERE number = ?", (model,))
+    kept = execute(
+        f"SELECT number FROM snapshots WHERE {_BETWEEN} ORDER BY number DESC LIMIT {_KEPT}",
+        _all(model),
+    )
+    execute(
+        f"DELETE FROM snapshots WHERE {_BETWEEN} AND number < ? AND number <> ?",
+        (*_all(model), kept[-1][0], at(model, first)),
+    )
+
+
+def _nothing() -> None:
+    return

@@ -1,0 +1,259 @@
+"""Group commit: many threads share one, and each is answered when what it did is on disk.
+
+Events are appended to the open batch, in the order in which they were applied. Whoever comes first
+to wait for a batch leads: it commits the batch for all. Those that come while it does find the next
+batch open, and one of them leads next. A leader waits for those that shared the last commits and
+have not come yet, but no longer than half a commit takes; without that, threads would fall into two
+groups that wait for each other, and there would be twice as many commits. One thread alone leads
+every time, at once, and no other thread is involved.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from belated.errors import NotCommitted
+
+if TYPE_CHECKING:
+    from belated.store.entry import Entry
+
+After = Callable[[BaseException | None], None]
+"""Is told why a batch failed, or None when it is committed."""
+
+_PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
+_LONGEST = 0.005  # seconds
+
+
+class Part(NamedTuple):
+    """Events of one model in a batch, and its snapshots if there are any."""
+
+    first: int
+    """Number of the first event."""
+    events: list[str]
+    snapshots: list[tuple[int, bytes]]
+    """Number of the event before which each was taken, and what it holds."""
+
+
+class Batch:
+    """What is committed together."""
+
+    __slots__ = ("after", "error", "is_done", "parts", "waiting")
+
+    def __init__(self) -> None:
+        self.parts: dict[Entry, Part] = {}
+        self.after: list[After] = []
+        self.waiting: list[threading.Lock] = []
+        """Locks that callers wait at; who commits the batch opens them."""
+        self.is_done = False
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """Commits batches, one at a time and in order.
+
+    ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was.
+    """
+
+    def __init__(self, write: Callable[[dict[Entry, Part]], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()  # around the open batch, and all below
+        self._open = Batch()
+        self._has_leader = False
+        self._expected = 1  # callers that may come before the open batch is committed
+        self._all_here: threading.Lock | None = None  # where a leader waits for them
+        self._took = 0.0  # seconds, the last commit
+        self.turn = threading.Lock()
+        """Held by the one who uses the database."""
+        self._wanted = threading.Semaphore(0)
+        self._thread: threading.Thread | None = None
+        self.commits = 0
+        """Commits so far."""
+        self.events = 0
+        """Events in them."""
+
+    # --- Adding ---------------------------------------------------------------------------------
+
+    def add(self, entry: Entry, *events: str) -> Batch:
+        """Append events to the open batch; their model is locked by the caller."""
+        with self._lock:
+            self._part(entry).events.extend(events)
+            entry.length += len(events)
+            entry.newest = self._open
+            return self._open
+
+    def add_snapshot(self, entry: Entry, blob: bytes) -> None:
+        """Append a snapshot of what a model is after all of its events so far."""
+        with self._lock:
+            self._part(entry).snapshots.append((entry.length, blob))
+
+    def _part(self, entry: Entry) -> Part:
+        if entry.is_stale:
+            raise NotCommitted("the store could not be written meanwhile; nothing has changed")
+        part = self._open.parts.get(entry)
+        if part is None:
+            part = self._open.parts[entry] = Part(entry.length, [], [])
+        return part
+
+    # --- Waiting --------------------------------------------------------------------------------
+
+    def settle(self, batch: Batch) -> None:
+        """Return when a batch is committed, or raise ``NotCommitted``."""
+        if not batch.is_done:
+            self._wait(batch)
+        if batch.error is not None:
+            raise NotCommitted(
+                f"the event could not be committed, and does not count: {batch.error}"
+            ) from batch.error
+
+    def settle_all(self) -> None:
+        """Return when everything that was added before is committed or has failed."""
+        with self._lock:
+            batch = self._open
+        self._wait(batch)
+
+    def _wait(self, batch: Batch) -> None:
+        """Return when a batch is done, by this thread if it is the one that leads."""
+        gate = self._enter(batch)
+        if gate is not None:
+            try:
+                gate.acquire()
+            except BaseException:  # an interrupt
+                self._leave(batch, gate)
+                raise
+        if not batch.is_done:
+            self._lead()
+
+    def _leave(self, batch: Batch, gate: threading.Lock) -> None:
+        """Wait no more; if this one was to lead by now, another one must."""
+        with self._lock:
+            waits = gate in batch.waiting
+            if waits:
+                batch.waiting.remove(gate)
+        if not waits and not batch.is_done:
+            self._step_down()
+
+    def _enter(self, batch: Batch) -> threading.Lock | None:
+        """Return a lock to wait at, or None for one who leads or need not wait."""
+        with self._lock:
+            if batch.is_done:
+                return None
+            if not self._has_leader:
+                self._has_leader = True
+                return None
+            gate = threading.Lock()
+            gate.acquire()
+            batch.waiting.append(gate)
+            if self._all_here is not None and len(batch.waiting) + 1 >= self._expected:
+                self._all_here.release()
+                self._all_here = None
+            return gate
+
+    def _lead(self) -> None:
+        """Commit the open batch, and let another one lead."""
+        batch: Batch | None = None
+        try:
+            self._wait_for_others()
+            with self.turn:
+                with self._lock:
+                    batch, self._open = self._open, Batch()
+                begin = perf_counter()
+                if batch.parts:
+                    self._write(batch.parts)
+                    self.commits += 1
+                    self.events += sum(len(part.events) for part in batch.parts.values())
+                self._took = perf_counter() - begin
+            self._close(batch, None)
+        except BaseException as error:
+            if batch is not None and not batch.is_done:
+                self._close(batch, error)
+            if batch is None or not isinstance(error, Exception):
+                raise
+        finally:
+            self._step_down()
+
+    def _wait_for_others(self) -> None:
+        """Wait for those who shared the last commits, but not for long."""
+        with self._lock:
+            if len(self._open.waiting) + 1 >= self._expected:
+                return
+            gate = self._all_here = threading.Lock()
+            gate.acquire()
+        gate.acquire(timeout=min(_PATIENCE * self._took, _LONGEST))
+        with self._lock:
+            self._all_here = None
+
+    def _close(self, batch: Batch, error: BaseException | None) -> None:
+        """Say what became of a batch; with one that failed fails what was added since."""
+        with self._lock:
+            if error is None:
+                batch.is_done = True
+            else:
+                self._fail(batch, error)
+            self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
+        for gate in batch.waiting:
+            gate.release()
+        for call in batch.after:
+            call(error)
+        if error is not None:  # what came later may stand on what is lost
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Let all fail that is not being committed yet; the models of it are to be built anew."""
+        with self._lock:
+            batch, self._open = self._open, Batch()
+            waiting = batch.waiting
+            self._fail(batch, error)
+        for gate in waiting:
+            gate.release()
+        for call in batch.after:
+            call(error)
+
+    def _fail(self, batch: Batch, error: BaseException) -> None:
+        batch.error, batch.is_done = error, True
+        for entry in batch.parts:
+            entry.is_stale = True
+
+    def _step_down(self) -> None:
+        """Let one of those who wait lead, if there is one."""
+        with self._lock:
+            if self._open.waiting:
+                self._open.waiting.pop(0).release()
+            else:
+                self._has_leader = False
+
+    # --- Not waiting ----------------------------------------------------------------------------
+
+    def then(self, batch: Batch, after: After) -> None:
+        """Have ``after`` called when a batch is committed or has failed, by whoever commits it."""
+        with self._lock:
+            is_done = batch.is_done
+            if not is_done:
+                batch.after.append(after)
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._work, name="belated-store", daemon=True
+                    )
+                    self._thread.start()
+        if is_done:
+            after(batch.error)
+        else:
+            self._wanted.release()
+
+    def _work(self) -> None:
+        """Commit what nobody waits for."""
+        while self._wanted.acquire():
+            while self._wanted.acquire(blocking=False):
+                pass  # one commit for all that asked
+            if self._thread is None:
+                return
+            self.settle_all()
+
+    def stop(self) -> None:
+        """Let the thread that commits what nobody waits for come to its end."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._wanted.release()
+            thread.join()

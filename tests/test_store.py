@@ -1,0 +1,931 @@
+"""Stores: nothing that was answered is lost, and what is read back is what was, to the bit."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import belated as bl
+from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, UnknownModel
+from belated.logs import dates
+from belated.logs.kinds import Kind, Kinds
+from belated.store import Store, stored, stretches
+from belated.store.recovery import recovered
+from conftest import Python
+
+
+def linear(**changes: Any) -> bl.LinearModel:
+    return bl.LinearModel(**{"loss": "squared", "bits": 6, "silence": 0.0, **changes})
+
+
+def chooser(**changes: Any) -> bl.Chooser:
+    return bl.Chooser(**{"actions": ["a", "b", "c"], "silence": 0.0, "bits": 6, **changes})
+
+
+def intervals(**changes: Any) -> bl.Intervals:
+    return bl.Intervals(bl.LinearModel("squared", bits=6, wait=3, **changes))
+
+
+def learner(**changes: Any) -> bl.Learner:
+    spec = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
+    return bl.Learner(spec, **changes)
+
+
+SPECS: dict[str, Callable[[], Any]] = {
+    "linear": linear,
+    "patient": lambda: linear(loss="logistic", silence=None, wait=2, most_open=3),
+    "timed": lambda: linear(deadline=5, late="learn"),
+    "chooser": chooser,
+    "intervals": intervals,
+    "learner": learner,
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where a store may be."""
+    return tmp_path / "shop.db"
+
+
+def disk(store: Store) -> Any:
+    """Return the database below a store."""
+    return store._database
+
+
+def from_log(store: Any, name: str) -> Any:
+    """Return the model that log and snapshots lead to."""
+    entry = store._entries[name]
+    return recovered(store._database, entry.about, entry.objects)
+
+
+# --- Every kind, at every event -------------------------------------------------------------------
+
+
+class Life(RuleBasedStateMachine):
+    """A stored model beside one in memory, which nothing ever happens to."""
+
+    kind: ClassVar[str]
+    folder: ClassVar[Path]
+    lives: ClassVar[Iterator[int]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.path = self.folder / f"{self.kind}-{next(self.lives)}.db"
+        self.store = bl.open(self.path, snapshot_every=7)
+        self.twin = SPECS[self.kind]()
+        self.model: Any = self.store.model("m", SPECS[self.kind]())
+        self.names: list[Any] = []
+        self.events = 0
+
+    def teardown(self) -> None:
+        self.store.close()
+
+    def both(self, verb: str, *arguments: Any, **named: Any) -> Any:
+        """Do the same to both, with the same answer or the same refusal."""
+        answers: list[Any] = []
+        for each in (self.twin, self.model):
+            try:
+                answers.append(getattr(each, verb)(*arguments, **named))
+            except bl.BelatedError as error:
+                answers.append((type(error), str(error)))
+        assert repr(answers[0]) == repr(answers[1])
+        self.events += not isinstance(answers[0], tuple) or not isinstance(answers[0][0], type)
+        return answers[1]
+
+    @rule(number=st.integers(0, 5), key=st.sampled_from([None, "text", 'odd "key" \ud800\n', 17]))
+    def predict(self, number: int, key: Any) -> None:
+        name = None if key is None else key if key == 17 else f"{key}{len(self.names)}"
+        if self.kind == "chooser":
+            made = self.both("choose", {"n": number}, key=name, shown=number != 2)
+        elif self.kind == "learner":
+            made = self.both("predict", name)
+        else:
+            features = [{"n": number, "s": f"w{number % 2}"}, [float(number), 1.5]][number % 2]
+            made = self.both("predict", features, key=name)
+        if not isinstance(made[0], type):
+            self.names += [made[0] if name is None else name]
+
+    @precondition(lambda self: self.names)
+    @rule(place=st.integers(0, 20), label=st.sampled_from([0.0, 1.0]), verb=st.integers(0, 9))
+    def hear(self, place: int, label: float, verb: int) -> None:
+        name = self.names[place % len(self.names)]
+        verbs = ["observe"] * 4 + ["cancel"]
+        if self.kind not in ("intervals", "learner"):
+            verbs += ["revise", "add"]
+        if self.kind == "chooser":
+            verbs += ["shown"]
+        wanted = verbs[verb % len(verbs)]
+        if wanted in ("cancel", "shown"):
+            self.both(wanted, name)
+        else:
+            self.both(wanted, name, [label, 0.25] if self.kind == "learner" else label)
+
+    @rule()
+    def misbehave(self) -> None:
+        self.both("observe", "nobody", 1.0)
+        self.both("observe", 10**6, 1.0)
+
+    @rule()
+    def reopen(self) -> None:
+        self.store.close()
+        self.store = bl.open(self.path, snapshot_every=7)
+        self.model = self.store.model("m", SPECS[self.kind]())
+
+    @rule()
+    def compact(self) -> None:
+        first = self.model.history.first
+        assert self.store.compact("m") == self.events - first
+
+    @invariant()
+    def is_what_it_would_be(self) -> None:
+        blob = self.twin.snapshot()
+        assert self.model.snapshot() == blob
+        found = from_log(self.store, "m")
+        assert found.length == self.model.history.events == self.events
+        assert found.model.snapshot() == blob
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_every_kind_is_the_same_from_its_log_at_every_event(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 2)  # so that whole stretches are read at once
+    life = type("ThisLife", (Life,), {"kind": kind, "folder": tmp_path, "lives": iter(range(99))})
+    run_state_machine_as_test(
+        life, settings=settings(max_examples=4, stateful_step_count=20, deadline=None)
+    )
+
+
+def test_features_mean_the_same_in_the_log(path: Path) -> None:
+    class Word(str):
+        def __str__(self) -> str:
+            return "another"
+
+    rows: list[Any] = [
+        {"a": np.float32(0.1), "b": np.int64(7), "c": True, "d": np.bool_(True), "e": None},
+        {"big": 2**60 + 1, "word": Word("one"), "tiny": 5e-324, "minus": -0.0},
+        {"ünï\u2028": "x\x00y", "": "", "\ud800": "\udfff"},
+        (np.array([3, 1]), np.array([0.1, 2.0])),
+        ([1, 2], [True, 3]),
+        np.arange(4, dtype=np.float32),
+        (1.0, 2.0)[:1] and [1.0, 2.0],
+    ]
+    twin = linear()
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for row in rows:
+            assert model.predict(row) == twin.predict(row)
+        model.predict_many(rows[:2])
+        twin.predict_many(rows[:2])
+        model.predict_many(np.ones((2, 3)))
+        twin.predict_many(np.ones((2, 3)))
+        assert (
+            model.observe_many([1, 2], [3.0, 4.0]).tolist()
+            == twin.observe_many([1, 2], [3.0, 4.0]).tolist()
+        )
+        assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+
+
+@pytest.mark.parametrize("short", [1, 10**6])
+def test_cells_of_a_log(short: int, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
+    columns = Kinds(
+        (
+            Kind("when", "time", form=dates.ISO, parts=("hour", "weekday"), zone="Europe/Lisbon"),
+            Kind("paid", "yes or no"),
+            Kind("price", "number"),
+            Kind("shop", "text"),
+        )
+    )
+    rows: list[dict[str, Any]] = [
+        {"when": datetime(2026, 3, 1, 12), "paid": "yes", "price": Decimal("1.10"), "shop": 7},
+        {"when": datetime(2026, 3, 1, 12, tzinfo=UTC), "paid": True, "price": np.float32(0.1)},
+        {"when": pd.Timestamp("2026-07-01T03:04:05.123456789", tz="Asia/Tokyo"), "price": math.nan},
+        {"when": np.datetime64("2026-01-02T03"), "shop": np.str_("a"), "price": timedelta(hours=1)},
+        {"when": date(2026, 3, 1), "paid": None, "price": 2**70},
+        {"when": pd.NaT, "paid": np.bool_(False), "price": np.int64(3), "shop": 0.1},
+        {"when": "2026-03-01 12:00", "price": "2.5", "ignored": "x"},
+    ]
+    twin = linear(columns=columns)
+    with bl.open(path) as store:
+        model = store.model("m", linear(columns=columns))
+        ranges = store.model("i", bl.Intervals(bl.LinearModel(bits=6, columns=columns)))
+        for row in rows:
+            assert model.predict(row) == twin.predict(row)
+            ranges.predict(row)
+        model.predict_many(rows)
+        twin.predict_many(rows)
+        assert from_log(store, "m").model.snapshot() == model.snapshot() == twin.snapshot()
+        assert from_log(store, "i").model.snapshot() == ranges.snapshot()
+        with pytest.raises(bl.BelatedError, match="cannot be written"):
+            model.predict({"shop": object()})
+
+
+@pytest.mark.parametrize("short", [1, 4, 10**6])
+def test_stretches_of_the_log_give_the_same_bits(
+    short: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
+    draw = np.random.default_rng(short)
+    spec = {"deadline": timedelta(seconds=30), "loss": "logistic", "interactions": [("w", "x")]}
+    with bl.open(path) as store:
+        model = store.model("m", linear(**spec, bits=8))
+        waiting: list[Any] = []
+        for i in range(120):
+            row: Any = {"x": float(i % 5), "w": f"v{i % 3}", "n": i % 4}
+            if i % 10 == 7:
+                row = {"n": None, "w": i % 2, "x": 2**60 + i}
+            if i % 31 == 30:
+                row = [0.5, float(i)]
+            key = [None, f"k{i}", 1000 + i][int(draw.integers(3 if i > 60 else 2))]
+            named = {"deadline": 2.5} if i % 29 == 28 else {}
+            ticket = model.predict(row, key=key, at=float(i), **named).ticket
+            waiting.append(ticket if key is None else key)
+            if draw.random() < 0.6:
+                name = waiting.pop(int(draw.integers(len(waiting))))
+                at = float(i) if draw.random() < 0.9 else i - 40.0
+                label = {"ticket": name, "label": i % 2, "at": at}
+                verb = "revise" if i % 17 == 0 else "observe"
+                model.many([(verb, label)] + [("tick", {"at": at})] * (i % 13 == 0))
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_answers_that_are_functions(path: Path) -> None:
+    base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
+    spec = bl.FullInformation(base)
+    with bl.open(path) as store:
+        model = store.model("m", bl.Learner(spec))
+        for _ in range(3):
+            ticket, _ = model.predict()
+            assert model.observe(ticket, lambda x: np.array([0.5, -0.25]) + 0.1 * x)
+        blob = model.snapshot()
+        assert from_log(store, "m").model.snapshot() == blob
+        with pytest.raises(StoreError, match="functions"):
+            store.replay("m", bl.Learner(spec, seed=3))
+
+
+def test_a_rule_of_ones_own_is_asked_again(path: Path) -> None:
+    def decide(values: dict[str, float], ticket: int) -> list[float]:
+        return [0.5, 0.25, 0.25]
+
+    with bl.open(path) as store:
+        model = store.model("m", chooser(decide=decide))
+        made = [model.choose({"x": 1.0}) for _ in range(5)]
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+    with bl.open(path) as store, pytest.raises(StoreError, match="ticket 0"):
+        store.model("m", chooser(decide=lambda values, ticket: [0.0, 0.0, 1.0]))
+    with bl.open(path) as store:
+        assert store.model("m", chooser(decide=decide)).choice(4) == made[4]
+
+
+# --- Names and specs ------------------------------------------------------------------------------
+
+
+def test_models_by_name(path: Path) -> None:
+    names = ["cvr", 'it\'s "odd"; DROP TABLE models', "línea\n\x01 two", "../../etc", "🦉"]
+    with bl.open(path) as store:
+        for place, name in enumerate(names):
+            model = store.model(name, linear())
+            for _ in range(place + 1):
+                model.predict([1.0])
+    with bl.open(path) as store:
+        assert store.models() == sorted(names)
+        assert [store.model(name).rounds for name in names] == [1, 2, 3, 4, 5]
+        gone = store.model(names[1])
+        store.delete(names[1])
+        with pytest.raises(StoreError, match="deleted"):
+            gone.predict([1.0])
+        assert store.model(names[1], linear()).rounds == 0
+        with pytest.raises(UnknownModel, match="no model 'none'"):
+            store.model("none")
+        for bad in ("", "\ud800", "a\x00b", 7, "x" * 501):
+            with pytest.raises(bl.SpecError, match="name of a model"):
+                store.model(bad, linear())  # type: ignore[arg-type]
+        with pytest.raises(bl.SpecError, match="a store holds"):
+            store.model("new", bl.Ball(2))  # type: ignore[call-overload]
+        assert "new" not in store.models()
+
+
+def test_another_spec_is_refused_and_replay_named(path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear())
+        with pytest.raises(bl.SpecError, match=r"store\.replay\('m', spec, to='m'\)"):
+            store.model("m", linear(bits=7))
+        with pytest.raises(bl.SpecError, match=r"store\.replay"):
+            store.model("m", chooser())
+        assert store.model("m", linear()).rounds == 0
+
+
+def test_a_model_that_has_learned_goes_on(path: Path) -> None:
+    trained = linear()
+    for value in range(5):
+        trained.observe(trained.predict([value]).ticket, value)
+    trained.predict([9.0], key="open")
+    with bl.open(path) as store:
+        assert store.model("m", trained).observe("open", 9.0)
+        assert trained.open == 1  # a copy is kept
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 6
+
+
+def test_a_refused_call_leaves_nothing_in_the_log(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict([1.0], key="a")
+        calls: list[tuple[str, tuple[Any, ...]]] = [
+            ("predict", ({"x": math.nan},)),
+            ("predict", ({"x": object()},)),
+            ("predict", ({7: 1.0},)),
+            ("predict", ({"x": 10**400},)),
+            ("predict", ([1.0] * 100,)),
+            ("observe", ("b", 1.0)),
+            ("observe", ("a", math.inf)),
+            ("observe", ("a", "1")),
+            ("cancel", (12,)),
+            ("tick", ("noon",)),
+        ]
+        for verb, arguments in calls:
+            with pytest.raises(bl.BelatedError):
+                getattr(model, verb)(*arguments)
+        with pytest.raises(bl.BelatedError):
+            model.predict([1.0], key="a")
+        with pytest.raises(TypeError):
+            model.begin("observe", "a", 1.0, colour="red")
+        assert not store._entries["m"].is_stale
+        assert model.history.events == 1
+
+
+def test_not_a_store(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(b"nothing that SQLite knows, and long enough to see that" * 30)
+    with pytest.raises(StoreError, match="not a database"):
+        bl.open(path)
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    with pytest.raises(StoreError, match="something else"):
+        bl.open(other)
+    with pytest.raises(StoreError, match="No such file"):
+        bl.open(tmp_path / "nowhere" / "shop.db")
+    with pytest.raises(StoreError, match="no store is known at redis://"):
+        bl.open("redis://localhost")
+
+
+def test_one_writer_at_a_time(path: Path) -> None:
+    with bl.open(path), pytest.raises(StoreInUse, match=f"process {os.getpid()}"):
+        bl.open(path)
+    store = bl.open(path)
+    model = store.model("m", linear())
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        model.predict([1.0])
+    with pytest.raises(StoreError, match="is closed"):
+        store.model("m")
+
+
+# --- Many threads ---------------------------------------------------------------------------------
+
+
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    errors: list[BaseException] = []
+
+    def guarded(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_threads_share_commits_and_the_log_has_the_order_of_the_state(path: Path) -> None:
+    with bl.open(path) as store:
+        write = disk(store).write
+        models = [store.model("one", linear()), store.model("two", linear(bits=5))]
+
+        def slowly(*arguments: Any) -> None:
+            time.sleep(0.002)
+            write(*arguments)
+
+        disk(store).write = slowly
+
+        def work(number: int) -> None:
+            model = models[number % 2]
+            for i in range(6):
+                model.predict({"n": float(number), "i": i}, key=f"{number}-{i}")
+                model.observe(f"{number}-{i}", float(i))
+                model.peek({"n": 1.0})
+
+        in_threads(8, work)
+        assert store.writer.events == 96
+        assert store.writer.commits <= 48
+        for name, model in zip(("one", "two"), models, strict=True):
+            assert from_log(store, name).model.snapshot() == model.snapshot()
+
+
+def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
+    answered: list[str] = []
+    failed: list[str] = []
+    with bl.open(path) as store:
+        write = disk(store).write
+        turns = iter(range(10**6))
+        model = store.model("m", linear())
+
+        def sometimes(*arguments: Any) -> None:
+            time.sleep(0.001)
+            if next(turns) % 4 == 3:
+                raise StoreError("the disk is gone")
+            write(*arguments)
+
+        disk(store).write = sometimes
+
+        def work(number: int) -> None:
+            for i in range(12):
+                key = f"{number}-{i}"
+                try:
+                    model.predict({"n": float(i)}, key=key)
+                    answered.append(key)
+                except NotCommitted:
+                    failed.append(key)
+                assert model.rounds >= 0  # reading goes on
+
+        in_threads(6, work)
+        assert failed
+        assert answered
+        disk(store).write = write
+        for key in failed:
+            with pytest.raises(bl.UnknownTicket):
+                model.ticket(key)
+        assert len({model.ticket(key) for key in answered}) == len(answered)
+        assert model.rounds == model.history.events == len(answered)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_models_may_be_let_go(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 8)
+        store.release("m")
+        assert store._entries["m"].model is None
+        assert model.snapshot() == states[-1]  # and is back
+        assert store.model("m") is not model
+        assert store.model("m")._entry is model._entry
+
+
+def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None:
+    answered: list[str] = []
+    store = bl.open(path)
+    model = store.model("m", linear(wait=None))
+
+    def work(number: int) -> None:
+        for i in range(10**6):
+            try:
+                model.predict([1.0], key=f"{number}-{i}")
+            except StoreError:
+                return
+            answered.append(f"{number}-{i}")
+            if len(answered) == 40:
+                closing.set()
+
+    def close(number: int) -> None:
+        assert closing.wait(10.0)
+        store.close()
+
+    closing = threading.Event()
+    in_threads(4, lambda number: close(number) if number == 0 else work(number))
+    with bl.open(path) as again:
+        assert again.model("m").rounds == len(answered) >= 40
+
+
+def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+        def slowly(*arguments: Any) -> None:
+            writing.set()
+            go_on.wait(10.0)
+            write(*arguments)
+
+        disk(store).write = slowly
+        leader = threading.Thread(target=model.predict, args=([1.0],))
+        leader.start()
+        assert writing.wait(10.0)
+        pending = model.begin("predict", [2.0])
+        gate = writer._enter(pending._batch)  # one who waits
+        others = threading.Thread(target=pending.result)
+        others.start()
+        assert gate is not None
+        writer._leave(pending._batch, gate)  # and is interrupted
+        go_on.set()
+        leader.join(10.0)
+        others.join(10.0)
+        assert not leader.is_alive()
+        assert not others.is_alive()
+        assert model.rounds == 2
+        gate = writer._enter(writer._open)  # one who is to lead, and is interrupted
+        assert gate is None
+        writer._step_down()
+        model.predict([3.0])
+
+
+def test_an_interrupt_between_state_and_log_is_undone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict([1.0])
+        blob = model.snapshot()
+
+        def interrupted(*arguments: Any) -> Any:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(stored, "encoded", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                model.predict([2.0])
+        assert model.snapshot() == blob
+
+
+def test_calls_that_do_not_wait(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        done: list[BaseException | None] = []
+        told = threading.Event()
+
+        def after(error: BaseException | None) -> None:
+            done.append(error)
+            told.set()
+
+        first = model.begin("predict", {"x": 1.0}, key="a")
+        second = model.begin("observe", "a", 1.0)
+        second.then(after)
+        assert told.wait(5.0)
+        assert done == [None]
+        assert (first.result().ticket, second.result()) == (0, True)
+        first.then(after)
+        assert done == [None, None]
+        with pytest.raises(bl.SpecError, match="no such verb"):
+            model.begin("prdict", {"x": 1.0})
+
+
+def test_many_calls_at_once(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        before = store.writer.commits
+        outcomes = model.many(
+            [
+                ("predict", {"features": {"x": 1.0}, "key": "a"}),
+                ("observe", {"ticket": "nobody", "label": 1.0}),
+                ("observe", {"ticket": "a", "label": 1.0}),
+            ]
+        )
+        assert store.writer.commits == before + 1
+        assert (outcomes[0].ticket, outcomes[2]) == (0, True)
+        assert isinstance(outcomes[1], bl.UnknownTicket)
+
+
+# --- Faults ---------------------------------------------------------------------------------------
+
+
+def lived(model: Any, events: int) -> list[bytes]:
+    """Return what a model was after every event."""
+    states = [model.snapshot()]
+    for i in range(events // 2):
+        model.predict({"x": float(i % 3), "w": f"v{i % 2}"}, key=f"k{i}")
+        states.append(model.snapshot())
+        model.observe(f"k{i}", float(i))
+        states.append(model.snapshot())
+    return states
+
+
+def test_a_damaged_snapshot_is_passed_by(path: Path) -> None:
+    with bl.open(path, snapshot_every=10) as store:
+        state = lived(store.model("m", linear()), 24)[-1]
+    with sqlite3.connect(path) as connection:
+        numbers = [row[0] for row in connection.execute("SELECT number FROM snapshots")]
+        assert len(numbers) == 2
+        for number in sorted(numbers, reverse=True):
+            (blob,) = connection.execute(
+                "SELECT snapshot FROM snapshots WHERE number = ?", (number,)
+            ).fetchone()
+            worse = blob[:100] + bytes([blob[100] ^ 1]) + blob[101:]
+            connection.execute(
+                "UPDATE snapshots SET snapshot = ? WHERE number = ?", (worse, number)
+            )
+            connection.commit()
+            with bl.open(path) as store:
+                with pytest.warns(StoreWarning, match="cannot be used"):
+                    model = store.model("m", linear())
+                assert model.snapshot() == state
+                assert model.history.events == 24
+    connection.close()
+
+
+def test_a_damaged_log_is_refused(path: Path) -> None:
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 6)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE events SET events = CAST(events || x'20' AS BLOB) WHERE number % 4096 = 3"
+        )
+    with bl.open(path) as store, pytest.raises(StoreError, match=r"events 3 to 3: .*damaged"):
+        store.model("m")
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM events WHERE number % 4096 = 3")
+    with bl.open(path) as store, pytest.raises(StoreError, match="from event 3 to event 4"):
+        store.model("m")
+    connection.close()
+
+
+def test_torn_final_writes(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        states = lived(store.model("m", linear()), 16)
+        wal = Path(f"{path}-wal").read_bytes()
+        main = path.read_bytes()
+    lengths = set()
+    for place, cut in enumerate(range(len(wal), len(wal) - 12_000, -701)):
+        torn = tmp_path / f"torn-{place}.db"
+        torn.write_bytes(main)
+        Path(f"{torn}-wal").write_bytes(wal[:cut] + bytes(place % 2 * 500))
+        with bl.open(torn) as store:
+            model = store.model("m", linear())
+            assert model.snapshot() == states[model.history.events]
+            lengths.add(model.history.events)
+            model.predict([1.0])
+    assert max(lengths) == 16
+    assert len(lengths) > 1
+
+
+def flood(model: Any, length: int) -> None:
+    """Write until there is no room."""
+    for i in range(10**5):
+        model.predict({"x": "long" * length}, key=str(i))
+
+
+def test_a_full_disk(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        disk(store).pragmas["max_page_count"] = 40
+        disk(store)._connection.close()
+        disk(store)._connection = None
+        with pytest.raises(NotCommitted, match="full"):
+            flood(model, 100)
+        rounds = model.rounds
+        state = model.snapshot()
+        assert from_log(store, "m").model.snapshot() == state
+        with pytest.raises(NotCommitted, match="full"):
+            model.predict({"x": "long" * 100})
+        assert model.observe("0", 1.0)  # what fits is written
+        del disk(store).pragmas["max_page_count"]
+        disk(store)._connection.close()
+        disk(store)._connection = None
+        assert model.predict([1.0]).ticket == rounds
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a disk of one megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("a small disk can only be mounted by root")
+    done = subprocess.run([mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False)
+    if done.returncode:
+        pytest.skip("no small disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_small_disk(small_disk: Path) -> None:
+    with bl.open(small_disk / "shop.db") as store:
+        model = store.model("m", linear())
+        with pytest.raises(NotCommitted):
+            flood(model, 1000)
+        rounds, state = model.rounds, model.snapshot()
+        with pytest.raises(NotCommitted):
+            model.predict({"x": "long" * 100_000})
+    with bl.open(small_disk / "shop.db") as store:
+        model = store.model("m")
+        assert model.rounds == rounds
+        assert model.snapshot() == state
+
+
+def test_the_clock_may_jump(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = linear(loss="logistic", deadline=timedelta(seconds=10))
+    times = iter([100.0, 105.0, 50.0, -3.0, 109.0, 111.0, 111.0, 20.0, 130.0])
+    with bl.open(path) as store:
+        model = store.model("m", spec)
+        monkeypatch.setattr(stored, "time", lambda: next(times))
+        model.predict([1.0], key="a")  # 100, due at 110
+        model.predict([2.0], key="b")  # 105
+        model.predict([2.0], key="c")  # 50, which is 105
+        assert model.observe("b", 1)  # -3
+        model.predict([3.0], key="d")  # 109
+        assert model.open == 3
+        assert not model.observe("a", 1)  # 111
+        assert model.observe("c", 1)
+        model.predict([3.0], key="e")  # 20
+        assert model.open == 2
+        assert not model.observe("d", 1)  # 130
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+        state = model.snapshot()
+    with bl.open(path) as store:
+        assert store.model("m", spec).snapshot() == state
+
+
+def kills(folder: Path, count: int, python: Python) -> str:
+    shared = Path("/dev/shm")  # a killed process needs no disk to be lost
+    where = shared / folder.name if os.access(shared, os.W_OK) else folder
+    where.mkdir(exist_ok=True)
+    try:
+        return python("store_kills.py", str(where), str(count), "1")
+    finally:
+        shutil.rmtree(where)
+
+
+def test_killed_again_and_again(tmp_path: Path, python: Python) -> None:
+    assert "30 kills" in kills(tmp_path, 30, python)
+
+
+@pytest.mark.slow
+def test_killed_a_thousand_times(tmp_path: Path, python: Python) -> None:
+    for _ in range(10):
+        assert "100 kills" in kills(tmp_path, 100, python)
+
+
+# --- Other settings -------------------------------------------------------------------------------
+
+
+def test_replay_is_what_would_have_been(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        other = linear(bits=9, l2=0.1)
+        for i in range(12):
+            features = {"x": float(i % 4), "w": f"v{i % 3}"}
+            model.predict(features, key=f"k{i}")
+            other.predict(features, key=f"k{i}")
+            if i % 2:
+                model.observe(f"k{i}", float(i))
+                other.observe(f"k{i}", float(i))
+        before = model.snapshot()
+        built = store.replay("m", linear(bits=9, l2=0.1))
+        assert built.snapshot() == other.snapshot()
+        assert model.snapshot() == before
+        copy = store.replay("m", linear(bits=9, l2=0.1), to="copy")
+        assert copy.snapshot() == other.snapshot()
+        assert store.replay("m", linear(bits=9, l2=0.1), to="m").snapshot() == other.snapshot()
+        model.observe("k2", 7.0)
+        other.observe("k2", 7.0)
+        with pytest.raises(bl.SpecError, match="has seen nothing"):
+            store.replay("m", other)
+        with pytest.raises(bl.SpecError, match="there is a model"):
+            store.replay("m", linear(), to="copy")
+        with pytest.raises(bl.SpecError, match="so must be"):
+            store.replay("m", chooser())
+    with bl.open(path) as store:
+        model = store.model("m", linear(bits=9, l2=0.1))
+        assert model.snapshot() == other.snapshot()
+        disk(store)._open().execute("DELETE FROM snapshots")
+        assert from_log(store, "m").model.snapshot() == other.snapshot()
+        back = store.replay("m", linear(), to="m")
+        assert (back.rounds, back.open) == (12, 5)
+
+
+def test_replay_with_a_deadline_that_was_not_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("belated.store.store.time", lambda: now[0])
+    with bl.open(path) as store:
+        model = store.model("m", linear(loss="logistic"))
+        for i in range(4):
+            now[0] += 5.0
+            model.predict([1.0], key=f"k{i}")
+        model.observe("k0", 1)  # 15 s late
+        built = store.replay("m", linear(loss="logistic", deadline=timedelta(seconds=12)))
+        report = built.report()
+        assert (report.rounds, report.late, built.open) == (4, 1, 3)
+
+
+def test_replay_of_a_chooser_keeps_what_was_played(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", chooser())
+        made = [model.choose({"x": float(i % 2)}, key=f"k{i}") for i in range(20)]
+        model.mode = "learn"
+        for i in range(0, 20, 2):
+            model.observe(f"k{i}", float(made[i].action == "b"))
+        other = store.replay("m", chooser(actions=["b", "c"], seed=5, explore=bl.explore.Greedy()))
+        assert [other.choice(f"k{i}") for i in range(1, 20, 2)] == made[1::2]
+        counts = {name: each.chosen for name, each in other._tally.actions.items()}
+        assert counts == {name: sum(choice.action == name for choice in made) for name in counts}
+        assert sum(counts.values()) == 20
+        changed = store.replay("m", chooser(actions={"b": {"x": 1.0}, "d": None}), to="m")
+        assert {option.action for option in changed.peek()} == {"b", "d"}
+        changed.observe("k1", 1.0)
+        assert from_log(store, "m").model.snapshot() == changed.snapshot()
+        disk(store)._open().execute("DELETE FROM snapshots")
+        assert from_log(store, "m").model.snapshot() == changed.snapshot()
+
+
+@pytest.mark.parametrize("kind", ["intervals", "learner"])
+def test_replay_of_other_kinds(kind: str, path: Path) -> None:
+    spec = SPECS[kind]
+    with bl.open(path) as store:
+        model: Any = store.model("m", spec())
+        for i in range(6):
+            name = 100 + i  # a key that is a number
+            (model.predict([1.0, i], key=name) if kind == "intervals" else model.predict(name))
+            if i % 2:
+                model.observe(name, [0.5, 0.5] if kind == "learner" else 3.0)
+        built = store.replay("m", spec())
+        assert built.snapshot() == model.snapshot()
+
+
+# --- Old events -----------------------------------------------------------------------------------
+
+
+def test_compacted_events_are_gone_and_the_state_is_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("belated.store.store.time", lambda: now[0])
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for i in range(10):
+            now[0] += 1.0
+            model.predict([1.0, i], key=f"k{i}")
+        state = model.snapshot()
+        assert store.compact("m", before=900.0) == 0
+        assert store.compact("m", before=1004.0) == 3
+        assert model.history[:2] == (10, 3)
+        assert model.snapshot() == from_log(store, "m").model.snapshot() == state
+        with pytest.raises(StoreError, match="compacted"):
+            store.replay("m", linear(bits=7))
+        assert store.compact("m") == 7
+        model.observe("k0", 3.0)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        assert model.history == (11, 10, 10)
+        assert model.open == 9
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    with bl.open(path) as store:
+        model: Any = store.model("m", SPECS[kind]())
+        for i in range(8):
+            if kind == "chooser":
+                model.choose({"x": i}, key=f"k{i}")
+            elif kind == "learner":
+                model.predict(f"k{i}")
+            else:
+                model.predict({"x": i, "w": "v"}, key=f"k{i}")
+            if i % 2:
+                model.observe(f"k{i}", [0.5, 0.5] if kind == "learner" else 1.0)
+        if kind == "linear":
+            store.compact("m")
+            model.predict([1.0])
+        target = tmp_path / "log.parquet"
+        assert store.export("m", target) == model.history.events - model.history.first
+        again = store.load("again", target)
+        assert again.snapshot() == model.snapshot()
+        assert again.history[:2] == model.history[:2]
+        with pytest.raises(bl.SpecError, match="there is a model"):
+            store.load("again", target)
+        target.write_bytes(b"nothing")
+        with pytest.raises(StoreError, match="no log"):
+            store.load("third", target)
+        assert store.models() == ["again", "m"]

@@ -1,0 +1,289 @@
+"""Stores in PostgreSQL: a real server, which the tests bring up where one is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import belated as bl
+from belated.errors import MissingExtra, StoreError, StoreInUse
+from belated.store.recovery import recovered
+
+
+class Server:
+    """A server in a folder, reached through a socket there."""
+
+    def __init__(self, binaries: Path, folder: Path, user: str | None) -> None:
+        self.binaries, self.folder, self.user = binaries, folder, user
+        self.url = f"postgresql://postgres@/postgres?host={folder}"
+        self._run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(
+            [str(self.binaries / command[0]), *command[1:]],
+            check=True,
+            user=self.user,
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def start(self) -> None:
+        options = f"-F -k {self.folder} -c listen_addresses="
+        log = f"{self.folder}/log"
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", options, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
+
+    def execute(self, text: str) -> Any:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(text)
+            return cursor.fetchall() if cursor.description else []
+
+    def drop_connections(self) -> int:
+        """Close the connections of all stores, as a failing network does."""
+        return len(
+            self.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'belated'"
+            )
+        )
+
+
+def binaries() -> Path | None:
+    """Return the folder with the programs of a server."""
+    found = shutil.which("initdb")
+    if found is not None:
+        return Path(os.path.realpath(found)).parent
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return installed[-1].parent if installed else None
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """Return a server that runs."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    where = binaries()
+    if where is None:
+        pytest.skip("no PostgreSQL server is installed")
+    folder = Path(tempfile.mkdtemp(prefix="belated-"))
+    user = None
+    if os.geteuid() == 0:  # a server refuses to run as root
+        user = "nobody"
+        shutil.chown(folder, user)
+    found = Server(where, folder, user)
+    try:
+        found.start()
+        yield found
+        found.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    """Return where a store may be, and remove what was in it."""
+    yield server.url
+    import psycopg
+
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS belated CASCADE")
+
+
+def linear(**changes: Any) -> bl.LinearModel:
+    return bl.LinearModel(**{"loss": "squared", "bits": 6, "silence": 0.0, **changes})
+
+
+SPECS: dict[str, Callable[[], Any]] = {
+    "linear": linear,
+    "chooser": lambda: bl.Chooser(["a", "b"], bits=6, silence=0.0),
+    "intervals": lambda: bl.Intervals(bl.LinearModel("squared", bits=6)),
+    "learner": lambda: bl.Learner(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))),
+}
+
+
+def lived(model: Any, kind: str, events: int = 8) -> None:
+    for i in range(events):
+        key = f"{kind}-{model.rounds}"
+        if kind == "chooser":
+            model.choose({"x": i}, key=key)
+        elif kind == "learner":
+            model.predict(key)
+        else:
+            model.predict({"x": float(i), "w": 'odd "word" \ud800'}, key=key)
+        if i % 2:
+            model.observe(key, [0.5, 0.5] if kind == "learner" else 1.0)
+
+
+def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
+    with bl.open(url, snapshot_every=5) as store:
+        states = {}
+        for kind, spec in SPECS.items():
+            model: Any = store.model(kind, spec())
+            lived(model, kind)
+            states[kind] = model.snapshot()
+    with bl.open(url) as store:
+        assert store.models() == sorted(SPECS)
+        for kind, spec in SPECS.items():
+            model = store.model(kind, spec())
+            assert model.snapshot() == states[kind]
+            entry = store._entries[kind]
+            database: Any = store._database
+            database._open().execute("DELETE FROM snapshots")
+            assert recovered(database, entry.about, None).model.snapshot() == states[kind]
+        assert store.replay("linear", linear(bits=8), to="linear").rounds == 8
+        store.replay("linear", linear(bits=8), to="wide")
+        assert store.compact("linear") == 12
+        pytest.importorskip("pyarrow")
+        assert store.export("wide", tmp_path / "wide.parquet") == 12
+        state = store.model("wide").snapshot()
+        store.delete("wide")
+        assert store.load("wide", tmp_path / "wide.parquet").snapshot() == state
+    with bl.open(tmp_path / "file.db") as store:  # from one kind of store to the other
+        assert store.load("wide", tmp_path / "wide.parquet").snapshot() == state
+
+
+def test_several_share_a_store_and_each_model_has_one_writer(url: str) -> None:
+    with bl.open(url) as one, bl.open(url) as two:
+        first = one.model("first", linear())
+        lived(first, "linear")
+        second = two.model("second", linear())
+        assert one.models() == two.models() == ["first", "second"]
+        for asked in (
+            lambda: two.model("first", linear()),
+            lambda: two.delete("first"),
+            lambda: two.compact("first"),
+            lambda: one.model("second"),
+        ):
+            with pytest.raises(StoreInUse, match=r"process \d+ of the server, belated"):
+                asked()
+        assert two.replay("first", linear(bits=7)).rounds == 8  # who only reads may
+        one.release("first")
+        taken = two.model("first", linear())
+        assert taken.rounds == 8
+        taken.predict([1.0], key="new")
+        with pytest.raises(StoreInUse):
+            first.predict([1.0])
+        two.release("first")
+        assert first.observe("new", 3.0)
+        assert first.rounds == 9
+        two.delete("second")
+        assert one.models() == ["first"]
+        with pytest.raises(StoreError, match="deleted"):
+            second.predict([1.0])
+
+
+def test_a_killed_writer_is_followed_within_seconds(url: str, tmp_path: Path) -> None:
+    noted = tmp_path / "noted"
+    process = os.fork()
+    if process == 0:
+        try:
+            notes = os.open(noted, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            writer = bl.open(url).model("m", linear())
+            for i in range(10**9):
+                writer.predict([float(i % 3)], key=f"k{i}")
+                os.write(notes, f"k{i}\n".encode())
+        finally:
+            os._exit(1)
+    while not noted.exists() or not noted.read_text():
+        time.sleep(0.005)
+    time.sleep(0.05)
+    with bl.open(url) as store:
+        with pytest.raises(StoreInUse):
+            store.model("m")
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        begin = time.monotonic()
+        model: Any = None
+        while model is None:
+            assert time.monotonic() - begin < 5.0
+            try:
+                model = store.model("m")
+            except StoreInUse:
+                time.sleep(0.01)
+        answered = noted.read_text().split()
+        assert [model.ticket(key) for key in answered] == list(range(len(answered)))
+        assert model.rounds <= len(answered) + 1
+
+
+def test_connections_that_drop(server: Server, url: str) -> None:
+    answered: list[str] = []
+    lost: list[str] = []
+    stolen: list[str] = []  # by nobody, as there is no other
+    with bl.open(url, snapshot_every=20) as store:
+        models = [store.model("one", linear(wait=None)), store.model("two", linear(wait=None))]
+
+        def work(number: int) -> None:
+            for i in range(4000):
+                if i >= 40 and lost:
+                    return
+                key = f"{number}-{i}"
+                try:
+                    models[number % 2].predict([float(i)], key=key)
+                    answered.append(key)
+                except StoreInUse:
+                    stolen.append(key)
+                except StoreError:
+                    lost.append(key)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.03)
+            server.drop_connections()
+        with suppress(StoreError):
+            store.models()  # notices if the last thing was that the connection dropped
+        assert lost
+        assert not stolen
+        assert len(answered) + len(lost) >= 160
+        for key in answered:
+            assert models[int(key[0]) % 2].ticket(key) >= 0
+        for name, model in zip(("one", "two"), models, strict=True):
+            entry = store._entries[name]
+            assert recovered(store._database, entry.about, None).model.snapshot() == (
+                model.snapshot()
+            )
+
+
+def test_a_server_that_goes_away_and_comes_back(server: Server, url: str) -> None:
+    with bl.open(url) as store:
+        model = store.model("m", linear())
+        lived(model, "linear")
+        state = model.snapshot()
+        server.stop()
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                model.predict([1.0])
+        server.start()
+        assert model.snapshot() == state
+        assert model.predict([1.0]).ticket == 8
+
+
+def test_what_is_wrong_is_said_without_secrets(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(StoreError, match="postgresql://") as caught:
+        bl.open(f"postgresql://me:hunter2@/nowhere?host={server.folder}")
+    assert "hunter2" not in str(caught.value)
+    server.execute("CREATE SCHEMA belated")
+    with pytest.raises(StoreError, match="no store"):
+        bl.open(url)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"belated\[postgres\]"):
+        bl.open(url)
