@@ -467,7 +467,7 @@ class NaiveLinear:
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
-        self.counted: dict[int, tuple[float, float]] = {}  # what was learned of tickets, and weights
+        self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
         self.tamed = 0
         self.lost = 0.0
         self.mixture = Mixture()

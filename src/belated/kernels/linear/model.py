@@ -1,8 +1,9 @@
 """Linear models with late labels: one prediction, one label, one ticket closed without.
 
 A ticket keeps its row (coordinates and standardised values), what the five experts predicted, its
-label so far, what was learned of it and when it is due. When a label comes, every expert evaluates the loss at its
-*current* weights. Costs are O(row) per event, and O(log open) where tickets have deadlines.
+label so far, what was learned of it and when it is due. When a label comes, every expert evaluates
+the loss at its *current* weights. Costs are O(row) per event, and O(log open) where tickets have
+deadlines.
 """
 
 from __future__ import annotations
