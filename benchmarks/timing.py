@@ -45,7 +45,11 @@ class Result:
         )
 
 
-def interleaved(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def interleaved(
+    works: Mapping[str, Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = perf_counter,
+) -> dict[str, list[float]]:
     """Time all works in turn, so that a slow spell of the machine hits all of them."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
@@ -56,9 +60,9 @@ def interleaved(works: Mapping[str, Callable[[], object]], repeats: int) -> dict
         for turn in range(repeats):
             names = list(works)[:: 1 if turn % 2 == 0 else -1]
             for name in names:
-                start = perf_counter()
+                start = clock()
                 works[name]()
-                times[name].append(perf_counter() - start)
+                times[name].append(clock() - start)
     finally:
         gc.enable()
     return times
@@ -74,9 +78,10 @@ def compared(
     unit: str,
     repeats: int = 31,
     note: str = "",
+    clock: Callable[[], float] = perf_counter,
 ) -> Result:
     """Return medians of both, divided by ``per``, and the median of the ratios of pairs."""
-    times = interleaved({"ours": ours, "floor": floor}, repeats)
+    times = interleaved({"ours": ours, "floor": floor}, repeats, clock)
     ratios = [a / b for a, b in zip(times["ours"], times["floor"], strict=True)]
     low, middle, high = quantiles(ratios, n=4)
     return Result(

@@ -665,6 +665,13 @@ def of_worlds() -> Iterator[Pin]:
         bl.worlds.Switching(20, 2, 3, lateness=bl.worlds.Lateness(8, "heavy", lost=0.2)),
         bl.worlds.Featured(20, 2, 3, 2, lateness=bl.worlds.Lateness(8, "constant")),
         bl.worlds.Changing(20, 2, 10, 2, stay=5, lateness=bl.worlds.Lateness(8, by="context")),
+        bl.worlds.Labelled(np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]]), ["a", "b", "a"], late),
+        bl.worlds.Recorded(
+            [{"x": 1.0}, {}],
+            ["a", "b"],
+            np.array([[1.0, math.nan], [0.0, 2.0]]),
+            np.array([[0, 0], [1, 0]]),
+        ),
     ]
     for world in kinds:
         yield f"world {type(world).__name__}", digest(list(world.drawn(3)))

@@ -490,6 +490,28 @@ def test_what_fails_to_commit_has_not_happened(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_store_that_cannot_be_written_is_not_tried_all_the_time(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        states = lived(model, 4)
+        write, tries = disk(store).write, []
+
+        def never(*arguments: Any) -> None:
+            tries.append(1)
+            raise StoreError("the disk is full")
+
+        disk(store).write = never
+        for _ in range(40):
+            with pytest.raises(NotCommitted, match="the disk is full"):
+                model.predict([1.0])
+        assert len(tries) < 20
+        assert model.snapshot() == states[-1]  # who reads is not held up
+        disk(store).write = write
+        store.writer._rests_until = 0.0
+        assert model.predict([1.0]).ticket == 2
+        assert model.predict([1.0]).ticket == 3
+
+
 def test_models_may_be_let_go(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
@@ -542,7 +564,7 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader.start()
         assert writing.wait(10.0)
         pending = model.begin("predict", [2.0])
-        gate = writer._enter(pending._batch)  # one who waits
+        _, gate = writer._enter(pending._batch)  # one who waits
         others = threading.Thread(target=pending.result)
         others.start()
         assert gate is not None
@@ -553,10 +575,34 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         assert not leader.is_alive()
         assert not others.is_alive()
         assert model.rounds == 2
-        gate = writer._enter(writer._open)  # one who is to lead, and is interrupted
-        assert gate is None
-        writer._step_down()
-        model.predict([3.0])
+
+
+def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        first = model.begin("predict", [1.0])
+        leads, _ = writer._enter(first._batch)  # this one leads
+        second = model.begin("predict", [2.0])
+        _, gate = writer._enter(second._batch)  # this one waits
+        writer.fail(StoreError("the connection was lost"))
+        assert leads
+        assert gate is not None
+        assert gate.acquire(timeout=5.0)
+        writer._lead(first._batch)
+        for each in (first, second):
+            with pytest.raises(NotCommitted, match="connection was lost"):
+                each.result()
+        assert model.predict([3.0]).ticket == 0
+        third = model.begin("predict", [1.0])
+        writer._enter(third._batch)
+        _, heir = writer._enter(third._batch)
+        assert heir is not None
+        with writer._lock:
+            writer._step_down()  # the leader lets the other one lead
+        assert writer._heir is heir
+        writer._leave(third._batch, heir)  # which is interrupted
+        assert third.result().ticket == 1
 
 
 def test_an_interrupt_between_state_and_log_is_undone(
@@ -871,6 +917,49 @@ def test_replay_of_other_kinds(kind: str, path: Path) -> None:
                 model.observe(name, [0.5, 0.5] if kind == "learner" else 3.0)
         built = store.replay("m", spec())
         assert built.snapshot() == model.snapshot()
+
+
+# --- Looking --------------------------------------------------------------------------------------
+
+
+def test_the_log_line_by_line(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("belated.store.store.time", lambda: 1000.0)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict({"x": 1.0}, key="a")
+        model.predict_many([{"x": 2.0}, [3.0]])
+        model.predict_many(np.ones((2, 2)))
+        model.observe("a", 4.0)
+        model.observe_many([1, 3], [5.0, 6.0])
+        model.cancel(2)
+        model.tick(7.0)
+        found = list(store.log("m"))
+        assert {line.written for line in found} == {1000.0}
+        assert [(line.number, line.verb, line.ticket, line.value) for line in found] == [
+            (0, "predict", 0, None),
+            (1, "predict", 1, None),
+            (1, "predict", 2, None),
+            (2, "predict", 3, None),
+            (2, "predict", 4, None),
+            (3, "observe", 0, 4.0),
+            (4, "observe", 1, 5.0),
+            (4, "observe", 3, 6.0),
+            (5, "cancel", 2, None),
+            (6, "tick", None, None),
+        ]
+        assert (found[0].key, found[0].features, found[-1].at) == ("a", {"x": 1.0}, 7.0)
+        store.compact("m")
+        model.predict([1.0])
+        assert [(line.number, line.ticket) for line in store.log("m")] == [(7, 5)]
+        chosen = store.model("c", chooser())
+        made = chosen.choose({"x": 1.0}, key="v")
+        chosen.mode = "learn"
+        (first, second) = store.log("c")
+        assert (first.verb, first.action, first.probability) == ("choose", *made[1:])
+        assert (second.verb, second.action) == ("mode", "learn")
+        plays = store.model("l", learner())
+        plays.observe(plays.predict("k").ticket, [0.5, 0.5])
+        assert [line.ticket for line in store.log("l")] == [0, 0]
 
 
 # --- Old events -----------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from belated.errors import SpecError, StoreError
 from belated.files import StrPath
+from belated.store.lines import Logged
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
 from belated.store.of_learners import StoredLearner
@@ -30,6 +31,7 @@ from belated.store.stored import History, Pending, StoredModel
 
 __all__ = [
     "History",
+    "Logged",
     "Pending",
     "Store",
     "StoredChooser",

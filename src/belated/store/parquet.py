@@ -16,27 +16,13 @@ from typing import Any
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
 from belated.store.database import Database, Described, Era, Row, Saved
-from belated.store.events import (
-    ADD,
-    CANCEL,
-    NAMES,
-    OBSERVE,
-    PREDICT,
-    REVISE,
-    SHOWN,
-    decoded,
-    encoded,
-    opened_row,
-    padded,
-    sealed_row,
-)
+from belated.store.events import PREDICT, decoded, encoded, sealed_row
 from belated.store.kinds import KINDS
-from belated.store.recovery import chunks
+from belated.store.lines import done, predicted
+from belated.store.recovery import chunks, opened
 
 _ABOUT = b"belated.store"
 _VERSION = 1
-_KEY = {"LinearModel": 2, "Intervals": 2, "Chooser": 4, "Learner": 1}
-_AT = {"LinearModel": 3, "Intervals": 3, "Chooser": 5}
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -103,37 +89,22 @@ def _described(database: Database, about: Described) -> bytes:
 
 def _lines(about: Described, row: Row) -> Iterator[dict[str, Any]]:
     """Return the lines of a row of the log."""
-    for place, event in enumerate(decoded([opened_row(row.first, row.events)])):
-        line = {
+    for place, event in enumerate(decoded([opened(about, row)])):
+        line = predicted(about.kind, event) if event[0] == PREDICT else done(event)
+        yield {
             "number": row.first + place,
             "commit": row.first,
             "written": row.written,
-            "verb": "choose" if about.kind == "Chooser" and not event[0] else NAMES[event[0]],
-            "event": encoded(event[:]),
+            "verb": line.verb,
+            "ticket": line.ticket,
+            "key": None if line.key is None else str(line.key),
+            "at": line.at,
+            "value": line.value,
+            "action": line.action,
+            "probability": line.probability,
+            "features": None if line.features is None else json.dumps(line.features),
+            "event": encoded(event),
         }
-        yield line | _shown(about.kind, event)
-
-
-def _shown(kind: str, event: list[Any]) -> dict[str, Any]:
-    """Return what people look for in an event."""
-    verb, long = event[0], padded(event, 10)
-    if verb == PREDICT:
-        key = long[_KEY[kind]]
-        found = {
-            "key": None if key is None else str(key),
-            "at": long[_AT[kind]] if kind in _AT else None,
-            "features": None if kind == "Learner" else json.dumps(event[1:2][0]),
-        }
-        if kind == "Chooser":
-            found |= {"action": long[2], "probability": long[3]}
-        return found
-    if verb in (OBSERVE, REVISE, ADD):
-        value = None if isinstance(long[2], str) else long[2]
-        key = None if long[3] is None else str(long[3])
-        return {"ticket": long[1], "value": value, "key": key, "at": long[4]}
-    if verb in (CANCEL, SHOWN):
-        return {"ticket": long[1], "key": None if long[2] is None else str(long[2])}
-    return {}
 
 
 def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:

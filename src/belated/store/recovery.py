@@ -71,6 +71,11 @@ def _start(
     return kind.restored(about.spec, objects), 0
 
 
+def begun(database: Database, about: Described, objects: Any) -> Any:
+    """Return the model as it was before the first event that is kept."""
+    return _start(database, about, objects, about.first)[0]
+
+
 def chunks(database: Database, about: Described, first: int) -> Iterator[list[Row]]:
     """Return rows of the log with events from ``first`` on, none missing, some at a time."""
     expected, count, some = first, 0, []
@@ -96,7 +101,7 @@ def _applied(
     """Apply all events from ``first`` on to a model, and return how many there are in all."""
     length = first
     for some in chunks(database, about, first):
-        events = decoded(_opened(about, row) for row in some)
+        events = decoded(opened(about, row) for row in some)
         start = some[0].first
         if start + len(events) != some[-1].first + some[-1].size:
             raise StoreError(f"{about.name!r}: rows of the log have other events than they say")
@@ -126,7 +131,8 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _opened(about: Described, row: Row) -> bytes:
+def opened(about: Described, row: Row) -> bytes:
+    """Return the text of a row of the log, or say which one is damaged."""
     try:
         return opened_row(row.first, row.events)
     except StoreError as error:
@@ -150,7 +156,7 @@ def replayed(database: Database, about: Described, model: Any, until: int | None
     end = 0
     for row in (row for some in chunks(database, about, 0) for row in some):
         past.written = row.written
-        for event in decoded([_opened(about, row)])[: until and max(until - length, 0)]:
+        for event in decoded([opened(about, row)])[: until and max(until - length, 0)]:
             while length >= end:
                 end, past.spec = next(specs)
             try:

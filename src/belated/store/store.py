@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 from time import time
 from types import TracebackType
 from typing import Any, Self, overload
@@ -21,6 +22,7 @@ from belated.store.database import Database, Described, Era, Row, Saved
 from belated.store.entry import Entry
 from belated.store.events import sealed_row
 from belated.store.kinds import KINDS, kind_of
+from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
 from belated.store.of_learners import StoredLearner
@@ -32,6 +34,7 @@ SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
 _FEW = 1000  # events that are read again quickly enough
 _LONGEST_NAME = 500
+_AT_ONCE = 10_000  # lines of a log, while nothing is committed
 
 
 class Store:
@@ -372,6 +375,30 @@ class Store:
                 break
             last = row.first + row.size
         return last
+
+    # --- Looking --------------------------------------------------------------------------------
+
+    def log(self, name: str) -> Iterator[Logged]:
+        """Return what was done to a model, line by line, from the oldest event that is kept.
+
+        Also of a model that another process writes. What is committed after the last line was
+        asked for may be missing.
+        """
+        with self._lock:
+            about = self._about(name)
+            entry = self._entries.get(name)
+        self.writer.settle_all()
+        return self._lines(about, None if entry is None else entry.objects)
+
+    def _lines(self, about: Described, objects: Any) -> Iterator[Logged]:
+        found = lines(self._database, about, objects)
+        while True:
+            with self.writer.turn:
+                self.check_open()
+                some = list(islice(found, _AT_ONCE))
+            if not some:
+                return
+            yield from some
 
     # --- Files ----------------------------------------------------------------------------------
 

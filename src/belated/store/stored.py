@@ -82,6 +82,7 @@ class StoredModel:
     ) -> tuple[Any, Batch]:
         """Apply a verb under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
+        self._writer.check()
         with entry.lock:
             model = entry.ready()
             try:
@@ -131,6 +132,7 @@ class StoredModel:
         """
         entry, outcomes, events = self._entry, list[Any](), list[str]()
         wanted = [(self._verb(verb), named) for verb, named in calls]
+        self._writer.check()
         with entry.lock:
             model = entry.ready()
             try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from belated.errors import NotCommitted
@@ -25,6 +25,8 @@ After = Callable[[BaseException | None], None]
 
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _LONGEST = 0.005  # seconds
+_FAILURES = 3  # in a row, after which commits are tried only now and then
+_FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 
 
 class Part(NamedTuple):
@@ -62,6 +64,7 @@ class Writer:
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
         self._has_leader = False
+        self._heir: threading.Lock | None = None  # where the one waits, or waited, who leads next
         self._expected = 1  # callers that may come before the open batch is committed
         self._all_here: threading.Lock | None = None  # where a leader waits for them
         self._took = 0.0  # seconds, the last commit
@@ -69,10 +72,25 @@ class Writer:
         """Held by the one who uses the database."""
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
+        self._failures = 0  # commits in a row that failed
+        self._rests_until = 0.0
+        self._reason = ""
         self.commits = 0
         """Commits so far."""
         self.events = 0
         """Events in them."""
+
+    def check(self) -> None:
+        """Refuse events while there is no use in trying.
+
+        Every event that is applied and then lost has its model built anew. So after some failures
+        in a row a commit is tried only now and then.
+        """
+        if self._rests_until > monotonic():
+            raise NotCommitted(
+                f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
+                f"it is tried again within {_LONGEST_REST:g} s"
+            )
 
     # --- Adding ---------------------------------------------------------------------------------
 
@@ -116,63 +134,64 @@ class Writer:
 
     def _wait(self, batch: Batch) -> None:
         """Return when a batch is done, by this thread if it is the one that leads."""
-        gate = self._enter(batch)
+        leads, gate = self._enter(batch)
         if gate is not None:
             try:
                 gate.acquire()
             except BaseException:  # an interrupt
                 self._leave(batch, gate)
                 raise
-        if not batch.is_done:
-            self._lead()
+            leads = self._heir is gate
+        if leads:
+            self._lead(batch)
 
-    def _leave(self, batch: Batch, gate: threading.Lock) -> None:
-        """Wait no more; if this one was to lead by now, another one must."""
-        with self._lock:
-            waits = gate in batch.waiting
-            if waits:
-                batch.waiting.remove(gate)
-        if not waits and not batch.is_done:
-            self._step_down()
-
-    def _enter(self, batch: Batch) -> threading.Lock | None:
-        """Return a lock to wait at, or None for one who leads or need not wait."""
+    def _enter(self, batch: Batch) -> tuple[bool, threading.Lock | None]:
+        """Return whether the caller leads, and if not where to wait; None if it need not."""
         with self._lock:
             if batch.is_done:
-                return None
+                return False, None
             if not self._has_leader:
                 self._has_leader = True
-                return None
+                return True, None
             gate = threading.Lock()
             gate.acquire()
             batch.waiting.append(gate)
             if self._all_here is not None and len(batch.waiting) + 1 >= self._expected:
                 self._all_here.release()
                 self._all_here = None
-            return gate
+            return False, gate
 
-    def _lead(self) -> None:
+    def _leave(self, batch: Batch, gate: threading.Lock) -> None:
+        """Wait no more; if this one was to lead by now, another one must."""
+        with self._lock:
+            if gate in batch.waiting:
+                batch.waiting.remove(gate)
+            if self._heir is gate:
+                self._step_down()
+
+    def _lead(self, mine: Batch) -> None:
         """Commit the open batch, and let another one lead."""
         batch: Batch | None = None
         try:
-            self._wait_for_others()
+            if self._expected > 1:
+                self._wait_for_others()
             with self.turn:
                 with self._lock:
-                    batch, self._open = self._open, Batch()
-                begin = perf_counter()
-                if batch.parts:
+                    if not mine.is_done:  # by a failure of something else
+                        batch, self._open = self._open, Batch()
+                if batch is not None and batch.parts:
+                    begin = perf_counter()
                     self._write(batch.parts)
+                    self._took = perf_counter() - begin
+                    self._failures = 0
                     self.commits += 1
                     self.events += sum(len(part.events) for part in batch.parts.values())
-                self._took = perf_counter() - begin
-            self._close(batch, None)
         except BaseException as error:
-            if batch is not None and not batch.is_done:
-                self._close(batch, error)
+            self._finish(batch, error)
             if batch is None or not isinstance(error, Exception):
                 raise
-        finally:
-            self._step_down()
+        else:
+            self._finish(batch, None)
 
     def _wait_for_others(self) -> None:
         """Wait for those who shared the last commits, but not for long."""
@@ -185,44 +204,48 @@ class Writer:
         with self._lock:
             self._all_here = None
 
-    def _close(self, batch: Batch, error: BaseException | None) -> None:
-        """Say what became of a batch; with one that failed fails what was added since."""
+    def _finish(self, batch: Batch | None, error: BaseException | None) -> None:
+        """Say what became of a batch, and step down; what was added since fails with it."""
+        closed = [] if batch is None else [batch]
         with self._lock:
-            if error is None:
+            if batch is not None:
                 batch.is_done = True
-            else:
-                self._fail(batch, error)
-            self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
-        for gate in batch.waiting:
-            gate.release()
-        for call in batch.after:
-            call(error)
-        if error is not None:  # what came later may stand on what is lost
-            self.fail(error)
+                self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
+                if error is not None:  # what came later may stand on what is lost
+                    self._count_failure(error)
+                    closed.append(self._open)
+                    self._open = Batch()
+                    self._mark(closed, error)
+            self._step_down()
+        _tell(closed, error)
+
+    def _count_failure(self, error: BaseException) -> None:
+        self._failures += 1
+        if self._failures >= _FAILURES:
+            rest = min(_FIRST_REST * 2.0 ** (self._failures - _FAILURES), _LONGEST_REST)
+            self._rests_until, self._reason = monotonic() + rest, str(error)
 
     def fail(self, error: BaseException) -> None:
         """Let all fail that is not being committed yet; the models of it are to be built anew."""
         with self._lock:
-            batch, self._open = self._open, Batch()
-            waiting = batch.waiting
-            self._fail(batch, error)
-        for gate in waiting:
-            gate.release()
-        for call in batch.after:
-            call(error)
+            closed = [self._open]
+            self._open = Batch()
+            self._mark(closed, error)
+        _tell(closed, error)
 
-    def _fail(self, batch: Batch, error: BaseException) -> None:
-        batch.error, batch.is_done = error, True
-        for entry in batch.parts:
-            entry.is_stale = True
+    def _mark(self, batches: list[Batch], error: BaseException) -> None:
+        for batch in batches:
+            batch.error, batch.is_done = error, True
+            for entry in batch.parts:
+                entry.is_stale = True
 
     def _step_down(self) -> None:
-        """Let one of those who wait lead, if there is one."""
-        with self._lock:
-            if self._open.waiting:
-                self._open.waiting.pop(0).release()
-            else:
-                self._has_leader = False
+        """Let one of those who wait lead, if there is one; the lock is held."""
+        if self._open.waiting:
+            self._heir = self._open.waiting.pop(0)
+            self._heir.release()
+        else:
+            self._heir, self._has_leader = None, False
 
     # --- Not waiting ----------------------------------------------------------------------------
 
@@ -257,3 +280,13 @@ class Writer:
         if thread is not None:
             self._wanted.release()
             thread.join()
+
+
+def _tell(batches: list[Batch], error: BaseException | None) -> None:
+    """Let those go on who wait for batches."""
+    for batch in batches:
+        for gate in batch.waiting:
+            gate.release()
+    for batch in batches:
+        for call in batch.after:
+            call(error)

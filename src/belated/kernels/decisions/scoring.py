@@ -403,14 +403,17 @@ def _place(desk: Desk, band: int, feature: int, coordinates: int) -> int:
 def _name(c: Ints, coordinates: int, name: int, own: Ints, desk: Desk, marks: Ints) -> bool:
     """Write the coordinates of a name; tell whether the row has each of them once."""
     is_apart = True
+    seen = 0
     for r in range(own.size):
         place = _place(desk, r, name, coordinates)
         own[r] = place
         ask(c, place)
-        if _is_among(own[0:r], place) or (
+        bit = _bit(place)
+        if (seen & bit != 0 and _is_among(own[0:r], place)) or (
             _is_marked(marks, place) and _is_among(desk.places, place)
         ):
             is_apart = False
+        seen |= bit
     return is_apart
 
 

@@ -1,0 +1,98 @@
+"""The log as people look at it: one line per prediction, answer, and whatever else was done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, repeat
+from typing import Any, NamedTuple
+
+from belated.learner.keys import Key
+from belated.store import events as of
+from belated.store.database import Database, Described
+from belated.store.events import Event
+from belated.store.kinds import KINDS
+from belated.store.recovery import begun, chunks, opened
+
+
+class Logged(NamedTuple):
+    """One thing that was done to a model, as its log has it."""
+
+    number: int
+    """Number of the event; ``predict_many`` and ``observe_many`` are one for all their rows."""
+    written: float
+    """When it was committed, in seconds since 1970."""
+    verb: str
+    """What was called: "predict", "choose", "observe" and so on."""
+    ticket: int | None = None
+    key: Key | None = None
+    at: float | None = None
+    """The time that the model was told."""
+    value: float | None = None
+    """The label, reward or amount."""
+    features: Any = None
+    """The features or the context, as they are logged."""
+    action: str | None = None
+    """What was played."""
+    probability: float | None = None
+
+
+def lines(database: Database, about: Described, objects: Any) -> Iterator[Logged]:
+    """Return the log of a model from its first event on that is kept."""
+    kind = KINDS[about.kind]
+    tickets = count(kind.rounds(begun(database, about, objects)))
+    for some in chunks(database, about, about.first):
+        for row in some:
+            for place, event in enumerate(of.decoded([opened(about, row)])):
+                for line in _lines(about.kind, event, tickets):
+                    yield line._replace(number=row.first + place, written=row.written)
+
+
+def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
+    """Return the lines of an event, which do not know yet where it stands."""
+    verb = event[0]
+    if verb == of.PREDICT_MANY:
+        rows, at = event[1], of.padded(event, 3)[2]
+        size = len(rows) if isinstance(rows, list) else of.ints_in(rows["rows"][0]).size - 1
+        for row in rows if isinstance(rows, list) else repeat(None, size):
+            yield Logged(0, 0.0, "predict", next(tickets), at=at, features=row)
+    elif verb == of.OBSERVE_MANY:
+        numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
+        for ticket, label in zip(numbers, labels, strict=True):
+            yield Logged(0, 0.0, "observe", ticket, at=of.padded(event, 4)[3], value=label)
+    elif verb == of.PREDICT:
+        yield predicted(kind, event)._replace(ticket=next(tickets))
+    else:
+        yield done(event)
+
+
+def predicted(kind: str, event: Event) -> Logged:
+    """Return the line of a prediction or a choice."""
+    if kind == "Learner":
+        return Logged(0, 0.0, "predict", key=of.padded(event, 2)[1])
+    if kind == "Chooser":
+        _, context, action, probability, key, at = of.padded(event, 6)[:6]
+        return Logged(
+            *(0, 0.0, "choose"),
+            key=key,
+            at=at,
+            features=context,
+            action=action,
+            probability=probability,
+        )
+    _, row, key, at = of.padded(event, 4)[:4]
+    return Logged(0, 0.0, "predict", key=key, at=at, features=row)
+
+
+def done(event: Event) -> Logged:
+    """Return the line of what is no prediction."""
+    verb = of.NAMES[event[0]]
+    if event[0] in (of.OBSERVE, of.REVISE, of.ADD):
+        _, ticket, value, key, at = of.padded(event, 5)[:5]
+        number = None if isinstance(value, str) else value
+        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number)
+    if event[0] in (of.CANCEL, of.SHOWN):
+        _, ticket, key, at = of.padded(event, 4)
+        return Logged(0, 0.0, verb, ticket, key=key, at=at)
+    if event[0] == of.TICK:
+        return Logged(0, 0.0, verb, at=event[1])
+    return Logged(0, 0.0, verb, action=event[1] if event[0] == of.MODE else None)
