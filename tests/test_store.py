@@ -33,7 +33,7 @@ from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, U
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, stored, stretches
-from belated.store.recovery import recovered
+from belated.store.recovery import Replay, recovered
 from conftest import Python
 
 
@@ -867,6 +867,35 @@ def test_replay_is_what_would_have_been(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == other.snapshot()
         back = store.replay("m", linear(), to="m")
         assert (back.rounds, back.open) == (12, 5)
+
+
+def test_a_model_goes_on_while_its_log_is_replayed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.store.store._AT_ONCE", 1)
+    see, seen = Replay._see, threading.Semaphore(0)
+
+    def slowly(self: Replay, event: Any) -> None:
+        seen.release()
+        time.sleep(0.002)
+        see(self, event)
+
+    monkeypatch.setattr(Replay, "_see", slowly)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        lived(model, 20)
+        built: list[Any] = []
+        work = threading.Thread(
+            target=lambda: built.append(store.replay("m", linear(bits=8), to="m"))
+        )
+        work.start()
+        for i in range(10):
+            assert seen.acquire(timeout=5.0)
+            model.predict([float(i)], key=f"meanwhile-{i}")  # while the other one reads
+        work.join(10.0)
+        assert built[0].rounds == 20
+        assert [built[0].ticket(f"meanwhile-{i}") for i in range(10)] == list(range(10, 20))
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
 def test_replay_with_a_deadline_that_was_not_there(

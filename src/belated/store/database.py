@@ -57,7 +57,14 @@ class Saved(NamedTuple):
     blob: bytes
 
 
-class Database(Protocol):
+class Readable(Protocol):
+    """What has the rows of logs."""
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+
+
+class Database(Readable, Protocol):
     """The truth. Every method is one transaction; one thread at a time uses it."""
 
     lost: Callable[[], None]
@@ -80,9 +87,6 @@ class Database(Protocol):
 
     def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows of a model that hold events from ``first`` on."""
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""

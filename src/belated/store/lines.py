@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from belated.learner.keys import Key
 from belated.store import events as of
-from belated.store.database import Database, Described
+from belated.store.database import Described, Readable
 from belated.store.events import Event
 from belated.store.kinds import KINDS
-from belated.store.recovery import begun, chunks, opened
+from belated.store.recovery import chunks, opened
 
 
 class Logged(NamedTuple):
@@ -36,10 +36,9 @@ class Logged(NamedTuple):
     probability: float | None = None
 
 
-def lines(database: Database, about: Described, objects: Any) -> Iterator[Logged]:
-    """Return the log of a model from its first event on that is kept."""
-    kind = KINDS[about.kind]
-    tickets = count(kind.rounds(begun(database, about, objects)))
+def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
+    """Return the log of a model that was ``start`` before the first event that is kept."""
+    tickets = count(KINDS[about.kind].rounds(start))
     for some in chunks(database, about, about.first):
         for row in some:
             for place, event in enumerate(of.decoded([opened(about, row)])):

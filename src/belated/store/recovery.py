@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from belated.errors import BelatedError, SnapshotError, StoreError, StoreWarning
-from belated.store.database import Database, Described, Era, Row
-from belated.store.events import decoded, opened_row
+from belated.store.database import Database, Described, Era, Readable, Row
+from belated.store.events import Event, decoded, opened_row
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
 
@@ -40,7 +40,10 @@ def recovered(
     model, saved = _start(database, about, objects, until)
     length = saved
     if length < about.replayed:  # without a snapshot of what the present settings made of them
-        length = replayed(database, about, model, about.replayed)
+        replay = Replay(about, model)
+        replay.go_on(database, about.replayed)
+        replay.finish()
+        length = replay.length
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
     return Recovered(model, length, saved, kind.needs_times(model))
@@ -76,7 +79,7 @@ def begun(database: Database, about: Described, objects: Any) -> Any:
     return _start(database, about, objects, about.first)[0]
 
 
-def chunks(database: Database, about: Described, first: int) -> Iterator[list[Row]]:
+def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Row]]:
     """Return rows of the log with events from ``first`` on, none missing, some at a time."""
     expected, count, some = first, 0, []
     for row in database.rows(about.number, first):
@@ -144,28 +147,46 @@ def opened(about: Described, row: Row) -> bytes:
 # --- Other settings -------------------------------------------------------------------------------
 
 
-def replayed(database: Database, about: Described, model: Any, until: int | None = None) -> int:
-    """Let a model with other settings see the log up to an event; return how many there were."""
-    if about.first > 0:
-        raise StoreError(
-            f"replay: the events of {about.name!r} before event {about.first} were compacted, so "
-            "that no other model can see them"
-        )
-    kind, past, length = KINDS[about.kind], Past(), 0
-    specs = iter([*about.eras, Era(1 << 62, about.spec)])
-    end = 0
-    for row in (row for some in chunks(database, about, 0) for row in some):
-        past.written = row.written
-        for event in decoded([opened(about, row)])[: until and max(until - length, 0)]:
-            while length >= end:
-                end, past.spec = next(specs)
-            try:
-                kind.play(model, event, past)
-            except BelatedError as error:
-                raise StoreError(
-                    f"replay: event {length} of {about.name!r} cannot be played with these "
-                    f"settings: {error}"
-                ) from error
-            length += 1
-    kind.name_all(model, past)
-    return length
+class Replay:
+    """A model with other settings that sees a log, as far as it has come."""
+
+    def __init__(self, about: Described, model: Any) -> None:
+        if about.first > 0:
+            raise StoreError(
+                f"replay: the events of {about.name!r} before event {about.first} were compacted, "
+                "so that no other model can see them"
+            )
+        self.model = model
+        self.length = 0
+        """Events seen so far."""
+        self._about = about
+        self._past = Past()
+        self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
+        self._end = 0  # of what was played with the settings in ``past``
+
+    def go_on(self, database: Readable, until: int | None = None) -> None:
+        """See what has come since, up to an event."""
+        for some in chunks(database, self._about, self.length):
+            for row in some:
+                self._past.written = row.written
+                events = decoded([opened(self._about, row)])[self.length - row.first :]
+                for event in events:
+                    if self.length == until:
+                        return
+                    self._see(event)
+
+    def _see(self, event: Event) -> None:
+        while self.length >= self._end:
+            self._end, self._past.spec = next(self._specs)
+        try:
+            KINDS[self._about.kind].play(self.model, event, self._past)
+        except BelatedError as error:
+            raise StoreError(
+                f"replay: event {self.length} of {self._about.name!r} cannot be played with these "
+                f"settings: {error}"
+            ) from error
+        self.length += 1
+
+    def finish(self) -> None:
+        """Give the keys to the tickets that can still be answered."""
+        KINDS[self._about.kind].name_all(self.model, self._past)

@@ -27,14 +27,14 @@ from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
-from belated.store.recovery import Recovered, recovered, replayed
+from belated.store.recovery import Recovered, Replay, begun, recovered
 from belated.store.writer import Part, Writer
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
 _FEW = 1000  # events that are read again quickly enough
 _LONGEST_NAME = 500
-_AT_ONCE = 10_000  # lines of a log, while nothing is committed
+_AT_ONCE = 10_000  # rows of a log that are read while nothing is committed
 
 
 class Store:
@@ -121,6 +121,9 @@ class Store:
         put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
         there.
         """
+        ready = self._entries.get(name) if spec is None else None
+        if ready is not None and not ready.is_stale and self._is_open:
+            return KINDS[ready.about.kind].stored(ready)
         with self._lock:
             self.check_open()
             about = self._found(name)
@@ -141,11 +144,11 @@ class Store:
 
     def models(self) -> list[str]:
         """Return the names of all models, sorted."""
-        with self._lock:
-            self.check_open()
-            if self._database.is_shared:
+        self.check_open()
+        if self._database.is_shared:
+            with self._lock:
                 self._look_around()
-            return sorted(self._known)
+        return sorted(self._known)
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
@@ -292,21 +295,26 @@ class Store:
         """
         with self._lock:
             about = self._about(name)
-            if kind_of(spec) != about.kind:
-                raise SpecError(
-                    f"replay: {name!r} is a {about.kind}, and so must be what sees its log"
-                )
-            kind, blob = KINDS[about.kind], spec.snapshot()
-            model = kind.restored(blob, kind.objects(spec))
-            _check_start(about, spec, model)
-            with self._quiet(about):
-                with self.writer.turn:
-                    if to is not None:
-                        self._database.hold(about.number)
-                    length = replayed(self._database, about, model)
-                if to is None:
-                    return model
-                return self._put(about, spec, blob, model.snapshot(), length, _checked(to))
+        if kind_of(spec) != about.kind:
+            raise SpecError(f"replay: {name!r} is a {about.kind}, and so must be what sees its log")
+        if to is not None and _checked(to) != name and to in self._known:
+            raise SpecError(f"replay: there is a model {to!r}; nothing has changed")
+        kind, blob = KINDS[about.kind], spec.snapshot()
+        replay = Replay(about, kind.restored(blob, kind.objects(spec)))
+        _check_start(about, spec, replay.model)
+        self.writer.settle_all()
+        replay.go_on(_InTurns(self._database, self.writer.turn))  # and everything else goes on too
+        if to is None:
+            replay.finish()
+            return replay.model
+        with self._lock, self._quiet(about):
+            if about.is_deleted:
+                raise StoreError(f"replay: the model {name!r} was deleted meanwhile")
+            with self.writer.turn:
+                self._database.hold(about.number)
+                replay.go_on(self._database)  # what has come meanwhile
+            replay.finish()
+            return self._put(about, spec, blob, replay.model.snapshot(), replay.length, to)
 
     def _put(
         self, about: Described, spec: Any, blob: bytes, snapshot: bytes, length: int, to: str
@@ -388,17 +396,9 @@ class Store:
             about = self._about(name)
             entry = self._entries.get(name)
         self.writer.settle_all()
-        return self._lines(about, None if entry is None else entry.objects)
-
-    def _lines(self, about: Described, objects: Any) -> Iterator[Logged]:
-        found = lines(self._database, about, objects)
-        while True:
-            with self.writer.turn:
-                self.check_open()
-                some = list(islice(found, _AT_ONCE))
-            if not some:
-                return
-            yield from some
+        with self.writer.turn:
+            start = begun(self._database, about, None if entry is None else entry.objects)
+        return lines(_InTurns(self._database, self.writer.turn), about, start)
 
     # --- Files ----------------------------------------------------------------------------------
 
@@ -437,6 +437,23 @@ class Store:
     def __repr__(self) -> str:
         """Return where the store is."""
         return f"<Store {self._where}>"
+
+
+class _InTurns:
+    """Reads rows some at a time, so that others can use the database in between."""
+
+    def __init__(self, database: Database, turn: threading.Lock) -> None:
+        self._database, self._turn = database, turn
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows of a model that hold events from ``first`` on."""
+        found = self._database.rows(model, first)
+        while True:
+            with self._turn:
+                some = list(islice(found, _AT_ONCE))
+            if not some:
+                return
+            yield from some
 
 
 def _checked(name: Any) -> str:
