@@ -395,14 +395,17 @@ def shares(heard: list[int], still_open: list[int]) -> dict[int, float]:
 class OpenTicket:
     """What a ticket keeps: its standardised row, what each expert said, and the mixture.
 
-    ``label`` is the label so far, and ``due`` the time from which on nothing else is expected.
+    ``label`` is the label so far, ``learned`` what was learned of it, and ``due`` the time from
+    which on nothing else is expected.
     """
 
     row: Row
     said: list[float]
     issued: float
     due: float
+    shown: float = math.nan
     label: float | None = None
+    learned: float = math.nan
 
 
 # --- The model -----------------------------------------------------------------------------------
@@ -428,6 +431,11 @@ class NaiveLinear:
     corrections experts are weighed anew, by later tickets. A ticket is
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
     given; from then on its label so far is the last word.
+
+    Where labels are numbers, what is learned of one is no farther from the mean of what was learned
+    of the n others than max(20, sqrt(n)) of their standard deviations, if n >= 5 and they are not
+    all the same. A label that replaces another takes back what was learned of that; where both are
+    out of reach on one side, nothing is learned of the new one. Silence is learned as it is.
     """
 
     def __init__(
@@ -459,7 +467,9 @@ class NaiveLinear:
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
-        self.counted: dict[int, float] = {}  # labels so far, of tickets open or closed
+        self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
+        self.tamed = 0
+        self.lost = 0.0
         self.mixture = Mixture()
         self.open: dict[int, OpenTicket] = {}
         self.given_up: set[int] = set()
@@ -495,8 +505,9 @@ class NaiveLinear:
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
         shown = self.doubt.shown(issued, self.labels)
+        self.open[ticket].shown = shown
         if self.silence is not None:
-            self._first_label(ticket, self.silence, 1.0)
+            self._first_label(ticket, self.silence, self.silence, 1.0)
         elif self.predictions >= self.again:
             self._ponder()
         return ticket, self.loss.shown(shown)
@@ -583,12 +594,29 @@ class NaiveLinear:
             self.given_up.remove(ticket)
             return False
         old = self.open[ticket].label
+        if old == label:
+            return True
+        learned = self.learnable(ticket, label)
+        self.tamed += learned != label
         if old is None:
-            self._hear(ticket, label)
-            self._first_label(ticket, label, weight)
-        elif old != label:
-            self._other_label(ticket, old, label)
+            self._hear(ticket, learned)
+            self._first_label(ticket, label, learned, weight)
+        else:
+            self._other_label(ticket, old, label, learned)
         return True
+
+    def learnable(self, ticket: int, label: float) -> float:
+        """Return what is to be learned of a label, by what was learned of all other tickets."""
+        others = [pair for other, pair in self.counted.items() if other != ticket]
+        if len(others) < 5 or self.loss.kind in ANSWERS:
+            return label
+        total = sum(h for _, h in others)
+        mean = sum(h * y for y, h in others) / total
+        squares = sum(h * (y - mean) ** 2 for y, h in others)
+        if squares <= 1e-12 * max(abs(self.labels.low), abs(self.labels.high)) ** 2:
+            return label
+        reach = max(20.0, math.sqrt(len(others))) * math.sqrt(squares / total)
+        return clip(label, mean - reach, mean + reach)
 
     def _hear(self, ticket: int, label: float) -> None:
         if self.since is None:
@@ -600,31 +628,39 @@ class NaiveLinear:
                 says = -self.loss.slope(self.open[ticket].issued, label)
             self.heard.append((self.predictions - ticket - 1, says))
 
-    def _first_label(self, ticket: int, label: float, weight: float) -> None:
+    def _first_label(self, ticket: int, label: float, learned: float, weight: float) -> None:
         kept = self.open[ticket]
-        g = self.loss.slope(kept.issued, label)
+        self.lost += weight * self.loss.value(kept.shown, label)
+        g = self.loss.slope(kept.issued, learned)
         self.mixture.learn([weight * g * (kept.issued - p) for p in kept.said])
-        self.labels.add(label, weight)
-        self.counted[ticket] = label
-        kept.label = label
+        self.labels.add(learned, weight)
+        self.counted[ticket] = learned, weight
+        kept.label, kept.learned = label, learned
         S = self.labels.scale(self.loss.kind)
         if S > 0.0:
             for k in range(len(SCALES)):
-                self._step(k, S, kept.row, label, weight)
-            self._bet(S, kept.row, label, weight)
+                self._step(k, S, kept.row, learned, weight)
+            self._bet(S, kept.row, learned, weight)
 
-    def _other_label(self, ticket: int, old: float, new: float) -> None:
+    def _other_label(self, ticket: int, told: float, label: float, new: float) -> None:
         """Correct a label that counted once: charges and losses are linear in it."""
         kept = self.open[ticket]
-        if ticket >= self.charged:
+        old = kept.learned
+        self.lost += self.loss.value(kept.shown, label) - self.loss.value(kept.shown, told)
+        is_still_out = sign(told - old) * sign(label - new) > 0.0
+        if is_still_out:
+            new = old
+        if ticket >= self.charged and not is_still_out:
             self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
         self.corrected += 1
         if self.silence is not None and self.corrected == 50:
             self.mixture = Mixture(self.mixture.v)
             self.charged = self.predictions
-        self.counted[ticket] = new
-        self.labels.replace(old, new, list(self.counted.values()))
-        kept.label = new
+        kept.label, kept.learned = label, new
+        if is_still_out:
+            return
+        self.counted[ticket] = new, 1.0
+        self.labels.replace(old, new, [y for y, _ in self.counted.values()])
         S = self.labels.scale(self.loss.kind)
         if S > 0.0:
             for k in range(len(SCALES)):
@@ -697,6 +733,7 @@ def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
     it.
     """
     kept = model.open[ticket]
+    y = model.learnable(ticket, y)
     p, kind = kept.issued, model.loss.kind
     if kind == "hinge" and abs(y * p - 1.0) < 1e-9:
         return True

@@ -159,6 +159,8 @@ for kind in sys.argv[1:]:
         log = t.Log(kind, 40)
         log.live(model)
         model.peek(log.rows[3]); model.cancel(model.predict([1.0, 2.0]).ticket)
+        far = 1.0 if kind in ("logistic", "hinge") else 1e6
+        model.observe(model.predict([1.0, 2.0]).ticket, far)
         digests[f"{kind} {l1}"] = hashlib.sha256(model.snapshot()).hexdigest()
 print(json.dumps(digests))
 """

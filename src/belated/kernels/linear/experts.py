@@ -13,7 +13,7 @@ from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.losses import implicit, loss, slope, slope_unit
+from belated.kernels.linear.losses import implicit, slope, slope_unit
 from belated.kernels.linear.rows import (
     AHEAD,
     Four,
@@ -82,18 +82,15 @@ def mixture(f: Floats, experts: Floats) -> float:
 
 @leaf
 def charge(code: Code, s: State, record: int, y: float, weight: float) -> None:
-    """Weigh the experts anew by what they predicted then, now that their label is y."""
-    f, p = s.f, s.kept[record + lm.MIXTURE]
-    f[lm.LOST] += weight * loss(code, f, s.kept[record + lm.SHOWN], y)
-    _weigh(s, record, weight * slope(code, f, p, y))
+    """Weigh the experts anew by what they predicted then, now that y is learned."""
+    p = s.kept[record + lm.MIXTURE]
+    _weigh(s, record, weight * slope(code, s.f, p, y))
 
 
 @leaf
-def recharge(code: Code, s: State, record: int, ticket: int, old: float, new: float) -> None:
-    """Correct what was charged when the label seemed to be ``old``: charges are linear in it."""
-    f, p = s.f, s.kept[record + lm.SHOWN]
-    f[lm.LOST] += loss(code, f, p, new) - loss(code, f, p, old)
-    if ticket >= f[lm.CHARGED]:
+def recharge(s: State, record: int, ticket: int, old: float, new: float) -> None:
+    """Correct what was charged when ``old`` was learned: charges are linear in it."""
+    if ticket >= s.f[lm.CHARGED]:
         _weigh(s, record, old - new)
 
 

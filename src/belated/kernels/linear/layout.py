@@ -25,8 +25,8 @@ L2 = 3
 COUNT = 4  # N: labels so far, each counted as often as its weight says
 MEAN = 5
 SPREAD = 6  # sum of weight times squared distance from the mean
-LOW = 7  # smallest label
-HIGH = 8  # largest label
+LOW = 7  # smallest label, and ...
+HIGH = 8  # ... largest, as they were learned
 SUM = 9
 BASE = 10  # what every expert adds its weights to
 SIZE = 11  # S: the unit of predictions; 0 while nothing can be learned
@@ -45,8 +45,10 @@ TRUST = 35  # ... and how much of the distance is left; see ``doubt``
 SINCE = 36  # the first ticket after the first label; infinity before
 AGAIN = 37  # predictions after which LEAN and TRUST are looked at again
 CHARGED = 38  # the first ticket that experts are weighed by
-KINDS = 39  # labels that differ from each other; one more than MOST_KINDS for all above
-OF_KINDS = 40  # of each: the label, how many came, sum of their ages, the largest
+LABELS = 39  # tickets with a label, each counted once
+TAMED = 40  # labels that were not learned as far out as they are; see ``taming``
+KINDS = 41  # labels that differ from each other; one more than MOST_KINDS for all above
+OF_KINDS = 42  # of each: the label, how many came, sum of their ages, the largest
 OF_KIND = 4
 MOST_KINDS = 10
 # By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
@@ -78,9 +80,10 @@ PAIRS = 1
 ISSUED = 2  # predictions of the experts
 MIXTURE = 7  # how they were mixed
 SHOWN = 8  # the prediction itself
-LABEL = 9  # the label so far, which was learned; NaN when there is none
-DUE = 10  # when the label so far becomes the last word
-KEEP = 11
+LABEL = 9  # the label so far; NaN when there is none
+LEARNED = 10  # what was learned of it: the label itself, unless it is far from all others
+DUE = 11  # when the label so far becomes the last word
+KEEP = 12
 
 # Numbers beyond these could overflow.
 HUGE_VALUE = 1e100

@@ -12,7 +12,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.linear import belief
+from belated.kernels.linear import belief, taming
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -291,8 +291,13 @@ _OF_NUMBERS: dict[str, Leaf] = {
     "rebase": _centre,
     "saying": _above,
     "shown": belief.moved,
+    "tame": taming.tamed,
 }
-_OF_ANSWERS: dict[str, Leaf] = {"saying": belief.is_yes, "shown": belief.doubted}
+_OF_ANSWERS: dict[str, Leaf] = {
+    "saying": belief.is_yes,
+    "shown": belief.doubted,
+    "tame": taming.as_it_is,
+}
 
 LOSSES = Parts(
     "loss of linear models",
@@ -377,6 +382,7 @@ LOSSES = Parts(
         saying=_above,
         believe=belief.lean_rate,
         shown=belief.moved,
+        tame=taming.tamed,
     ),
 )
 of_loss = only(lm.LOSS)
@@ -391,6 +397,7 @@ _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, 
 saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
 believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
 shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
+tame = switch(lm.LOSS, LOSSES.choices("tame"))  # what is learned of a label; see ``taming``
 
 
 # --- Steps and labels ----------------------------------------------------------------------------
@@ -409,6 +416,7 @@ def count_label(code: Code, f: Floats, y: float, weight: float) -> None:
     """Count a label ``weight`` times: N, mean, spread, range and sum, then base and S."""
     before = f[lm.COUNT]
     first = before == 0.0
+    f[lm.LABELS] += 1.0
     f[lm.COUNT] = before + weight
     share = weight / f[lm.COUNT]  # exactly 1 at the first label, whose mean is the label itself
     away = y - f[lm.MEAN]

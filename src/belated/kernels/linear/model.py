@@ -1,8 +1,9 @@
 """Linear models with late labels: one prediction, one label, one ticket closed without.
 
 A ticket keeps its row (coordinates and standardised values), what the five experts predicted, its
-label so far and when it is due. When a label comes, every expert evaluates the loss at its
-*current* weights. Costs are O(row) per event, and O(log open) where tickets have deadlines.
+label so far, what was learned of it and when it is due. When a label comes, every expert evaluates
+the loss at its *current* weights. Costs are O(row) per event, and O(log open) where tickets have
+deadlines.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from belated.kernels.linear.losses import (
     count_label,
     is_label,
     link,
+    loss,
     of_loss,
     recount_label,
     shown,
+    tame,
 )
 from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
@@ -188,6 +191,7 @@ def predict(
     kept[record + lm.START] = s.n[N.POOL_TAIL]
     kept[record + lm.PAIRS] = count
     kept[record + lm.LABEL] = math.nan
+    kept[record + lm.LEARNED] = math.nan
     kept[record + lm.DUE] = math.inf
     s.n[N.POOL_TAIL] += count
     s.n[N.POOL_LIVE] += count
@@ -200,7 +204,8 @@ def predict(
     p = shown(of_loss(code), s.f, kept[record + lm.MIXTURE])
     kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
-        _learn(of_loss(code), s, c, pool, record, s.f[lm.SILENCE], 1.0)
+        silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
+        _learn(of_loss(code), s, c, pool, record, silence, silence, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
         ponder(of_loss(code), s)
     return s.table[2 * entry], link(of_loss(code), p)
@@ -273,17 +278,14 @@ def observe(
     old = s.kept[record + lm.LABEL]
     if s.kept[record + lm.DUE] == -math.inf:  # settled, but kept
         s.n[N.LATE] += 1
-    if old != old:
-        hear(of_loss(code), s, record, ticket, y)
-        _learn(of_loss(code), s, c, pool, record, y, weight)
-    elif old != y:
-        s.n[N.CORRECTED] += 1
-        recharge(of_loss(code), s, record, ticket, old, y)
-        if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
-            forgive(s)
-        recount_label(of_loss(code), s.f, old, y)
-        correct(of_loss(code), s, c, pool, record, old, y)
-        s.kept[record + lm.LABEL] = y
+    if old != y:
+        learned = tame(of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
+        s.f[lm.TAMED] += 1.0 if learned != y else 0.0
+        if old != old:
+            hear(of_loss(code), s, record, ticket, learned)
+            _learn(of_loss(code), s, c, pool, record, y, learned, weight)
+        else:
+            _relearn(code, s, c, pool, record, ticket, y, learned)
     if is_last:
         s.n[N.POOL_LIVE] -= int(s.kept[record + lm.PAIRS])
         count_arrival(of_lags(_NOTHING), s, entry)
@@ -293,13 +295,55 @@ def observe(
 
 @leaf
 def _learn(
-    code: Code, s: State, c: Ints, pool: Floats, record: int, y: float, weight: float
+    code: Code,
+    s: State,
+    c: Ints,
+    pool: Floats,
+    record: int,
+    y: float,
+    learned: float,
+    weight: float,
 ) -> None:
-    """Take in the first label of a ticket."""
-    charge(code, s, record, y, weight)
-    count_label(code, s.f, y, weight)
-    learn(code, s, c, pool, record, y, weight)
-    s.kept[record + lm.LABEL] = y
+    """Take in the first label of a ticket: it is scored as it is, and ``learned`` as tamed."""
+    kept = s.kept
+    s.f[lm.LOST] += weight * loss(code, s.f, kept[record + lm.SHOWN], y)
+    charge(code, s, record, learned, weight)
+    count_label(code, s.f, learned, weight)
+    learn(code, s, c, pool, record, learned, weight)
+    kept[record + lm.LABEL] = y
+    kept[record + lm.LEARNED] = learned
+
+
+@leaf
+def _relearn(
+    code: Code,
+    s: State,
+    c: Ints,
+    pool: Floats,
+    record: int,
+    ticket: int,
+    y: float,
+    learned: float,
+) -> None:
+    """Put a label in the place of another; what was learned of that is taken back.
+
+    Of a label that was tamed, and is still as far out, nothing new is learned.
+    """
+    f, kept = s.f, s.kept
+    p, old, before = kept[record + lm.SHOWN], kept[record + lm.LABEL], kept[record + lm.LEARNED]
+    f[lm.LOST] += loss(of_loss(code), f, p, y) - loss(of_loss(code), f, p, old)
+    s.n[N.CORRECTED] += 1
+    was_above, was_below = old > before, old < before
+    stays = (was_above and y > learned) or (was_below and y < learned)
+    if not stays:
+        recharge(s, record, ticket, before, learned)
+    if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
+        forgive(s)
+    if not stays:
+        recount_label(of_loss(code), f, before, learned)
+        correct(of_loss(code), s, c, pool, record, before, learned)
+        kept[record + lm.LEARNED] = learned
+    kept[record + lm.LABEL] = y
 
 
 @leaf
