@@ -106,9 +106,9 @@ class _Wire(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self._next()
 
-    def _next(self) -> None:
+    def start(self) -> None:
+        """Send the next request."""
         content = self._ask()
         if content is None:
             self._transport.close()
@@ -133,9 +133,9 @@ class _Wire(asyncio.Protocol):
         self._got = b""
         self.times.append(perf_counter() - self._sent)
         if self.pause:
-            asyncio.get_running_loop().call_later(self.pause, self._next)
+            asyncio.get_running_loop().call_later(self.pause, self.start)
         else:
-            self._next()
+            self.start()
 
 
 class Load(NamedTuple):
@@ -154,7 +154,6 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
     async def run() -> Load:
         loop = asyncio.get_running_loop()
         wires, ends = [], []
-        begin, before = perf_counter(), where.used()
         for _ in range(CONNECTIONS):
             done: asyncio.Future[None] = loop.create_future()
             wire = _Wire(lambda: next(contents, None), done)
@@ -162,6 +161,10 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
             await loop.create_connection(lambda wire=wire: wire, "127.0.0.1", where.port)  # type: ignore[misc]
             wires.append(wire)
             ends.append(done)
+        await asyncio.sleep(0.2)  # until all are accepted: answers must not overtake questions
+        begin, before = perf_counter(), where.used()
+        for wire in wires:
+            wire.start()
         await asyncio.gather(*ends)
         took = perf_counter() - begin
         return Load(took, where.used() - before, [time for wire in wires for time in wire.times])
