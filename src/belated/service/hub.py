@@ -44,6 +44,7 @@ class Hub:
         self.signer = Signer(key)
         self._seeds = hmac.digest(key, b"seeds", "sha256")
         self.answers = Answers(store)
+        self.answers.load()  # before anything is answered: what is sent again must be known
         self.commits = Commits()
         self.metrics = Metrics()
         self.paths = (os.path.realpath(store._where), store._where)
@@ -81,7 +82,6 @@ class Hub:
 
     def warm(self) -> None:
         """Bring every model back, compile what it needs, and begin to watch."""
-        self.answers.load()
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
