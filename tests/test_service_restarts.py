@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from belated.service.hub import Hub
-from service_calls import Caller, serving
+from belated.service.served import Served
+from service_calls import Answer, Caller, serving
 
 
 def test_what_is_sent_again_is_known_from_the_first_request_on(
@@ -33,3 +37,57 @@ def test_what_is_sent_again_is_known_from_the_first_request_on(
         assert ask("GET", "/models/value").body["rounds"] == 1
     assert second.body == first.body
     assert second.headers["idempotency-replayed"] == "true"
+
+
+def until_ready(ask: Caller) -> Answer:
+    """Return what is said when all models are there."""
+    for _ in range(1000):
+        said = ask("GET", "/ready")
+        if said.status == 200:
+            return said
+        time.sleep(0.01)
+    raise AssertionError(said)
+
+
+def test_a_model_that_is_damaged_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path) as ask:
+        item = {"features": {"x": 1.0}}
+        assert ask("POST", "/models/value/predict", item).status == 200
+        assert ask("POST", "/models", {"name": "a", "kind": "LinearModel"}).status == 201
+    with closing(sqlite3.connect(tmp_path / "test.db")) as database, database:
+        database.execute("UPDATE events SET events = CAST(events || x'20' AS BLOB)")
+    with serving(tmp_path) as other:
+        ask = Caller(other.server, ask.token)
+        assert until_ready(ask).body == {"status": "damaged", "models": 3, "damaged": 1}
+        found = {each["name"]: each for each in ask("GET", "/models").body["models"]}
+        assert found["value"] == {"name": "value", "is_ready": False, "is_damaged": True}
+        assert found["layout"]["is_ready"]
+        refused = ask("POST", "/models/value/predict", item)
+        assert refused.body["error"]["code"] == "store"
+        assert ask("POST", "/models/layout/choose", {}).status == 200
+        assert ask("DELETE", "/models/value").status == 204
+        assert until_ready(ask).body == {"status": "ready", "models": 2}
+    assert 'damaged model="value" why=' in capsys.readouterr().err
+
+
+def test_a_model_may_be_deleted_while_others_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask:
+        pass
+    is_deleted, load = threading.Event(), Hub.load
+
+    def slow(hub: Hub, name: str) -> Served:
+        if name == "value":
+            assert is_deleted.wait(30.0)
+        return load(hub, name)
+
+    monkeypatch.setattr(Hub, "load", slow)
+    with serving(tmp_path) as other:
+        ask = Caller(other.server, ask.token)
+        assert ask("DELETE", "/models/value").status == 204
+        is_deleted.set()
+        assert until_ready(ask).body == {"status": "ready", "models": 1}
+        assert ask("POST", "/models/layout/choose", {}).status == 200

@@ -112,7 +112,8 @@ async def list_models(hub: Hub, request: Request) -> Answer:
     for name in sorted(hub.names):
         served = hub.models.get(name)
         if served is None:
-            found.append({"name": name, "is_ready": False})
+            about = {"is_ready": False, "is_damaged": name in hub.damaged}
+            found.append({"name": name, **about})
         else:
             about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
             found.append({"name": name, "is_ready": True, **about})
@@ -240,6 +241,9 @@ async def ready(hub: Hub, request: Request) -> Answer:
     """Say whether all models are recovered and compiled."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
+        damaged = len(hub.damaged)
+        return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})
     return answer({"status": "ready", "models": len(hub.names)})
 
 

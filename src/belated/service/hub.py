@@ -51,7 +51,11 @@ class Hub:
         """Where the store lies; answers do not say."""
         self.names = set(store.models())
         self.models: dict[str, Served] = {}
+        self.damaged: dict[str, str] = {}
+        """Models that could not be brought back, and why."""
         self.is_ready = False
+        self._lock = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
         self.started = time()
         self._resting: dict[str, asyncio.Event] = {}
         self._pool = ThreadPoolExecutor(4, "belated-serve")
@@ -85,7 +89,11 @@ class Hub:
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
-            self.load(name)
+            try:
+                self.load(name)
+            except Exception as error:  # whatever is wrong with one, the others are served
+                if name in self.names:  # else it was deleted meanwhile
+                    self.damaged[name] = str(error)
         self.is_ready = True
         self._keeper = threading.Thread(target=self._keep, name="belated-watch", daemon=True)
         self._keeper.start()
@@ -93,14 +101,26 @@ class Hub:
     def load(self, name: str) -> Served:
         """Return a model; one that is not in memory is recovered."""
         served = self.models.get(name)
-        if served is None:
-            served = Served(self.store.model(name), self.signer, self.limits)
-            for note in self.store.notes(served.note_name):
-                if note.name == served.note_name:
-                    served.restore(note.body)
-            served.read_tail()
-            served = self.models.setdefault(name, served)
-        return served
+        if served is not None:
+            return served
+        with self._turn(name):
+            served = self.models.get(name)
+            if served is None:
+                if name not in self.names:
+                    raise UnknownModel(f"there is no model {name!r}")
+                served = Served(self.store.model(name), self.signer, self.limits)
+                for note in self.store.notes(served.note_name):
+                    if note.name == served.note_name:
+                        served.restore(note.body)
+                served.read_tail()
+                self.models[name] = served
+                self.damaged.pop(name, None)
+            return served
+
+    def _turn(self, name: str) -> threading.Lock:
+        """Return what lets one thread at a time bring a model back or put it away."""
+        with self._lock:
+            return self._turns.setdefault(name, threading.Lock())
 
     def _keep(self) -> None:
         """Sample the curves, and keep them now and then."""
@@ -178,9 +198,14 @@ class Hub:
     async def delete(self, name: str) -> None:
         """Remove a model with its log."""
         async with _Rest(self, name):
-            await self.work(self.store.delete, name)
+            await self.work(self._remove, name)
+
+    def _remove(self, name: str) -> None:
+        with self._turn(name):
+            self.store.delete(name)
             self.names.discard(name)
             self.models.pop(name, None)
+            self.damaged.pop(name, None)
 
     async def replay(self, name: str, kind: Any, settings: Any, to: str) -> Served:
         """Build a model with other settings from the log of one."""
@@ -190,10 +215,14 @@ class Hub:
                 raise Refused(
                     409, "too_many_models", f"there are {self.limits.models} models; delete one"
                 )
-            await self.work(lambda: self.store.replay(name, model, to=specs.name(to)))
+            await self.work(self._rebuild, name, model, specs.name(to))
+            return await self.work(self.load, to)
+
+    def _rebuild(self, name: str, model: Any, to: str) -> None:
+        with self._turn(to):
+            self.store.replay(name, model, to=to)
             self.names.add(to)
             self.models.pop(to, None)
-            return await self.work(self.load, to)
 
     async def bring(self, name: str, path: str) -> Served:
         """Put a model that was exported into the store."""
@@ -278,6 +307,12 @@ class Hub:
                 "counter",
                 "Events in them.",
                 [({}, float(writer.events))],
+            ),
+            (
+                "belated_damaged_models",
+                "gauge",
+                "Models that could not be brought back.",
+                [({}, float(len(self.damaged)))],
             ),
             (
                 "belated_ready",

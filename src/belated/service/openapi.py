@@ -105,7 +105,11 @@ SCHEMAS: dict[str, Any] = {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {**_ABOUT, "is_ready": {"type": "boolean"}},
+                    "properties": {
+                        **_ABOUT,
+                        "is_ready": {"type": "boolean"},
+                        "is_damaged": {"type": "boolean"},
+                    },
                 },
             }
         },

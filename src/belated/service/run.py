@@ -82,6 +82,8 @@ class Server:
             self.app.journal.say("failed", why=str(error))
             self._server.should_exit = True
             raise
+        for name, why in self.hub.damaged.items():
+            self.app.journal.say("damaged", model=name, why=why)
         if self.on_ready is not None:
             self.on_ready()
 
