@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -249,6 +250,42 @@ def test_whether_a_server_is_ready_is_asked_once(forgetful: str) -> None:
     with bl.Client(forgetful, "t") as client:
         assert not client.ready()
     assert Forgetful.seen == ["/ready"]
+
+
+class OneAnswer(http.server.BaseHTTPRequestHandler):
+    """Answers once on every connection, and hangs up at the second request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer, and close the connection when more comes."""
+        if hasattr(self, "was_asked"):
+            self.close_connection = True
+            return
+        self.was_asked = True
+        time.sleep(0.05)  # so that requests overlap, and have connections of their own
+        said = b'{"models": []}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_connections_that_died_while_idle_do_not_use_up_the_tries() -> None:
+    async def talk(url: str) -> None:
+        async with bl.AsyncClient(url, "t", tries=1) as client:
+            await asyncio.gather(*(client.models() for _ in range(8)))
+            assert await client.models() == []
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), OneAnswer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        asyncio.run(talk(f"http://127.0.0.1:{server.server_address[1]}"))
+        server.shutdown()
+        thread.join()
 
 
 def test_a_server_that_is_not_there_says_so() -> None:

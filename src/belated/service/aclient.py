@@ -104,9 +104,26 @@ class AsyncClient:
         self, method: str, path: str, content: bytes, headers: dict[str, str]
     ) -> tuple[int, bytes, str | None]:
         """Return status, body and Retry-After of an answer; 0 and why where none came."""
-        wire: _Wire | None = None
+        wire = self._idle.pop() if self._idle else None
+        if wire is not None:
+            found = await self._ask(wire, method, path, content, headers)
+            if found[0]:
+                return found
+            await self.close()  # the others are as old: the server may have started anew
+        return await self._ask(None, method, path, content, headers)
+
+    async def _ask(
+        self,
+        wire: _Wire | None,
+        method: str,
+        path: str,
+        content: bytes,
+        headers: dict[str, str],
+    ) -> tuple[int, bytes, str | None]:
+        """Ask over a connection, or over a new one."""
         try:
-            wire = self._idle.pop() if self._idle else await self._connect()
+            if wire is None:
+                wire = await self._connect()
             wire[1].write(self._head(method, path, len(content), headers) + content)
             await wire[1].drain()
             status, found, body = await _answer(wire[0])
