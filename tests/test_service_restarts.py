@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+import belated as bl
+from belated.service import Limits
 from belated.service.hub import Hub
 from belated.service.served import Served
 from service_calls import Answer, Caller, serving
@@ -91,3 +93,18 @@ def test_a_model_may_be_deleted_while_others_come_back(
         is_deleted.set()
         assert until_ready(ask).body == {"status": "ready", "models": 1}
         assert ask("POST", "/models/layout/choose", {}).status == 200
+
+
+def test_notes_of_others_are_not_the_key_or_the_token(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        for name in ("key", "keynote", "service:keynote", "token", "service:tokens"):
+            store.keep(name, b"known to all")
+        hub = Hub(store, Limits())
+        assert hub.own_token() is not None
+        names = {note.name: note.body for note in store.notes()}
+        assert len(names["service:key"]) == 32
+        again = Hub(store, Limits())
+        assert again.own_token() is None
+        assert again.signer.number(1, hub.signer.sign(1, 5)) == 5
+        hub.close()
+        again.close()

@@ -17,7 +17,7 @@ from belated.store import Store
 
 LIFETIME = 86_400.0
 MOST = 100_000
-_PREFIX = "answer:"
+_PREFIX = "service:answer:"
 _HASH = 32
 
 

@@ -29,7 +29,7 @@ from belated.store import Store
 
 T = TypeVar("T")
 
-_KEY, _TOKEN = "key", "token"
+_KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
@@ -62,20 +62,25 @@ class Hub:
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
 
+    def _noted(self, name: str) -> bytes | None:
+        """Return the note of exactly this name."""
+        found = [note.body for note in self.store.notes(name) if note.name == name]
+        return found[0] if found else None
+
     def _secret(self, name: str) -> bytes:
         """Return the key of the store, which is made when it is first asked for."""
-        found = self.store.notes(name)
-        if found:
-            return found[0].body
+        found = self._noted(name)
+        if found is not None:
+            return found
         key = secrets.token_bytes(32)
         self.store.keep(name, key)
         return key
 
     def own_token(self, anew: bool = False) -> str | None:
         """Let in the token that the store itself has; return it where it was made just now."""
-        found = [] if anew else self.store.notes(_TOKEN)
-        if found:
-            self.tokens = Tokens((*self.tokens.known, checked(json.loads(found[0].body))))
+        found = None if anew else self._noted(_TOKEN)
+        if found is not None:
+            self.tokens = Tokens((*self.tokens.known, checked(json.loads(found))))
             return None
         secret, token = made("owner", ("admin",))
         self.store.keep(_TOKEN, json.dumps(token.to_dict()).encode())
@@ -109,9 +114,9 @@ class Hub:
                 if name not in self.names:
                     raise UnknownModel(f"there is no model {name!r}")
                 served = Served(self.store.model(name), self.signer, self.limits)
-                for note in self.store.notes(served.note_name):
-                    if note.name == served.note_name:
-                        served.restore(note.body)
+                noted = self._noted(served.note_name)
+                if noted is not None:
+                    served.restore(noted)
                 served.read_tail()
                 self.models[name] = served
                 self.damaged.pop(name, None)

@@ -133,7 +133,7 @@ class Served:
     @property
     def note_name(self) -> str:
         """Where the curves are kept."""
-        return f"watch:{self.number}"
+        return f"service:watch:{self.number}"
 
     def kept(self) -> bytes:
         """Return what is kept beside the model."""
