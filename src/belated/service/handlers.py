@@ -112,8 +112,8 @@ async def list_models(hub: Hub, request: Request) -> Answer:
     for name in sorted(hub.names):
         served = hub.models.get(name)
         if served is None:
-            about = {"is_ready": False, "is_damaged": name in hub.damaged}
-            found.append({"name": name, **about})
+            damaged = name in hub.damaged
+            found.append({"name": name, "is_ready": False, "is_damaged": damaged})
         else:
             about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
             found.append({"name": name, "is_ready": True, **about})

@@ -280,10 +280,10 @@ class Hub:
         if said[places[0]] is _OPEN:  # no note was written
             for place, answer, call in zip(places, pending.answer, calls, strict=True):
                 said[place] = served.said(call, answer)
+        await self.commits.wait(pending)
         for event, answer in zip(pending.events, pending.answer, strict=True):
             if event is not None:
                 served.watched(event, answer, now)
-        await self.commits.wait(pending)
         for one in said:
             self.metrics.events[served.name, verb, one.body["outcome"]] += 1
         return said

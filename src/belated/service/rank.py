@@ -75,8 +75,9 @@ async def _ranked(
     if isinstance(chosen, BelatedError):
         raise refusal_of(chosen)
     served.said(("choose", named), chosen)
-    served.watched(pending.events[0], chosen, time())
+    now = time()
     await hub.commits.wait(pending)
+    served.watched(pending.events[0], chosen, now)
     hub.metrics.events[served.name, "choose", "applied"] += 1
     return Answer(*(known.answer or (201, encoded(body(chosen)))))
 

@@ -12,7 +12,7 @@ from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
 from belated.service.limits import Limits
 from belated.service.specs import described
 from belated.service.tickets import Signer
-from belated.service.watch import Watch
+from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
 
@@ -147,13 +147,14 @@ class Served:
         self.watch.restore(json.dumps(about["watch"]).encode())
 
     def read_tail(self) -> None:
-        """Find in the log when the newest tickets were asked for."""
+        """Find in the log when the newest tickets were asked for, and answered."""
         entry = self.stored._entry
         with entry.lock:
             length = entry.length
             rounds = self.rounds
         first = max(entry.about.first, length - _TAIL)
         times = array("d")
+        heard: list[tuple[events.Event, float]] = []
         with entry.store.writer.turn:
             rows = list(entry.store._database.rows(self.number, first))
         for row in rows:
@@ -163,4 +164,6 @@ class Served:
                     times.append(row.written)
                 elif event[0] == events.PREDICT_MANY:
                     return  # its tickets cannot be told from here
-        self.watch.remember(rounds - len(times), times)
+                elif event[0] in ANSWERS:
+                    heard.append((event, row.written))
+        self.watch.remember(rounds - len(times), times, heard)
