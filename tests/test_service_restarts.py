@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.service import Limits
+from belated.errors import ServiceError, StoreError
+from belated.service import Limits, Server, Settings
 from belated.service.hub import Hub
 from belated.service.served import Served
 from service_calls import Answer, Caller, serving
@@ -108,3 +109,54 @@ def test_notes_of_others_are_not_the_key_or_the_token(tmp_path: Path) -> None:
         assert again.signer.number(1, hub.signer.sign(1, 5)) == 5
         hub.close()
         again.close()
+
+
+def settings(folder: Path, port: int = 0) -> Settings:
+    """Return settings on a store of this test."""
+    return Settings(data=folder / "test.db", port=port)
+
+
+def test_a_server_that_cannot_be_made_lets_go_of_its_socket_and_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(hub: Hub, *_: object) -> str:
+        raise StoreError("broken")
+
+    with Server(settings(tmp_path)) as server:
+        port = server.port
+    with monkeypatch.context() as patch:
+        patch.setattr(Hub, "own_token", broken)
+        with pytest.raises(StoreError, match="broken"):
+            Server(settings(tmp_path, port))
+    with Server(settings(tmp_path, port)) as server:
+        assert server.port == port
+
+
+def test_what_fails_at_the_end_is_told_when_all_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Hub.close
+
+    def broken(hub: Hub) -> None:
+        close(hub)
+        raise StoreError("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Hub, "close", broken)
+        with pytest.raises(StoreError, match="full"), Server(settings(tmp_path)) as server:
+            port = server.port
+    with Server(settings(tmp_path, port)) as server:
+        assert server.port == port
+
+
+def test_a_server_that_does_not_start_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(server: Server) -> None:
+        raise OSError("no threads")
+
+    monkeypatch.setattr(Server, "_begin", broken)
+    with pytest.raises(ServiceError, match="did not start"), Server(settings(tmp_path)):
+        pass
+    with bl.open(tmp_path / "test.db"):  # nobody holds it
+        pass

@@ -6,11 +6,13 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from belated.errors import MissingExtra, SpecError
+from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
@@ -20,6 +22,7 @@ from belated.service.limits import Limits
 from belated.store import open as open_store
 
 PORT = 8765
+_START = 60.0  # seconds that a server gets to begin
 _GRACE = 30  # seconds that requests get to end when the server is stopped
 
 
@@ -46,19 +49,21 @@ class Server:
         self.settings = settings or Settings()
         uvicorn = _uvicorn()
         known = None if self.settings.tokens is None else of.read(self.settings.tokens)
-        self._socket = _listening(self.settings.host, self.settings.port)
-        self.host, self.port = self._socket.getsockname()[:2]
-        try:
+        with ExitStack() as held:  # let go of, from the last to the first, whatever fails
+            self._socket = _listening(self.settings.host, self.settings.port)
+            held.callback(self._socket.close)
+            self.host, self.port = self._socket.getsockname()[:2]
             self.store = open_store(self.settings.data)
-        except BaseException:
-            self._socket.close()
-            raise
-        self.hub = Hub(self.store, self.settings.limits, known)
-        self.token = self.hub.own_token(self.settings.new_token) if known is None else None
-        self.app = App(self.hub, Journal(self.settings.log))
-        self.app.on_start = self._begin
-        self._server: Any = uvicorn.Server(config(self.app))
+            held.callback(self.store.close)
+            self.hub = Hub(self.store, self.settings.limits, known)
+            held.callback(self.hub.close)
+            self.token = self.hub.own_token(self.settings.new_token) if known is None else None
+            self.app = App(self.hub, Journal(self.settings.log))
+            self.app.on_start = self._begin
+            self._server: Any = uvicorn.Server(config(self.app))
+            self._held = held.pop_all()
         self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
         self._is_up = threading.Event()
         self.on_ready: Callable[[], None] | None = None
 
@@ -89,24 +94,27 @@ class Server:
 
     def run(self) -> None:
         """Serve until a signal comes: then finish what was accepted, and close the store."""
-        try:
+        with self._held:
             self._server.run([self._socket])
-        finally:
-            self._end()
-
-    def _end(self) -> None:
-        self.hub.close()
-        self.store.close()
-        self._socket.close()
 
     # --- In a thread ----------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         """Serve in a thread, and return when requests are answered."""
-        self._thread = threading.Thread(target=self.run, name="belated-server", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="belated-server", daemon=True)
         self._thread.start()
-        self._is_up.wait(60.0)
+        until = monotonic() + _START
+        while not self._is_up.wait(0.05):
+            if not self._thread.is_alive() or monotonic() > until:
+                self.stop()
+                raise ServiceError(f"the server at {self.url} did not start") from self._failure
         return self
+
+    def _work(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:  # told by whoever waits for the server
+            self._failure = error
 
     def __exit__(
         self,
@@ -118,10 +126,13 @@ class Server:
         self.stop()
 
     def stop(self) -> None:
-        """Finish what was accepted, and return when all is over."""
+        """Finish what was accepted, and return when all is over; raises what went wrong at it."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(_GRACE + 30)
+            if self._is_up.is_set() and self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
 
 
 def _listening(host: str, port: int) -> socket.socket:
