@@ -385,7 +385,7 @@ def test_limits_say_what_they_are(tmp_path: Path) -> None:
         few = ask("POST", predict, {"items": [{"features": {}}] * 3})
         rest = ask("POST", predict, {"items": [{"features": {}}] * 3})
         assert outcomes(few) + outcomes(rest) == ["applied"] * 5 + ["invalid"]
-        assert code(predict, {"features": {}}) == (429, "too_many_open")
+        assert code(predict, {"features": {}}) == (409, "too_many_open")
 
 
 def test_a_token_may_ask_only_so_often(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ class Hub:
                 call = reader.call(verb, item, token.may("admin"))
                 if verb in ASKING and room <= len(calls):
                     raise Refused(
-                        429,
+                        409,
                         "too_many_open",
                         f"{self.limits.open} tickets are open; answer or cancel some, or give the "
                         "model a deadline",

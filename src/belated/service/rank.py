@@ -53,7 +53,7 @@ async def _ranked(
     hub: Hub, served: Served, named: dict[str, Any], event: str, known: Known
 ) -> Answer:
     if served.open >= hub.limits.open:
-        raise Refused(429, "too_many_open", f"{hub.limits.open} events wait for their reward")
+        raise Refused(409, "too_many_open", f"{hub.limits.open} events wait for their reward")
     ranking: list[dict[str, Any]] = []
 
     def body(chosen: Any) -> dict[str, Any]:
