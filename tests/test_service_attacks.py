@@ -18,6 +18,8 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated.service
 from belated.service import Limits
 from belated.service.journal import Journal
+from belated.service.rank import flattened
+from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
 from service_calls import Answer, Caller, serving
 
@@ -215,3 +217,40 @@ def test_nothing_unpickles() -> None:
     for path in Path(belated.service.__file__).parent.glob("*.py"):
         assert "pickle" not in path.read_text()
         assert "eval(" not in path.read_text()
+
+
+def test_names_are_bounded_while_they_are_made() -> None:
+    limits = Limits(features=10, text=20)
+    long = {"n" * 10_000: {f"{i}": {f"{j}": 1 for j in range(50)} for i in range(50)}}
+    with pytest.raises(Refused, match="at most 20 characters"):
+        flattened([long], "doc", limits)
+    with pytest.raises(Refused, match="at most 10 features"):
+        flattened([{"a": list(range(100_000))}], "doc", limits)
+
+
+def test_choices_that_would_take_long_are_refused(tmp_path: Path) -> None:
+    context = {f"c{i}": 1.0 for i in range(9)}
+    actions: dict[str, Any] = {"a": {"x": 1, "y": 2}, "b": None}
+    ranked = [{"id": "a", "features": [{"x": 1, "y": 2}]}, {"id": "b"}]
+    with serving(tmp_path, Limits(products=40)) as ask:
+
+        def code(verb: str, body: Any) -> Any:
+            said = ask("POST", f"/models/layout/{verb}", body)
+            return said.status, said.body.get("error", {}).get("code")
+
+        item = {"context": context, "actions": actions}
+        assert code("choose", item)[0] == 200  # 10 x 4
+        assert code("peek", item)[0] == 200
+        assert code("rank", {"contextFeatures": [context], "actions": ranked})[0] == 201
+        said = ask("POST", "/models/layout/choose", {"items": [item, item]}).body["items"]
+        assert [each["outcome"] for each in said] == ["applied", "invalid"]
+        context["c9"] = 1.0
+        too_many = 422, "too_many_products"
+        assert code("choose", item) == too_many
+        assert code("peek", item) == too_many
+        assert code("rank", {"contextFeatures": [context], "actions": ranked}) == too_many
+        plain = {"context": {f"c{i}": 1.0 for i in range(20)}}
+        assert code("choose", plain) == too_many  # with the actions of the model
+        few = {"actions": ["a"], "interactions": ["c1"], "bits": 8}
+        ask("POST", "/models", {"name": "few", "kind": "Chooser", "settings": few})
+        assert ask("POST", "/models/few/choose", plain).status == 200

@@ -227,6 +227,7 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
         context = bodies.features(given.get("context") or {}, "context", hub.limits)
         actions = given.get("actions")
         menu = None if actions is None else bodies.actions(actions, hub.limits)
+        hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
         return answer({"options": [option._asdict() for option in options]})
     raise Refused(409, "no_such_verb", f"a {served.kind} has no peek")

@@ -251,10 +251,13 @@ class Hub:
         said: list[Said] = []
         places: list[int] = []
         calls: list[Call] = []
+        products = 0
         room = self.limits.open - served.open if verb in ASKING else 0
         for item in items:
             try:
                 call = reader.call(verb, item, token.may("admin"))
+                if verb == "choose":
+                    products += self.check_products(served, call[1], products)
                 if verb in ASKING and room <= len(calls):
                     raise Refused(
                         409,
@@ -287,6 +290,18 @@ class Hub:
         for one in said:
             self.metrics.events[served.name, verb, one.body["outcome"]] += 1
         return said
+
+    def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:
+        """Return the products of features that a choice takes, or refuse what would take long."""
+        found = served.products(named)
+        if before + found > self.limits.products:
+            raise Refused(
+                422,
+                "too_many_products",
+                f"features of the context times those of all actions: at most "
+                f"{self.limits.products} in a request; send fewer, or set interactions",
+            )
+        return found
 
     def families(self) -> list[Family]:
         """Return what is counted of models and of the store."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import OrderedDict
+from collections.abc import Mapping
 from time import time
 from typing import Any
 
@@ -47,6 +48,16 @@ class Served:
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
         return int(self.state.model.rounds if self.kind == "Intervals" else self.state.rounds)
+
+    def products(self, named: dict[str, Any]) -> int:
+        """Return how many products of features a choice takes."""
+        settings = self.state._settings
+        actions = settings.actions if named.get("actions") is None else named["actions"]
+        features = actions.values() if isinstance(actions, Mapping) else ()
+        over = len(actions or ()) + sum(len(each) for each in features if each)
+        context, crossing = named.get("context") or {}, settings.crossing
+        met = 0 if crossing == "none" else len(context)
+        return over * (1 + met if isinstance(crossing, str) else 1 + min(met, len(crossing)))
 
     # --- Events ---------------------------------------------------------------------------------
 
