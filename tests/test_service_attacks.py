@@ -254,3 +254,36 @@ def test_choices_that_would_take_long_are_refused(tmp_path: Path) -> None:
         few = {"actions": ["a"], "interactions": ["c1"], "bits": 8}
         ask("POST", "/models", {"name": "few", "kind": "Chooser", "settings": few})
         assert ask("POST", "/models/few/choose", plain).status == 200
+
+
+def talk(ask: Caller, *parts: bytes) -> bytes:
+    """Send parts, and return all that comes back until the server hangs up."""
+    found = b""
+    with socket.create_connection((ask.server.host, ask.server.port), timeout=20) as wire:
+        try:
+            for part in parts:
+                wire.sendall(part)
+            while more := wire.recv(65536):
+                found += more
+        except ConnectionError:  # it hung up while more was sent
+            pass
+    return found
+
+
+GET = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+
+
+def test_heads_are_bounded_in_bytes_number_and_time(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(patience=0.3)) as ask:
+        assert not talk(ask, GET + b"A: b\r\n" * 100 + b"\r\n").startswith(b"HTTP/1.1 200")
+        close = b"Connection: close\r\n\r\n"
+        assert talk(ask, GET + b"A: b\r\n" * 90 + close).startswith(b"HTTP/1.1 200")
+        assert not talk(ask, GET + b"A: " + b"b" * 40_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200")
+        assert b" 200 " not in talk(ask, GET + b"A: ", *[b"b" * 1000] * 5000)
+        chunked = b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nT: "
+        assert talk(ask, GET + chunked, *[b"b" * 1000] * 5000) is not None  # a trailer without end
+        assert talk(ask, b"") == b""  # nothing is said
+        assert talk(ask, GET + b"A: ") == b""
+        big = b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000
+        two = talk(ask, GET + big + GET + close)  # a long body is no head
+        assert two.count(b"HTTP/1.1 200") == 2

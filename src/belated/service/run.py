@@ -19,6 +19,7 @@ from belated.service.app import App
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal
 from belated.service.limits import Limits
+from belated.service.wire import BYTES, protocol
 from belated.store import open as open_store
 
 PORT = 8765
@@ -60,7 +61,7 @@ class Server:
             self.token = self.hub.own_token(self.settings.new_token) if known is None else None
             self.app = App(self.hub, Journal(self.settings.log))
             self.app.on_start = self._begin
-            self._server: Any = uvicorn.Server(config(self.app))
+            self._server: Any = uvicorn.Server(config(self.app, self.settings.limits.patience))
             self._held = held.pop_all()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -149,7 +150,7 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def config(app: Any) -> Any:
+def config(app: Any, patience: float = Limits.patience) -> Any:
     """Return how an application is served."""
     return _uvicorn().Config(
         app,
@@ -159,9 +160,10 @@ def config(app: Any) -> Any:
         date_header=False,
         lifespan="on",
         ws="none",
+        http=protocol(patience),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
-        h11_max_incomplete_event_size=32768,
+        h11_max_incomplete_event_size=BYTES,
     )
 
 
