@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+import belated as bl
 import belated.service
 from belated.service import Limits
+from belated.service.answers import Answers, note_of
 from belated.service.journal import Journal
 from belated.service.rank import flattened
 from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
-from service_calls import Answer, Caller, serving
+from service_calls import CHOOSER, Answer, Caller, serving
 
 FEW = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -287,3 +289,37 @@ def test_heads_are_bounded_in_bytes_number_and_time(tmp_path: Path) -> None:
         big = b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000
         two = talk(ask, GET + big + GET + close)  # a long body is no head
         assert two.count(b"HTTP/1.1 200") == 2
+
+
+def test_answers_are_kept_in_so_many_bytes(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        answers = Answers(store, most_bytes=100)
+        for i in range(10):
+            store.keep(f"service:answer:{i}", note_of(bytes(32), 200, bytes(30)))
+            answers.add(f"service:answer:{i}", bytes(32), 200, bytes(30))
+        assert list(answers._known) == [f"service:answer:{i}" for i in (7, 8, 9)]
+        answers.tidy()
+        assert len(store.notes("service:answer:")) <= 4
+        again = Answers(store, most_bytes=100)
+        again.load()
+        assert list(again._known) == [f"service:answer:{i}" for i in (7, 8, 9)]
+
+
+def test_long_texts_that_are_refused_are_not_kept(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        items: list[Any] = [{"features": {}}, *[{"features": {}, "x" * 450: 1}] * 50]
+        said = ask("POST", "/models/value/predict", {"items": items}, Idempotency_Key="k")
+        assert [each["outcome"] for each in said.body["items"]] == ["applied"] + ["invalid"] * 50
+        (note,) = ask.server.store.notes("service:answer:")
+        assert len(note.body) < 51 * 220
+
+
+def test_answers_of_a_model_that_was_deleted_are_none_of_the_next(tmp_path: Path) -> None:
+    body = {"actions": [{"id": "a"}, {"id": "b"}], "eventId": "e"}
+    with serving(tmp_path) as ask:
+        for _ in range(2):
+            assert ask("POST", "/models/layout/rank", body).status == 201
+            assert ask("GET", "/models/layout").body["rounds"] == 1
+            assert ask("DELETE", "/models/layout").status == 204
+            about = {"name": "layout", "kind": "Chooser", "settings": CHOOSER}
+            assert ask("POST", "/models", about).status == 201

@@ -22,6 +22,7 @@ Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
 _CREATE = frozenset(("name", "kind", "settings"))
 _REPLAY = frozenset(("kind", "settings", "to"))
+_FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
 PARQUET = "application/vnd.apache.parquet"
 AGAIN = (("idempotency-replayed", "true"),)
 
@@ -46,7 +47,8 @@ def events(verb: str) -> Handler:
             said = await hub.apply(served, verb, items, _token(request), known)
             return Answer(*(known.answer or form(said)))
 
-        return await once(hub, request, request.header(b"idempotency-key"), body, form, work)
+        key = request.header(b"idempotency-key")
+        return await once(hub, request, served, key, body, form, work)
 
     return handle
 
@@ -54,6 +56,7 @@ def events(verb: str) -> Handler:
 async def once(
     hub: Hub,
     request: Request,
+    served: Served,
     key: str | None,
     body: bytes,
     form: Callable[[list[Said]], tuple[int, bytes]],
@@ -64,7 +67,7 @@ async def once(
         return await work(Known())
     if not 0 < len(key) <= hub.limits.text:
         raise bodies.bad(f"Idempotency-Key has 1 to {hub.limits.text} characters")
-    known = known_of(_token(request), request.where, key, body, form)
+    known = known_of(_token(request), request.where, served.number, key, body, form)
     first: Kept | None = await hub.answers.first(known.name, known.asked)
     if first is not None:
         return Answer(first.status, first.body, JSON, AGAIN)
@@ -87,6 +90,11 @@ def _items(document: dict[str, Any], hub: Hub) -> list[Any]:
 
 
 def _form_many(said: list[Said]) -> tuple[int, bytes]:
+    """Return many items; messages have what was sent in them, and are short, as all is kept."""
+    for each in said if len(said) > _FEW else ():
+        if "error" in each.body:
+            error = each.body["error"]
+            error["message"] = error["message"][:_SHORT]
     return 200, bodies.encoded({"items": [each.body for each in said]})
 
 

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
+_TIDY = 60  # seconds between two removals of old answers
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
 
@@ -140,7 +141,7 @@ class Hub:
                             self.keep(served)
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
-            if turn % 3600 == 0:
+            if turn % _TIDY == 0:
                 self.answers.tidy()
 
     def keep(self, served: Served) -> None:
@@ -366,9 +367,10 @@ class Known:
         return self.name, note_of(self.asked, *self.answer)
 
 
-def known_of(token: Token, path: str, key: str, body: bytes, form: Form) -> Known:
-    """Return a request with an ``Idempotency-Key``."""
-    return Known(name_of(token.name, path, key), hashlib.sha256(body).digest(), form)
+def known_of(token: Token, path: str, number: int, key: str, body: bytes, form: Form) -> Known:
+    """Return a request with an ``Idempotency-Key``, to the model of this number."""
+    name = name_of(token.name, path, number, key)
+    return Known(name, hashlib.sha256(body).digest(), form)
 
 
 class _Rest:
