@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,12 +18,14 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 import belated.service
+from belated.errors import NotCommitted
 from belated.service import Limits
 from belated.service.answers import Answers, note_of
 from belated.service.journal import Journal
 from belated.service.rank import flattened
 from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
+from belated.store import Store
 from service_calls import CHOOSER, Answer, Caller, serving
 
 FEW = settings(
@@ -323,3 +326,35 @@ def test_answers_of_a_model_that_was_deleted_are_none_of_the_next(tmp_path: Path
             assert ask("DELETE", "/models/layout").status == 204
             about = {"name": "layout", "kind": "Chooser", "settings": CHOOSER}
             assert ask("POST", "/models", about).status == 201
+
+
+def test_there_are_no_more_models_than_there_may_be_however_many_are_made_at_once(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, Limits(models=3)) as ask:
+
+        def make(place: int) -> int:
+            about = {"name": f"m{place}", "kind": "LinearModel", "settings": {"bits": 8}}
+            return ask("POST", "/models", about).status
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sorted(pool.map(make, range(6))) == [201] + [409] * 5
+        assert len(ask("GET", "/models").body["models"]) == 3
+
+
+def test_nobody_else_may_read_a_store_that_the_server_made(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        assert (tmp_path / "test.db").stat().st_mode & 0o077 == 0
+
+
+def test_rewards_that_could_not_be_kept_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: Store, *_: object) -> None:
+        raise NotCommitted("the disk is full")
+
+    with serving(tmp_path) as ask:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "keep", full)
+            assert ask("PUT", "/models/layout/rewards", {"rewards": "sum"}).status == 503
+        assert ask.server.hub.models["layout"].rewards == "earliest"

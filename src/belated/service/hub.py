@@ -9,8 +9,9 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from time import time
 from typing import Any, TypeVar
 
@@ -52,6 +53,7 @@ class Hub:
         """Where the store lies; answers do not say."""
         self.names = set(store.models())
         self.models: dict[str, Served] = {}
+        self._coming: set[str] = set()
         self.damaged: dict[str, str] = {}
         """Models that could not be brought back, and why."""
         self.is_ready = False
@@ -142,7 +144,8 @@ class Hub:
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
             if turn % _TIDY == 0:
-                self.answers.tidy()
+                with suppress(BelatedError):  # as above
+                    self.answers.tidy()
 
     def keep(self, served: Served) -> None:
         """Keep what is known beside a model."""
@@ -180,22 +183,35 @@ class Hub:
         """Put a model into the store, or return it if it is there; and whether it is new."""
         async with _Rest(self, specs.name(name)):
             is_new = name not in self.names
-            if is_new and len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            model = await self.work(self._made, name, kind, settings)
-            try:
-                await self.work(self.store.model, name, model)
-            except SpecError as error:
-                raise Refused(
-                    409,
-                    "other_settings",
-                    f"there is a model {name!r} with other settings: POST /models/{name}/replay "
-                    "builds one with these from its log",
-                ) from error
-            self.names.add(name)
-            return await self.work(self.load, name), is_new
+            with self._place(name):
+                return await self._create(name, kind, settings), is_new
+
+    async def _create(self, name: str, kind: Any, settings: Any) -> Served:
+        model = await self.work(self._made, name, kind, settings)
+        try:
+            await self.work(self.store.model, name, model)
+        except SpecError as error:
+            raise Refused(
+                409,
+                "other_settings",
+                f"there is a model {name!r} with other settings: POST /models/{name}/replay "
+                "builds one with these from its log",
+            ) from error
+        self.names.add(name)
+        return await self.work(self.load, name)
+
+    @contextmanager
+    def _place(self, name: str) -> Iterator[None]:
+        """Have a place for a model, or refuse; those that are being made count as well."""
+        if name not in self.names and len(self.names | self._coming) >= self.limits.models:
+            raise Refused(
+                409, "too_many_models", f"there are {self.limits.models} models; delete one"
+            )
+        self._coming.add(name)
+        try:
+            yield
+        finally:
+            self._coming.discard(name)
 
     def _made(self, name: str, kind: Any, settings: Any) -> Any:
         seed = hmac.digest(self._seeds, name.encode(), "sha256")
@@ -217,12 +233,9 @@ class Hub:
         """Build a model with other settings from the log of one."""
         async with _Rest(self, name):
             model = await self.work(self._made, to, kind, settings)
-            if to != name and len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            await self.work(self._rebuild, name, model, specs.name(to))
-            return await self.work(self.load, to)
+            with self._place(specs.name(to)):
+                await self.work(self._rebuild, name, model, to)
+                return await self.work(self.load, to)
 
     def _rebuild(self, name: str, model: Any, to: str) -> None:
         with self._turn(to):
@@ -233,13 +246,10 @@ class Hub:
     async def bring(self, name: str, path: str) -> Served:
         """Put a model that was exported into the store."""
         async with _Rest(self, specs.name(name)):
-            if len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            await self.work(self.store.load, name, path)
-            self.names.add(name)
-            return await self.work(self.load, name)
+            with self._place(name):
+                await self.work(self.store.load, name, path)
+                self.names.add(name)
+                return await self.work(self.load, name)
 
     # --- Events ---------------------------------------------------------------------------------
 

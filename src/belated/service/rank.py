@@ -137,8 +137,12 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     document = bodies.an_object(await request.json(), frozenset(("rewards",)))
     if document.get("rewards") not in ("earliest", "sum"):
         raise bodies.bad("rewards must be 'earliest' or 'sum'")
-    served.rewards = document["rewards"]
-    await hub.work(hub.keep, served)
+    former, served.rewards = served.rewards, document["rewards"]
+    try:
+        await hub.work(hub.keep, served)
+    except BelatedError:  # what is not kept does not count
+        served.rewards = former
+        raise
     return answer(document)
 
 

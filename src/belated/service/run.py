@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from types import TracebackType
@@ -54,6 +55,7 @@ class Server:
             self._socket = _listening(self.settings.host, self.settings.port)
             held.callback(self._socket.close)
             self.host, self.port = self._socket.getsockname()[:2]
+            _make(self.settings.data)
             self.store = open_store(self.settings.data)
             held.callback(self.store.close)
             self.hub = Hub(self.store, self.settings.limits, known)
@@ -148,6 +150,14 @@ def _listening(host: str, port: int) -> socket.socket:
         found.close()
         raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
     return found
+
+
+def _make(data: StrPath) -> None:
+    """Make the file of a store that is not there, which nobody else may read: it has the key."""
+    if "://" in str(data):
+        return
+    with suppress(OSError):  # it is there; or the store says what is wrong
+        os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def config(app: Any, patience: float = Limits.patience) -> Any:
