@@ -61,8 +61,13 @@ def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     asked: dict[str, Any] = {"key": "k"}
     if kind in ("LinearModel", "Intervals"):
         asked["features"] = {"hour": 7, "town": "Porto"}
+    looked = ask("POST", f"/models/{name}/peek", {n: v for n, v in asked.items() if n != "key"})
+    assert looked.status == (409 if kind == "Learner" else 200)
     found = ask("POST", f"/models/{name}/{verb}", asked).body
     assert found["outcome"] == "applied"
+    assert {n: found.get(n) for n in looked.body if n in ("value", "low", "high")} == {
+        n: v for n, v in looked.body.items() if n in ("value", "low", "high")
+    }
     value = [0.6, 0.8] if kind == "Learner" else 1.0
     heard = ask("POST", f"/models/{name}/observe", {"ticket": found["ticket"], "value": value})
     assert (heard.status, heard.body) == (200, {"outcome": "applied"})

@@ -162,7 +162,7 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     """Let a chooser play its own choices, or those of the baseline."""
     served = await hub.model(request.path["name"])
     if served.kind != "Chooser":
-        raise Refused(409, "no_such_verb", f"a {served.kind} has no mode")
+        raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no mode")
     mode = bodies.an_object(await request.json(), frozenset(("mode",))).get("mode")
     await hub.commits.wait(served.stored.begin("mode", mode))
     return answer({"mode": mode})
@@ -225,11 +225,11 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
     """Return what would be predicted or chosen, without a ticket."""
     served = await hub.model(request.path["name"])
     document = await request.json()
-    if served.kind == "LinearModel":
+    if served.kind in ("LinearModel", "Intervals"):
         given = bodies.an_object(document, frozenset(("features",)))
         row = bodies.row(given.get("features"), "features", hub.limits)
-        value = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
-        return answer({"value": value})
+        found = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
+        return answer(found._asdict() if served.kind == "Intervals" else {"value": found})
     if served.kind == "Chooser":
         given = bodies.an_object(document, frozenset(("context", "actions")))
         context = bodies.features(given.get("context") or {}, "context", hub.limits)
@@ -238,7 +238,7 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
         hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
         return answer({"options": [option._asdict() for option in options]})
-    raise Refused(409, "no_such_verb", f"a {served.kind} has no peek")
+    raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 
 async def health(hub: Hub, request: Request) -> Answer:

@@ -181,7 +181,7 @@ async def _chooser(hub: Hub, request: Request) -> Served:
         )
     served = await hub.model(name)
     if served.kind != "Chooser":
-        raise Refused(409, "no_such_verb", f"{name!r} is a {served.kind}, and ranks nothing")
+        raise Refused(409, "no_such_verb", f"{name!r} is of kind {served.kind}, and ranks nothing")
     return served
 
 

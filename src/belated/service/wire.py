@@ -25,10 +25,10 @@ def protocol(patience: float) -> Any:
     except ImportError:  # then it is h11, which has bounds of its own on bytes
         return "auto"
 
-    class Bounded(HttpToolsProtocol):
+    class Bounded(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not looked into
         """Reads requests whose heads are bounded."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self._quiet, self._size, self._is_heard = 0, 0, False
             self._late: asyncio.TimerHandle | None = None
