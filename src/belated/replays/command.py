@@ -48,7 +48,8 @@ def _saved(arguments: argparse.Namespace) -> Replay:
     if arguments.save is not None:
         found.model.save(arguments.save)
         if not arguments.json:
-            words = saving.says(found.model, found.task.how, found.task.target, arguments.key)
+            task = found.task
+            words = saving.says(found.model, task.how, task.target, arguments.key, task.log.unit)
             print(f"Model saved to {arguments.save}. {words}\n")
     if arguments.predictions is not None:
         found.write_predictions(arguments.predictions)
