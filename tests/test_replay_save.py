@@ -112,7 +112,8 @@ def test_half_replayed_and_half_live_is_the_whole_replayed(
     words = ["--target", "days", "--predicted", "asked_at", "--observed", "answered_at"]
     words += ["--key", key] if key else ["--ignore", "order"]
     assert cli.main(["replay", str(half), *words, "--no-page", "--save", str(file)]) == 0
-    assert f"Model saved to {file}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.index(" of all predictions") < out.index(f"Model saved to {file}")
     model = bl.LinearModel.load(file)
     assert model.rounds == first
     assert model.open > 20

@@ -134,7 +134,9 @@ def scan(
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     _refuse_unused(clocks, found, tz, unit, dates)
-    truth = None if target is None else _kind_of_target(sample, target, tz, dates)
+    # A target that is the time of the answer says only whether one came, as ``answered`` does.
+    is_label = target is not None and target != columns.observed
+    truth = _kind_of_target(sample, str(target), tz, dates) if is_label else None
     notes = _repeated(sample)
     return Scan(source, columns, clocks, found, truth, tz, on_bad, notes)
 

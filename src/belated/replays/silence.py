@@ -62,6 +62,13 @@ class Hearing:
         return Hearing(self.heard[rows], self.counts[rows], self.is_silence[rows])
 
 
+def arrivals(log: Log, said: Silence) -> Floats:
+    """Return the target of a log that has only times: 1 where an answer came; NaN elsewhere."""
+    if word(said.value) == "1":
+        raise LogError("replay: an answer is a 1, and so cannot be what silence means; say 0")
+    return np.where(log.answered, 1.0, np.nan)
+
+
 def heard(
     log: Log, labels: Floats, truth: Array, how: Labels, said: Silence
 ) -> tuple[Log, Floats, Labels, Hearing]:
