@@ -11,13 +11,14 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
-from belated.evaluations import dsjson
+from belated.evaluations import dsjson, stored
 from belated.evaluations.asked import Columns, Reading
 from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
 from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
 from belated.logs.bad import SHOWN
 from belated.logs.columns import Roles
 from belated.logs.rules import NoFeature
+from belated.logs.spans import span_in
 
 USUAL = Columns()
 AS_IT_IS = Reading()
@@ -33,12 +34,13 @@ def decisions_of(
     policies: Sequence[str] = (),
     *,
     silence: float | None = None,
+    deadline: Any = None,
     reading: Reading = AS_IT_IS,
 ) -> DecisionLog:
     """Return the decisions of a log.
 
     ``policies`` are names or prefixes of columns that belong to other policies, and so to no
-    context.
+    context. In the log of a store, rewards that are revised count as they were at the ``deadline``.
     """
     if isinstance(data, DecisionLog):
         _refuse("a DecisionLog", data.name, columns, reading, Columns._fields)
@@ -46,6 +48,11 @@ def decisions_of(
     if isinstance(data, str | Path) and _is_dsjson(Path(data)):
         _refuse("dsjson", str(data), columns, reading, Columns._fields)
         return dsjson.read(data, on_bad=reading.on_bad)
+    if (found := stored.lines_in(data)) is not None:
+        name, lines = found
+        _refuse("the log of a store", name, columns, reading, Columns._fields)
+        span = None if deadline is None else span_in(deadline, "s", "evaluate")
+        return stored.decisions_in(name, lines, silence=silence, deadline=span)
     if isinstance(data, Log):
         _refuse("a Log", data.name, columns, reading, ("decided", "rewarded"))
         log = data
