@@ -67,6 +67,8 @@ class DecisionLog:
     """Whether times are numbers that count ``unit`` since 1970."""
     latest: float = 0.0
     """A time after the first decision up to which something would have been heard."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of its columns."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
 

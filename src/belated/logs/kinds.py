@@ -133,7 +133,7 @@ class Kind:
         else:
             found = numerals.seconds_of(value)
         if found is None:
-            raise self._refusal(value, f"is no finite number, {self.form}")
+            raise self._refusal(value, numerals.LIKE[self.form])
         return found
 
     def yes(self, value: Any) -> float:
