@@ -173,7 +173,7 @@ def _decisions(
         unit=unit,
         start=log.predicted_at[order[0]],
         is_epoch=log.is_epoch,
-        notes=notes,
+        notes=(*notes, *(f"{note}." for note in log.notes)),
         bad=bad,
     )
 
