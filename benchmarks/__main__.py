@@ -24,6 +24,7 @@ NAMES = (
     "live",
     "loop",
     "memory",
+    "service",
     "silence_real",
     "startup",
     "store",

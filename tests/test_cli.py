@@ -37,7 +37,9 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_commands_are_found_in_the_parser() -> None:
-    assert {"demo", "audit", "replay", "evaluate", "study", "warm", "completion"} == set(commands())
+    assert {
+        *("demo", "audit", "replay", "evaluate", "study", "serve", "warm", "completion")
+    } == set(commands())
 
 
 def test_help_names_every_command() -> None:

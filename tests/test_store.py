@@ -564,11 +564,11 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader.start()
         assert writing.wait(10.0)
         pending = model.begin("predict", [2.0])
-        _, gate = writer._enter(pending._batch)  # one who waits
+        _, gate = writer._enter(pending.batch)  # one who waits
         others = threading.Thread(target=pending.result)
         others.start()
         assert gate is not None
-        writer._leave(pending._batch, gate)  # and is interrupted
+        writer._leave(pending.batch, gate)  # and is interrupted
         go_on.set()
         leader.join(10.0)
         others.join(10.0)
@@ -582,26 +582,26 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         model = store.model("m", linear())
         writer = store.writer
         first = model.begin("predict", [1.0])
-        leads, _ = writer._enter(first._batch)  # this one leads
+        leads, _ = writer._enter(first.batch)  # this one leads
         second = model.begin("predict", [2.0])
-        _, gate = writer._enter(second._batch)  # this one waits
+        _, gate = writer._enter(second.batch)  # this one waits
         writer.fail(StoreError("the connection was lost"))
         assert leads
         assert gate is not None
         assert gate.acquire(timeout=5.0)
-        writer._lead(first._batch)
+        writer._lead(first.batch)
         for each in (first, second):
             with pytest.raises(NotCommitted, match="connection was lost"):
                 each.result()
         assert model.predict([3.0]).ticket == 0
         third = model.begin("predict", [1.0])
-        writer._enter(third._batch)
-        _, heir = writer._enter(third._batch)
+        writer._enter(third.batch)
+        _, heir = writer._enter(third.batch)
         assert heir is not None
         with writer._lock:
             writer._step_down()  # the leader lets the other one lead
         assert writer._heir is heir
-        writer._leave(third._batch, heir)  # which is interrupted
+        writer._leave(third.batch, heir)  # which is interrupted
         assert third.result().ticket == 1
 
 
@@ -1047,3 +1047,33 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         with pytest.raises(StoreError, match="no log"):
             store.load("third", target)
         assert store.models() == ["again", "m"]
+
+
+# --- Notes ----------------------------------------------------------------------------------------
+
+
+def test_a_note_is_committed_with_its_events_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with bl.open(path) as store:
+        model = store.model("m", bl.LinearModel("squared", bits=8))
+        refused = model.begin_many([("observe", {"ticket": "x", "label": 1.0})], _noted)
+        assert isinstance(refused.result()[0], bl.UnknownTicket)
+        assert refused.events == [None]
+        assert store.notes() == []
+        done = model.begin_many([("predict", {"features": [1.0], "key": "k"})], _noted)
+        assert done.result()[0].ticket == 0
+        store.keep("other", b"1")
+        store.keep("other", b"2")
+    with bl.open(path) as store:
+        assert [(note.name, note.body) for note in store.notes()] == [
+            ("said", b"1"),
+            ("other", b"2"),
+        ]
+        assert [note.name for note in store.notes("sa")] == ["said"]
+        store.forget("sa", 4e9)
+        assert [note.name for note in store.notes()] == ["other"]
+        assert store.model("m").rounds == 1
+
+
+def _noted(said: list[Any]) -> tuple[str, bytes]:
+    return "said", str(len(said)).encode()

@@ -48,6 +48,12 @@ CHAPTERS = {
         ("open",),
         ("store",),
     ),
+    "service": Chapter(
+        "The service",
+        "Models over HTTP, and clients. See [the service](../service.md).",
+        ("Client", "AsyncClient"),
+        ("service",),
+    ),
     "learners": Chapter(
         "Learners",
         "Decisions in a convex set, with guarantees. See [the tour](../guide.md).",

@@ -54,16 +54,20 @@ if TYPE_CHECKING:
     from belated.linear import Forecast, LinearModel, LinearReport
     from belated.problem import Problem
     from belated.replays import replay
+    from belated.service.aclient import AsyncClient
+    from belated.service.client import Client
     from belated.store import open
     from belated.timeline import Timeline
 
 _LAZY = {
     "ActionReport": "decisions",
+    "AsyncClient": "service.aclient",
     "Best": "game",
     "Certificate": "learner.report",
     "Choice": "decisions",
     "Chooser": "decisions",
     "ChooserReport": "decisions",
+    "Client": "service.client",
     "Counters": "learner.counters",
     "Decision": "learner.learner",
     "DecisionRun": "decisions",
@@ -104,6 +108,7 @@ __all__ = [
     "PFTRL",
     "ActionReport",
     "AlreadyObserved",
+    "AsyncClient",
     "BadFeedback",
     "Ball",
     "BelatedError",
@@ -114,6 +119,7 @@ __all__ = [
     "Choice",
     "Chooser",
     "ChooserReport",
+    "Client",
     "ConvexSet",
     "Counters",
     "Deadline",

@@ -92,6 +92,18 @@ class UnknownModel(StoreError, KeyError):
     """A name that no model of the store has."""
 
 
+class ServiceError(BelatedError, RuntimeError):
+    """What a server answered that is no, or that it could not be reached.
+
+    ``status`` is that of the answer (0: there was none), ``code`` a word for programs.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, code: str = "unreachable") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
 class MissingExtra(BelatedError, ImportError):
     """An optional dependency that is not installed.
 

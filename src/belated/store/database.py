@@ -49,6 +49,15 @@ class Row(NamedTuple):
     events: bytes
 
 
+class Note(NamedTuple):
+    """Something beside the models, under a name: what a server has to remember."""
+
+    name: str
+    written: float
+    """Seconds since 1970."""
+    body: bytes
+
+
 class Saved(NamedTuple):
     """A snapshot of a model, taken when it had so many events."""
 
@@ -85,8 +94,16 @@ class Database(Readable, Protocol):
     def delete(self, model: int) -> None:
         """Remove a model with everything that belongs to it."""
 
-    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+    def write(
+        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+    ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
+
+    def notes(self, prefix: str) -> list[Note]:
+        """Return the notes whose names begin so, the oldest first."""
+
+    def forget(self, prefix: str, before: float) -> None:
+        """Remove notes whose names begin so, and that were written before a time."""
 
     def snapshots(self, model: int) -> Iterator[Saved]:
         """Return the snapshots of a model, the newest first."""

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from belated.errors import MissingExtra, StoreError, StoreInUse
-from belated.store.database import Row, Saved
+from belated.store.database import Note, Row, Saved
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _CLASS = 0x62656C61  # "bela", among the advisory locks
@@ -139,12 +139,14 @@ class PostgreSQL(Tables):
                 raise StoreError(f"{self.where}: {_said(error)}") from error
             raise
 
-    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+    def write(
+        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+    ) -> None:
         """Append to the logs of models that this session holds."""
         new, saved = list(rows), list(snapshots)
         if not {r.model for r in new} | {s.model for s in saved} <= self._held:
             raise StoreError(f"{self.where}: the connection was lost, and the models with it")
-        super().write(new, saved)
+        super().write(new, saved, notes)
 
     # --- One writer -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from belated.intervals import Intervals
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
-from belated.store.database import Database, Described, Era, Row, Saved
+from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry
 from belated.store.events import sealed_row
 from belated.store.kinds import KINDS, kind_of
@@ -235,7 +235,7 @@ class Store:
 
     # --- The log --------------------------------------------------------------------------------
 
-    def _write(self, parts: dict[Entry, Part]) -> None:
+    def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
         """Put a batch on disk."""
         self.check_open()
         if os.getpid() != self._process:
@@ -257,7 +257,7 @@ class Store:
             for entry, part in parts.items()
             for length, blob in part.snapshots
         ]
-        self._database.write(rows, snapshots)
+        self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""
@@ -383,6 +383,25 @@ class Store:
                 break
             last = row.first + row.size
         return last
+
+    # --- Notes ----------------------------------------------------------------------------------
+
+    def keep(self, name: str, body: bytes) -> None:
+        """Keep a note beside the models, in the place of an older one of that name."""
+        self.check_open()
+        self.writer.settle(self.writer.add_note(name, body))
+
+    def notes(self, prefix: str = "") -> list[Note]:
+        """Return the notes whose names begin so, the oldest first."""
+        self.check_open()
+        with self.writer.turn:
+            return self._database.notes(prefix)
+
+    def forget(self, prefix: str, before: Time) -> None:
+        """Remove the notes whose names begin so, and that were kept before a time."""
+        self.check_open()
+        with self.writer.turn:
+            self._database.forget(prefix, time_of(before, "forget"))
 
     # --- Looking --------------------------------------------------------------------------------
 

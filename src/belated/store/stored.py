@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -12,13 +12,15 @@ from belated.learner.keys import Key
 from belated.linear.clock import Time
 from belated.store.entry import Entry
 from belated.store.events import Event, encoded, name_in, time_in
-from belated.store.writer import After, Batch
+from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
 Done = tuple[Any, Event]
 """The answer of a verb, and the event that is logged."""
 Call = tuple[str, dict[str, Any]]
 """A verb and its arguments by name."""
+Noted = Callable[[list[Any]], tuple[str, bytes]]
+"""What came of calls, to the name and the body of a note."""
 
 
 class Pending:
@@ -28,19 +30,27 @@ class Pending:
     event is committed or lost, by the thread that commits, for those who must not wait themselves.
     """
 
-    __slots__ = ("_answer", "_batch", "_writer")
+    __slots__ = ("_writer", "answer", "batch", "events")
 
-    def __init__(self, answer: Any, batch: Batch, writer: Any) -> None:
-        self._answer, self._batch, self._writer = answer, batch, writer
+    def __init__(
+        self, answer: Any, batch: Batch, writer: Any, events: Sequence[Event | None] = ()
+    ) -> None:
+        self._writer = writer
+        self.answer = answer
+        """What ``result`` returns; before the commit it counts for nothing."""
+        self.batch = batch
+        """What it is committed with: those that have the same one share their fate."""
+        self.events = events
+        """What is logged of each call; None where it was refused."""
 
     def result(self) -> Any:
         """Return the answer once it is committed, or raise ``NotCommitted``."""
-        self._writer.settle(self._batch)
-        return self._answer
+        self._writer.settle(self.batch)
+        return self.answer
 
     def then(self, after: After) -> None:
         """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost."""
-        self._writer.then(self._batch, after)
+        self._writer.then(self.batch, after)
 
 
 class History(NamedTuple):
@@ -130,27 +140,43 @@ class StoredModel:
         its error stands in the place of an answer, and the others go on. Where the commit fails,
         none of them has happened.
         """
-        entry, outcomes, events = self._entry, list[Any](), list[str]()
+        outcomes: list[Any] = self.begin_many(calls).result()
+        return outcomes
+
+    def begin_many(self, calls: Iterable[Call], note: Noted | None = None) -> Pending:
+        """Apply many calls as ``many`` does, and return at once; they count when committed.
+
+        ``note`` is called with what came of each, and returns the name and the body of a note that
+        is committed with them (see ``Store.keep``). Where all are refused there is nothing to
+        commit, and so no note.
+        """
+        entry, outcomes = self._entry, list[Any]()
+        events: list[Event | None] = []
         wanted = [(self._verb(verb), named) for verb, named in calls]
         self._writer.check()
         with entry.lock:
             model = entry.ready()
             try:
+                texts = []
                 for verb, named in wanted:
+                    event: Event | None = None
                     try:
                         answer, event = verb(self, model, **named)
-                        events.append(encoded(event))
+                        texts.append(encoded(event))
                     except BelatedError as error:
                         answer = error
                     outcomes.append(answer)
-                batch = self._writer.add(entry, *events)
+                    events.append(event)
+                if not texts:
+                    return Pending(outcomes, done(), self._writer, events)
+                kept = None if note is None else note(outcomes)
+                batch = self._writer.add(entry, *texts, note=kept)
             except BaseException:
                 entry.is_stale = True
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
-        self._writer.settle(batch)
-        return outcomes
+        return Pending(outcomes, batch, self._writer, events)
 
     def _verb(self, name: str) -> Callable[..., Done]:
         verb = self._verbs.get(name)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from belated.store.database import Described, Era, Row, Saved
+from belated.store.database import Described, Era, Note, Row, Saved
 
 TABLES = """
 CREATE TABLE models (
@@ -29,6 +29,7 @@ CREATE TABLE events (
     events {blob} NOT NULL
 );
 CREATE TABLE snapshots (number {key}, snapshot {blob} NOT NULL);
+CREATE TABLE notes (name TEXT PRIMARY KEY, written {real} NOT NULL, body {blob} NOT NULL);
 """
 ADD_ROW = "INSERT INTO events VALUES (?, ?, ?, ?)"
 _ADD_ERA = "INSERT INTO eras VALUES (?, ?)"
@@ -37,6 +38,11 @@ _ADD_SNAPSHOT = (
     "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
 )
 _ADD_MODEL = "INSERT INTO models (name, kind, spec, first) VALUES (?, ?, ?, ?) RETURNING number"
+_ADD_NOTE = (
+    "INSERT INTO notes VALUES (?, ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
+)
+_BEGINS = "substr(name, 1, ?) = ?"
 _BETWEEN = "number BETWEEN ? AND ?"
 _SHIFT = 40
 _KEPT = 2  # snapshots of each model
@@ -92,16 +98,20 @@ class Tables(ABC):
             for table in ("eras", "events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
 
-    def write(self, rows: Iterable[Row], snapshots: Iterable[Saved]) -> None:
+    def write(
+        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+    ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
         new = [(at(r.model, r.first), r.size, r.written, r.events) for r in rows]
-        saved = list(snapshots)
-        if len(new) == 1 and not saved:  # a statement alone is a transaction, and quicker
+        saved, kept = list(snapshots), list(notes)
+        if len(new) == 1 and not saved and not kept:  # a transaction by itself, and quicker
             self._add_row(new[0])
             return
         with self._transaction() as execute:
             for row in new:
                 execute(ADD_ROW, row)
+            for note in kept:
+                execute(_ADD_NOTE, tuple(note))
             for each in saved:
                 execute(_ADD_SNAPSHOT, (at(each.model, each.length), each.blob))
                 _thin(execute, each.model)
@@ -122,7 +132,24 @@ class Tables(ABC):
             execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
             execute(_ADD_SNAPSHOT, (at(about.number, saved.length), saved.blob))
 
+    def forget(self, prefix: str, before: float) -> None:
+        """Remove notes whose names begin so, and that were written before a time."""
+        with self._transaction() as execute:
+            execute(
+                f"DELETE FROM notes WHERE {_BEGINS} AND written < ?",
+                (len(prefix), prefix, before),
+            )
+
     # --- Reading --------------------------------------------------------------------------------
+
+    def notes(self, prefix: str) -> list[Note]:
+        """Return the notes whose names begin so, the oldest first."""
+        with self._reading() as execute:
+            found = execute(
+                f"SELECT name, written, body FROM notes WHERE {_BEGINS} ORDER BY written, name",
+                (len(prefix), prefix),
+            )
+        return [Note(name, written, bytes(body)) for name, written, body in found]
 
     def numbers(self) -> dict[str, int]:
         """Return the names and numbers of all models."""

@@ -42,15 +42,24 @@ class Part(NamedTuple):
 class Batch:
     """What is committed together."""
 
-    __slots__ = ("after", "error", "is_done", "parts", "waiting")
+    __slots__ = ("after", "error", "is_done", "notes", "parts", "waiting")
 
     def __init__(self) -> None:
         self.parts: dict[Entry, Part] = {}
+        self.notes: dict[str, bytes] = {}
+        """What is kept beside the models, by name."""
         self.after: list[After] = []
         self.waiting: list[threading.Lock] = []
         """Locks that callers wait at; who commits the batch opens them."""
         self.is_done = False
         self.error: BaseException | None = None
+
+
+def done() -> Batch:
+    """Return a batch of nothing, which is committed."""
+    batch = Batch()
+    batch.is_done = True
+    return batch
 
 
 class Writer:
@@ -59,7 +68,7 @@ class Writer:
     ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was.
     """
 
-    def __init__(self, write: Callable[[dict[Entry, Part]], None]) -> None:
+    def __init__(self, write: Callable[[dict[Entry, Part], dict[str, bytes]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
@@ -94,10 +103,12 @@ class Writer:
 
     # --- Adding ---------------------------------------------------------------------------------
 
-    def add(self, entry: Entry, *events: str) -> Batch:
+    def add(self, entry: Entry, *events: str, note: tuple[str, bytes] | None = None) -> Batch:
         """Append events to the open batch; their model is locked by the caller."""
         with self._lock:
             self._part(entry).events.extend(events)
+            if note is not None:
+                self._open.notes[note[0]] = note[1]
             entry.length += len(events)
             entry.newest = self._open
             return self._open
@@ -106,6 +117,12 @@ class Writer:
         """Append a snapshot of what a model is after all of its events so far."""
         with self._lock:
             self._part(entry).snapshots.append((entry.length, blob))
+
+    def add_note(self, name: str, body: bytes) -> Batch:
+        """Append a note to the open batch."""
+        with self._lock:
+            self._open.notes[name] = body
+            return self._open
 
     def _part(self, entry: Entry) -> Part:
         if entry.is_stale:
@@ -179,9 +196,9 @@ class Writer:
                 with self._lock:
                     if not mine.is_done:  # by a failure of something else
                         batch, self._open = self._open, Batch()
-                if batch is not None and batch.parts:
+                if batch is not None and (batch.parts or batch.notes):
                     begin = perf_counter()
-                    self._write(batch.parts)
+                    self._write(batch.parts, batch.notes)
                     self._took = perf_counter() - begin
                     self._failures = 0
                     self.commits += 1

@@ -1,0 +1,121 @@
+"""The service over HTTP: durable events against a handler that only parses and answers JSON.
+
+Both are a process of their own, and so is the client, which is Python too. Rates are per processor
+second of the server, in all of its threads: what one core gives, also where the machine is shared.
+The floor does nothing but read the body as JSON and write an answer of the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from statistics import median
+from typing import Any
+
+import belated as bl
+from benchmarks.service_load import Where, load, request, serving
+from benchmarks.timing import Result
+
+PAIRS = 2000
+BATCHES = 60
+SIZE = 100
+REPEATS = 5
+_numbers = count()
+
+
+def features(visit: int) -> dict[str, Any]:
+    """Return a row: a word, a number and a whole number."""
+    return {"campaign": f"spring{visit % 50}", "price": visit % 97 * 0.5, "hour": visit % 24}
+
+
+def pairs(where: Where, size: int) -> Iterator[bytes]:
+    """Return predictions, and some requests later their labels."""
+    keys: list[str] = []
+    for _ in range(size):
+        key = f"k{next(_numbers)}"
+        body = {"features": features(len(keys)), "key": key}
+        yield request(where, "/models/cvr/predict", body)
+        keys.append(key)
+        if len(keys) > 64:
+            old = keys[len(keys) - 65]
+            yield request(where, "/models/cvr/observe", {"key": old, "value": 1})
+
+
+def batches(where: Where, size: int) -> Iterator[bytes]:
+    """Return a hundred predictions in a request, and later their labels."""
+    sent: list[list[str]] = []
+    for _ in range(size):
+        keys = [f"k{next(_numbers)}" for _ in range(SIZE)]
+        items = [{"features": features(place), "key": key} for place, key in enumerate(keys)]
+        yield request(where, "/models/cvr/predict", {"items": items})
+        sent.append(keys)
+        if len(sent) > 40:
+            told = [{"key": key, "value": 1} for key in sent[len(sent) - 41]]
+            yield request(where, "/models/cvr/observe", {"items": told})
+
+
+def main() -> list[Result]:
+    """Return single events, batches, and how long the slowest wait at half load."""
+    with serving("ours") as ours, serving("floor") as floor:
+        with bl.Client(f"http://127.0.0.1:{ours.port}", ours.token) as client:
+            client.create("cvr", "LinearModel", loss="logistic", silence=0, bits=18)
+        for warm in (ours, floor):
+            load(warm, pairs(warm, 300))
+        singles = _compared(ours, floor)
+        many = _batched(ours)
+        tail = _tail(ours)
+    return [singles, many, tail]
+
+
+def _compared(ours: Where, floor: Where) -> Result:
+    rates: dict[Where, list[float]] = {ours: [], floor: []}
+    for turn in range(REPEATS):
+        for where in (ours, floor) if turn % 2 else (floor, ours):
+            ready = list(pairs(where, PAIRS))
+            rates[where].append(len(ready) / load(where, iter(ready)).used)
+    ratios = sorted(b / a for a, b in zip(rates[ours], rates[floor], strict=True))
+    middle = median(ratios)
+    return Result(
+        "durable predict + observe over HTTP",
+        middle,
+        1 / 0.6,
+        median(rates[ours]),
+        median(rates[floor]),
+        "per cpu s",
+        (ratios[-2] - ratios[1]) / 2 / middle,
+        note="32 connections; the ratio is floor over ours, at most 1/0.6",
+    )
+
+
+def _batched(ours: Where) -> Result:
+    rates = []
+    for _ in range(REPEATS):
+        ready = list(batches(ours, BATCHES))
+        rates.append(len(ready) * SIZE / load(ours, iter(ready)).used)
+    rate, target = median(rates), 30_000.0
+    spread = (max(rates) - min(rates)) / 2 / rate
+    return Result(
+        "events over HTTP, batches of 100", target / rate, 1.0, rate, target, "per cpu s", spread
+    )
+
+
+def _tail(ours: Where) -> Result:
+    """Return the 99th percentile over the median, at about half of the requests."""
+    full = list(pairs(ours, PAIRS // 3))
+    rate = len(full) / load(ours, iter(full)).seconds
+    found = []
+    for _ in range(REPEATS):
+        ready = list(pairs(ours, PAIRS // 3))
+        times = sorted(load(ours, iter(ready), pause=2 * 32 / rate).times)
+        found.append((times[int(0.99 * len(times))], median(times)))
+    slow, usual = (median(each) for each in zip(*found, strict=True))
+    ratios = sorted(a / b for a, b in found)
+    return Result(
+        "slowest 1 % at half load, over the median",
+        slow / usual,
+        4.0,
+        1e3 * slow,
+        1e3 * usual,
+        "ms",
+        (ratios[-2] - ratios[1]) / 2 / median(ratios),
+    )

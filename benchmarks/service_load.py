@@ -1,0 +1,176 @@
+"""A server in a process of its own, and a client that asks as fast as it can.
+
+``python -m benchmarks.service_load ours`` serves models; ``floor`` serves a handler that parses the
+same bodies and answers the same JSON, on the same server library with the same settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from belated.service import Limits, Server, Settings
+from belated.service.run import config
+
+CONNECTIONS = 32
+SAID = {"outcome": "applied", "ticket": "123456.c29tZXRoaW5n-xyz", "value": 0.12345678901234}
+
+
+class Where(NamedTuple):
+    """Where a server is."""
+
+    port: int
+    token: str
+    process: int
+
+    def used(self) -> float:
+        """Return the processor seconds that the server has used, in all of its threads."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def floor(scope: Any, receive: Any, send: Any) -> None:
+    """Parse a body, and answer what a model would."""
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    body = json.loads((await receive())["body"])
+    said = {"items": [SAID] * len(body["items"])} if "items" in body else SAID
+    content = json.dumps(said).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def serve(which: str) -> None:
+    """Serve until killed, after saying where."""
+    if which == "ours":
+        with tempfile.TemporaryDirectory() as folder:
+            server = Server(Settings(data=Path(folder) / "b.db", port=0, limits=Limits(open=10**8)))
+            print(server.port, server.token, flush=True)
+            server.run()
+        return
+    import uvicorn
+
+    listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    print(listening.getsockname()[1], "none", flush=True)
+    uvicorn.Server(config(floor)).run([listening])
+
+
+@contextmanager
+def serving(which: str) -> Iterator[Where]:
+    """Run a server in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.service_load", which]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        port, token = process.stdout.readline().split()
+        yield Where(int(port), token, process.pid)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        process.stdout.close()
+
+
+def request(where: Where, path: str, body: Any) -> bytes:
+    """Return the bytes of a request."""
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {where.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+class _Wire(asyncio.Protocol):
+    """One connection: sends the next request when the last one is answered."""
+
+    def __init__(self, ask: Callable[[], bytes | None], done: asyncio.Future[None]) -> None:
+        self._ask, self._done = ask, done
+        self._got = b""
+        self.times: list[float] = []
+        self.pause = 0.0
+        self._sent = 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def start(self) -> None:
+        """Send the next request."""
+        content = self._ask()
+        if content is None:
+            self._transport.close()
+            if not self._done.done():
+                self._done.set_result(None)
+            return
+        self._sent = perf_counter()
+        self._transport.write(content)
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        head, found, rest = self._got.partition(b"\r\n\r\n")
+        if not found:
+            return
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        if len(rest) < length:
+            return
+        if not head.startswith(b"HTTP/1.1 20"):
+            self._done.set_exception(RuntimeError(f"{head[:40]!r} {rest!r}"))
+            self._transport.close()
+            return
+        self._got = b""
+        self.times.append(perf_counter() - self._sent)
+        if self.pause:
+            asyncio.get_running_loop().call_later(self.pause, self.start)
+        else:
+            self.start()
+
+
+class Load(NamedTuple):
+    """What a load took."""
+
+    seconds: float
+    used: float
+    """Processor seconds of the server."""
+    times: list[float]
+    """Of every request."""
+
+
+def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
+    """Send requests over 32 connections, each as soon as the last one is answered."""
+
+    async def run() -> Load:
+        loop = asyncio.get_running_loop()
+        wires, ends = [], []
+        for _ in range(CONNECTIONS):
+            done: asyncio.Future[None] = loop.create_future()
+            wire = _Wire(lambda: next(contents, None), done)
+            wire.pause = pause
+            await loop.create_connection(lambda wire=wire: wire, "127.0.0.1", where.port)  # type: ignore[misc]
+            wires.append(wire)
+            ends.append(done)
+        await asyncio.sleep(0.2)  # until all are accepted: answers must not overtake questions
+        begin, before = perf_counter(), where.used()
+        for wire in wires:
+            wire.start()
+        await asyncio.gather(*ends)
+        took = perf_counter() - begin
+        return Load(took, where.used() - before, [time for wire in wires for time in wire.times])
+
+    return asyncio.run(run())
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

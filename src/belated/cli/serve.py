@@ -1,0 +1,93 @@
+"""``belated serve``: its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from belated.arguments import Commands
+from belated.errors import SpecError
+
+if TYPE_CHECKING:
+    from belated.service import Server
+
+_FORMS = ("quiet", "text", "json")
+
+
+def add_serve(commands: Commands) -> None:
+    """Add ``serve`` to the commands of ``belated``."""
+    parser = commands.add_parser(
+        "serve",
+        help="models over HTTP: decisions now, answers whenever, nothing lost",
+        description="Serve the models of a store over HTTP, with a dashboard. Without arguments it "
+        "uses belated.db in this folder, and listens on this machine alone.",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data", metavar="FILE", help="the store (belated.db)")
+    where.add_argument("--store", metavar="URL", help="the store as a URL")
+    parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="0: any that is free (8765)")
+    parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
+    parser.add_argument(
+        "--add-token",
+        metavar="NAME:SCOPES",
+        help="add a token to the file of tokens, print it and exit: shop:decide,answer",
+    )
+    parser.add_argument(
+        "--new-token", action="store_true", help="make a new token of the owner, and print it"
+    )
+    parser.add_argument("--log", choices=_FORMS, default="quiet", help="what to write of requests")
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second of one token")
+    parser.add_argument("--models", type=int, default=1000, help="the most models (1000)")
+    parser.add_argument("--open", type=int, default=1_000_000, help="the most open tickets a model")
+    parser.add_argument("--demo", action="store_true", help="play flights and a shop into it")
+    parser.set_defaults(run=_serve)
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    if arguments.add_token is not None:
+        _add_token(arguments)
+        return
+    from belated.service import Limits, Server, Settings
+
+    limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
+    data = arguments.store or arguments.data or ("demo.db" if arguments.demo else "belated.db")
+    server = Server(
+        Settings(
+            data=data,
+            host=arguments.host,
+            port=arguments.port,
+            tokens=arguments.tokens,
+            new_token=arguments.new_token or arguments.demo,
+            log=arguments.log,
+            limits=limits,
+        )
+    )
+    _tell(server, data)
+    if arguments.demo:
+        from belated.service.demo import play
+
+        play(server)
+    server.run()
+
+
+def _tell(server: Server, data: str) -> None:
+    print(f"Serving the models of {data} at {server.url}")
+    if server.token is not None:
+        print(f"Token: {server.token}")
+        print(f"Dashboard: {server.url}/#token={server.token}")
+    elif server.settings.tokens is None:
+        print("Token: as it was printed the first time (--new-token makes another)")
+    if server.host not in ("127.0.0.1", "::1"):
+        print("Others can reach it: put something before it that speaks TLS.", file=sys.stderr)
+    sys.stdout.flush()
+
+
+def _add_token(arguments: argparse.Namespace) -> None:
+    from belated.service.tokens import add
+
+    name, _, scopes = arguments.add_token.partition(":")
+    if arguments.tokens is None or not scopes:
+        raise SpecError("serve: --add-token NAME:SCOPE,SCOPE goes with --tokens FILE")
+    print(add(arguments.tokens, name, scopes.split(",")))

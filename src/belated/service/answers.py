@@ -1,0 +1,92 @@
+"""First answers, for requests that come again with the same ``Idempotency-Key``.
+
+An answer is committed with the events that it tells of, so that a request that is sent again after
+a crash is either known or has never happened. The newest are kept, for a day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from time import time
+from typing import NamedTuple
+
+from belated.service.refusals import Refused
+from belated.store import Store
+
+LIFETIME = 86_400.0
+MOST = 100_000
+_PREFIX = "answer:"
+_HASH = 32
+
+
+class Answer(NamedTuple):
+    """What was answered, to which body, and when."""
+
+    asked: bytes
+    status: int
+    body: bytes
+    at: float
+
+
+class Answers:
+    """The newest answers, in memory and in the notes of a store."""
+
+    def __init__(self, store: Store, most: int = MOST) -> None:
+        self._store, self._most = store, most
+        self._known: OrderedDict[str, Answer] = OrderedDict()
+        self._busy: dict[str, asyncio.Future[None]] = {}
+
+    def load(self) -> None:
+        """Read what is kept, and remove what is too old."""
+        self._store.forget(_PREFIX, time() - LIFETIME)
+        for note in self._store.notes(_PREFIX)[-self._most :]:
+            status = int.from_bytes(note.body[_HASH : _HASH + 2], "big")
+            self._known[note.name] = Answer(
+                note.body[:_HASH], status, note.body[_HASH + 2 :], note.written
+            )
+
+    def tidy(self) -> None:
+        """Remove from the store what is too old."""
+        self._store.forget(_PREFIX, time() - LIFETIME)
+
+    async def first(self, name: str, asked: bytes) -> Answer | None:
+        """Return the first answer to a request; where there is none, the caller is to give it.
+
+        Whoever gets None must call ``done`` at the end, whatever happened.
+        """
+        while (busy := self._busy.get(name)) is not None:
+            await asyncio.shield(busy)
+        found = self._known.get(name)
+        if found is not None and found.at > time() - LIFETIME:
+            if found.asked != asked:
+                raise Refused(
+                    422,
+                    "other_request",
+                    "this Idempotency-Key was used for another request; use a new one",
+                )
+            return found
+        self._busy[name] = asyncio.get_running_loop().create_future()
+        return None
+
+    def add(self, name: str, asked: bytes, status: int, body: bytes) -> None:
+        """Remember an answer that was committed."""
+        self._known[name] = Answer(asked, status, body, time())
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def done(self, name: str) -> None:
+        """Let those go on that wait with the same key."""
+        self._busy.pop(name).set_result(None)
+
+
+def name_of(token: str, path: str, key: str) -> str:
+    """Return the name of the note for a key: keys belong to a token and a route."""
+    said = "\0".join((token, path, key)).encode("utf-8", "surrogateescape")
+    return _PREFIX + hashlib.sha256(said).hexdigest()
+
+
+def note_of(asked: bytes, status: int, body: bytes) -> bytes:
+    """Return the body of a note."""
+    return asked + status.to_bytes(2, "big") + body

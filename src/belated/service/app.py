@@ -1,0 +1,177 @@
+"""The server as an ASGI application: who asks, what for, and one shape for every refusal."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable
+from time import monotonic, perf_counter
+
+from belated.errors import BelatedError
+from belated.service.bodies import encoded
+from belated.service.hub import Hub
+from belated.service.journal import Journal
+from belated.service.rate import Rates
+from belated.service.refusals import Refused, refusal_of
+from belated.service.requests import Answer, Receive, Request, Scope, Send
+from belated.service.routes import Route, Table
+from belated.service.tokens import Token
+from belated.service.waiting import Waiting
+
+_SAFE = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        b"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
+_FAILURES = 10.0  # per second and address
+
+
+class App:
+    """Answers requests."""
+
+    def __init__(self, hub: Hub, journal: Journal | None = None) -> None:
+        self.hub = hub
+        self.journal = journal or Journal()
+        self._table = Table()
+        self._rates = Rates(hub.limits.rate)
+        self._failures = Rates(_FAILURES)
+        self._waiting = Waiting(hub.limits.patience)
+        self.at_once = 0
+        """Requests that are being answered."""
+        self.on_start: Callable[[], Awaitable[None]] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or begin and end."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                if self.on_start is not None:
+                    await self.on_start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begin = perf_counter()
+        request = Request(scope, receive, self.hub.limits, self._waiting)
+        self.at_once += 1
+        route: Route | None = None
+        try:
+            route = self._route(request)
+            given = await self._answered(route, request)
+        except Refused as refused:
+            given = _no(refused)
+        except BelatedError as error:
+            given = _no(self._refusal(error))
+        except Exception:
+            self.journal.say("failed", route=route and route.path, trace=traceback.format_exc())
+            given = _no(Refused(500, "failed", "the server failed; its log says how"))
+        finally:
+            self.at_once -= 1
+        await _send(send, given, request)
+        took = perf_counter() - begin
+        where = "none" if route is None else route.path
+        self.hub.metrics.request(where, given.status, took)
+        if not self.journal.is_quiet:
+            self.journal.say(
+                "request",
+                method=scope["method"],
+                route=where,
+                path=scope["path"][:200],
+                status=given.status,
+                ms=round(1000.0 * took, 2),
+                token=request.token and request.token.name,
+            )
+
+    def _refusal(self, error: BelatedError) -> Refused:
+        """Return what a client is told; where the store lies is none of his business."""
+        refused = refusal_of(error)
+        for path in self.hub.paths:
+            refused.message = refused.message.replace(path, "the store")
+        return refused
+
+    async def _answered(self, route: Route, request: Request) -> Answer:
+        if route.scope is not None:
+            request.token = self._let_in(route.scope, request)
+            if self.at_once > self.hub.limits.at_once:
+                raise Refused(429, "busy", "too many requests at once", _AFTER)
+        return await route.handler(self.hub, request)
+
+    def _route(self, request: Request) -> Route:
+        scope = request.scope
+        path = scope.get("raw_path", b"").partition(b"?")[0].decode("latin-1")
+        if path.startswith(_OLD):
+            path = "/" + path[len(_OLD) :].partition("/")[2]
+        request.where = path
+        try:
+            route, request.path, allowed = self._table.find(scope["method"], path)
+        except UnicodeDecodeError:
+            raise Refused(400, "bad_path", "the path is not UTF-8") from None
+        if route is not None:
+            return route
+        if allowed:
+            methods = ", ".join(sorted(set(allowed)))
+            raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
+        raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
+
+    def _let_in(self, scope: str, request: Request) -> Token:
+        """Return the token of a request that may do what it asks for."""
+        given = request.header(b"authorization") or ""
+        kind, _, secret = given.partition(" ")
+        if kind.lower() != "bearer":
+            secret = request.header(b"ocp-apim-subscription-key") or ""
+        token = self.hub.tokens.find(secret.strip()) if secret else None
+        if token is None:
+            address = (request.scope.get("client") or ("?",))[0]
+            if not self._failures.take(address, monotonic()):
+                raise Refused(429, "too_many_failures", "too many wrong tokens", _AFTER)
+            raise Refused(
+                401,
+                "no_token",
+                "give a token: Authorization: Bearer ...",
+                (("www-authenticate", "Bearer"),),
+            )
+        if not token.may(scope):
+            raise Refused(403, "forbidden", f"this needs the scope {scope}")
+        if not self._rates.take(token.name, monotonic()):
+            raise Refused(429, "too_many_requests", "too many requests", _AFTER)
+        return token
+
+
+_AFTER = (("retry-after", "1"),)
+
+
+def _no(refused: Refused) -> Answer:
+    headers = refused.headers
+    if refused.status == 503 and not headers:
+        headers = _AFTER
+    return Answer(refused.status, encoded(refused.to_dict()), headers=headers)
+
+
+async def _send(send: Send, given: Answer, request: Request) -> None:
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in given.headers]
+    if given.status != 204:
+        headers.append((b"content-type", given.kind.encode()))
+        headers.append((b"content-length", str(len(given.body)).encode()))
+    if request.is_abandoned:  # what is left of the body is not read
+        headers.append((b"connection", b"close"))
+    start = {"type": "http.response.start", "status": given.status, "headers": [*headers, *_SAFE]}
+    await send(start)
+    await send({"type": "http.response.body", "body": given.body})

@@ -1,0 +1,190 @@
+"""What clients send, as plain data whose types were looked at."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NoReturn
+
+from belated.service.limits import Limits
+from belated.service.refusals import Refused
+
+_ISO = re.compile(
+    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,6})?)S)?)?\Z"
+)
+_BIG = 1e15
+
+
+def decoded(body: bytes) -> Any:
+    """Return the JSON of a body, or refuse it."""
+    try:
+        document = _decode(body.decode())
+        if b"\\u" in body:  # half of a pair can be written that way, and is no text
+            json.dumps(document, ensure_ascii=False).encode()
+    except RecursionError:
+        raise Refused(400, "bad_json", "the body is nested too deep") from None
+    except ValueError as error:  # also what is no UTF-8, or has too many digits
+        raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
+    return document
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def an_object(document: Any, allowed: frozenset[str]) -> dict[str, Any]:
+    """Return an object that has no other members than these."""
+    if document.__class__ is not dict:
+        raise bad("the body must be a JSON object")
+    if not allowed.issuperset(document):
+        unknown = next(name for name in document if name not in allowed)
+        raise bad(f"no such member: {unknown!r}; there are: {', '.join(sorted(allowed))}")
+    found: dict[str, Any] = document
+    return found
+
+
+def bad(message: str) -> Refused:
+    """Return the refusal of a body that is JSON, but not what it should be."""
+    return Refused(422, "bad_request", message)
+
+
+def text(value: Any, what: str, limits: Limits) -> str:
+    """Return a text that is not empty and not too long."""
+    if not isinstance(value, str) or not 0 < len(value) <= limits.text:
+        raise bad(f"{what} must be a text of 1 to {limits.text} characters")
+    return value
+
+
+def number(value: Any, what: str) -> float:
+    """Return a finite number."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if math.isfinite(found):
+            return found
+    raise bad(f"{what} must be a finite number")
+
+
+def span(value: Any, what: str) -> timedelta:
+    """Return a duration: a number of seconds, or a text such as P30D or PT10M."""
+    if isinstance(value, str):
+        found = _ISO.match(value)
+        if found is None or not any(found.groups()):
+            raise bad(f"{what} must be seconds, or a duration such as 'P30D' or 'PT10M'")
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        total = 86400 * days + 3600 * hours + 60 * minutes + seconds
+    else:
+        total = number(value, what)
+    if not 0.0 <= total < 1e9:
+        raise bad(f"{what} must be at least 0, and less than 30 years")
+    return timedelta(seconds=total)
+
+
+def time(value: Any, what: str) -> float | datetime:
+    """Return a time: seconds since 1970, or a text as ISO 8601 has it."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value)
+            found.timestamp()
+        except (ValueError, OverflowError):
+            raise bad(
+                f"{what} must be seconds since 1970, or a time such as '2026-03-01T12:00:00Z'"
+            ) from None
+        return found
+    found_number = number(value, what)
+    if abs(found_number) >= _BIG:
+        raise bad(f"{what} is too far away")
+    return found_number
+
+
+def row(value: Any, what: str, limits: Limits) -> dict[str, Any] | list[float]:
+    """Return features: an object of numbers, texts and nulls, or a list of numbers."""
+    if value.__class__ is dict:
+        return features(value, what, limits)
+    if value.__class__ is list:
+        return vector(value, what, limits.features)
+    raise bad(f"{what} must be an object of numbers and texts, or a list of numbers")
+
+
+def features(value: Any, what: str, limits: Limits) -> dict[str, Any]:
+    """Return an object of numbers, texts and nulls."""
+    if value.__class__ is not dict:
+        raise bad(f"{what} must be an object of numbers and texts")
+    if len(value) > limits.features:
+        raise Refused(
+            422, "too_many_features", f"{what}: at most {limits.features} features, {len(value)}"
+        )
+    for name, each in value.items():
+        if len(name) > limits.text:
+            raise bad(f"{what}: names have at most {limits.text} characters")
+        kind = each.__class__
+        if kind is str:
+            if len(each) > limits.text:
+                raise bad(f"{what}: {name!r} has more than {limits.text} characters")
+        elif kind is bool:
+            value[name] = float(each)
+        elif kind is int:
+            value[name] = number(each, f"{what}: {name!r}")
+        elif kind is not float and each is not None:
+            raise bad(f"{what}: {name!r} must be a number, a text or null")
+        elif kind is float and not math.isfinite(each):
+            raise bad(f"{what}: {name!r} must be a finite number")
+    found: dict[str, Any] = value
+    return found
+
+
+def vector(value: Any, what: str, longest: int) -> list[float]:
+    """Return a list of numbers."""
+    if value.__class__ is not list:
+        raise bad(f"{what} must be a list of numbers")
+    if len(value) > longest:
+        raise Refused(422, "too_many_features", f"{what}: at most {longest} numbers")
+    return [number(each, what) for each in value]
+
+
+def actions(value: Any, limits: Limits) -> list[str] | dict[str, Any]:
+    """Return actions: a list of names, or an object of names and features."""
+    if not isinstance(value, list | dict) or not value:
+        raise bad("actions must be a list of names, or an object of names and features")
+    if len(value) > limits.actions:
+        raise Refused(422, "too_many_actions", f"there may be {limits.actions} actions")
+    for name in value:
+        text(name, "the name of an action", limits)
+    if isinstance(value, list):
+        if len(set(value)) < len(value):
+            raise bad("an action is there twice")
+        return value
+    return {
+        name: None if each is None else features(each, f"action {name!r}", limits)
+        for name, each in value.items()
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return data as JSON can hold it: what is not finite becomes null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+
+
+def encoded(document: Any) -> bytes:
+    """Return data as JSON."""
+    try:
+        return _encode(document).encode()
+    except ValueError:
+        return _encode(plain(document)).encode()

@@ -1,0 +1,168 @@
+"""Items of requests as calls of a stored model, and what came of them as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated.decisions import Choice
+from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
+from belated.intervals import Interval
+from belated.learner.learner import Decision
+from belated.linear.model import Forecast
+from belated.service import bodies
+from belated.service.limits import Limits
+from belated.service.refusals import Refused, refusal_of
+from belated.service.tickets import Signer
+
+ASKING = ("predict", "choose")
+ANSWERING = ("observe", "revise", "add", "cancel", "shown")
+APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID = "applied", "late", "duplicate", "unknown", "invalid"
+OUTCOMES = (APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID)
+
+_ANSWER = {
+    "LinearModel": {"observe": "label", "revise": "label", "add": "amount"},
+    "Intervals": {"observe": "label"},
+    "Chooser": {"observe": "reward", "revise": "reward", "add": "amount"},
+    "Learner": {"observe": "feedback"},
+}
+"""What a verb calls the answer that is a ``value`` here."""
+_VERBS = {
+    "LinearModel": frozenset(("predict", "observe", "revise", "add", "cancel")),
+    "Intervals": frozenset(("predict", "observe", "cancel")),
+    "Chooser": frozenset(("choose", "observe", "revise", "add", "cancel", "shown")),
+    "Learner": frozenset(("predict", "observe", "cancel")),
+}
+_MEMBERS = {
+    ("LinearModel", "predict"): frozenset(("features", "key", "deadline", "at")),
+    ("Intervals", "predict"): frozenset(("features", "key", "at")),
+    ("Learner", "predict"): frozenset(("key",)),
+    ("Chooser", "choose"): frozenset(
+        ("context", "actions", "key", "deadline", "baseline", "shown", "at")
+    ),
+    ("LinearModel", "observe"): frozenset(("ticket", "key", "value", "weight", "at")),
+    ("Learner", "observe"): frozenset(("ticket", "key", "value")),
+}
+_HEARD = frozenset(("ticket", "key", "value", "at"))
+_CLOSED = frozenset(("ticket", "key"))
+
+Call = tuple[str, dict[str, Any]]
+
+
+class Said(NamedTuple):
+    """What came of an item, and the status of the answer where it came alone."""
+
+    status: int
+    body: dict[str, Any]
+
+
+class Reader:
+    """Reads the items of one model."""
+
+    def __init__(self, kind: str, number: int, signer: Signer, limits: Limits) -> None:
+        self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
+
+    def check(self, verb: str) -> None:
+        """Refuse a verb that models of this kind do not have."""
+        if verb not in _VERBS[self.kind]:
+            have = ", ".join(sorted(_VERBS[self.kind]))
+            raise Refused(409, "no_such_verb", f"a {self.kind} has no {verb}; it has: {have}")
+
+    def members(self, verb: str) -> frozenset[str]:
+        """Return what an item may have."""
+        if verb == "cancel":
+            return _CLOSED
+        if verb == "shown":
+            return _CLOSED | {"at"}
+        return _MEMBERS.get((self.kind, verb), _HEARD)
+
+    def call(self, verb: str, item: Any, may_date: bool) -> Call:
+        """Return the call that an item stands for, or refuse it."""
+        given = bodies.an_object(item, self.members(verb))
+        named: dict[str, Any] = {}
+        if "at" in given:
+            if not may_date:
+                raise Refused(
+                    403, "forbidden", "times are those of the server; 'at' needs the scope admin"
+                )
+            named["at"] = bodies.time(given["at"], "at")
+        if verb in ASKING:
+            self._ask(given, named)
+        else:
+            named["ticket"] = self._ticket(given)
+            if verb in _ANSWER[self.kind]:
+                named[_ANSWER[self.kind][verb]] = self._value(given)
+            if "weight" in given:
+                named["weight"] = bodies.number(given["weight"], "weight")
+        return verb, named
+
+    def _ask(self, given: dict[str, Any], named: dict[str, Any]) -> None:
+        limits = self._limits
+        if given.get("key") is not None:
+            named["key"] = bodies.text(given["key"], "key", limits)
+        if given.get("deadline") is not None:
+            named["deadline"] = bodies.span(given["deadline"], "deadline")
+        if self.kind == "Chooser":
+            if given.get("context") is not None:
+                named["context"] = bodies.features(given["context"], "context", limits)
+            if given.get("actions") is not None:
+                named["actions"] = bodies.actions(given["actions"], limits)
+            if given.get("baseline") is not None:
+                named["baseline"] = bodies.text(given["baseline"], "baseline", limits)
+            if "shown" in given:
+                if not isinstance(given["shown"], bool):
+                    raise bodies.bad("shown must be true or false")
+                named["shown"] = given["shown"]
+        elif self.kind != "Learner":
+            named["features"] = bodies.row(given.get("features"), "features", limits)
+
+    def _ticket(self, given: dict[str, Any]) -> int | str:
+        ticket, key = given.get("ticket"), given.get("key")
+        if (ticket is None) == (key is None):
+            raise bodies.bad("give a ticket that was handed out, or a key of your own")
+        if ticket is None:
+            return bodies.text(key, "key", self._limits)
+        if not isinstance(ticket, str):
+            raise bodies.bad("ticket must be the text that was handed out")
+        return self._signer.number(self._number, ticket)
+
+    def _value(self, given: dict[str, Any]) -> Any:
+        value = given.get("value")
+        if self.kind == "Learner" and isinstance(value, list):
+            return bodies.vector(value, "value", self._limits.batch * 1000)
+        return bodies.number(value, "value")
+
+    # --- What came of it ------------------------------------------------------------------------
+
+    def said(self, answer: Any) -> Said:
+        """Return what came of a call."""
+        if isinstance(answer, BelatedError):
+            return refused(answer)
+        if answer is False:
+            return Said(200, {"outcome": LATE})
+        if answer is None or answer is True:
+            return Said(200, {"outcome": APPLIED})
+        ticket = self._signer.sign(self._number, answer[0])
+        body = {"outcome": APPLIED, "ticket": ticket, **_SAID[type(answer)](answer)}
+        return Said(200, body)
+
+
+def refused(error: BelatedError | Refused) -> Said:
+    """Return what is said of an item that was refused."""
+    outcome = INVALID
+    if isinstance(error, AlreadyObserved):
+        outcome = DUPLICATE
+    elif isinstance(error, UnknownTicket):
+        outcome = UNKNOWN
+    refusal = error if isinstance(error, Refused) else refusal_of(error)
+    return Said(refusal.status, {"outcome": outcome, **refusal.to_dict()})
+
+
+_SAID: dict[type[Any], Callable[[Any], dict[str, Any]]] = {
+    Forecast: lambda found: {"value": found.value},
+    Interval: lambda found: {"value": found.value, "low": found.low, "high": found.high},
+    Choice: lambda found: {"action": found.action, "probability": found.probability},
+    Decision: lambda found: {"play": np.asarray(found.x).tolist()},
+}

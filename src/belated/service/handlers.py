@@ -1,0 +1,249 @@
+"""What every route does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from belated.errors import BelatedError
+from belated.service import bodies, specs
+from belated.service.answers import Answer as Kept
+from belated.service.bodies import decoded
+from belated.service.calls import Said
+from belated.service.hub import Hub, Known, known_of
+from belated.service.refusals import Refused
+from belated.service.requests import JSON, Answer, Request, answer
+from belated.service.served import Served
+from belated.service.tokens import Token
+
+Handler = Callable[[Hub, Request], Awaitable[Answer]]
+
+_CREATE = frozenset(("name", "kind", "settings"))
+_REPLAY = frozenset(("kind", "settings", "to"))
+PARQUET = "application/vnd.apache.parquet"
+AGAIN = (("idempotency-replayed", "true"),)
+
+
+# --- Events ---------------------------------------------------------------------------------------
+
+
+def events(verb: str) -> Handler:
+    """Return what a verb does: to one item, or to many under ``items``."""
+
+    async def handle(hub: Hub, request: Request) -> Answer:
+        body = await request.body()
+        document = decoded(body)
+        served = await hub.model(request.path["name"])
+        if document.__class__ is dict and "items" in document:
+            items = _items(document, hub)
+            form = _form_many
+        else:
+            items, form = [document], _form_one
+
+        async def work(known: Known) -> Answer:
+            said = await hub.apply(served, verb, items, _token(request), known)
+            return Answer(*(known.answer or form(said)))
+
+        return await once(hub, request, request.header(b"idempotency-key"), body, form, work)
+
+    return handle
+
+
+async def once(
+    hub: Hub,
+    request: Request,
+    key: str | None,
+    body: bytes,
+    form: Callable[[list[Said]], tuple[int, bytes]],
+    work: Callable[[Known], Awaitable[Answer]],
+) -> Answer:
+    """Do something unless it was done before under the same key: then say what was said then."""
+    if key is None:
+        return await work(Known())
+    if not 0 < len(key) <= hub.limits.text:
+        raise bodies.bad(f"Idempotency-Key has 1 to {hub.limits.text} characters")
+    known = known_of(_token(request), request.where, key, body, form)
+    first: Kept | None = await hub.answers.first(known.name, known.asked)
+    if first is not None:
+        return Answer(first.status, first.body, JSON, AGAIN)
+    try:
+        done = await work(known)
+        if known.answer is not None:
+            hub.answers.add(known.name, known.asked, *known.answer)
+        return done
+    finally:
+        hub.answers.done(known.name)
+
+
+def _items(document: dict[str, Any], hub: Hub) -> list[Any]:
+    items = bodies.an_object(document, frozenset(("items",)))["items"]
+    if not isinstance(items, list):
+        raise bodies.bad("items must be a list")
+    if len(items) > hub.limits.batch:
+        raise Refused(413, "batch_too_large", f"a request may have {hub.limits.batch} items")
+    return items
+
+
+def _form_many(said: list[Said]) -> tuple[int, bytes]:
+    return 200, bodies.encoded({"items": [each.body for each in said]})
+
+
+def _form_one(said: list[Said]) -> tuple[int, bytes]:
+    """Return one item as an answer of its own: what was done before is no error."""
+    (status, body) = said[0]
+    if body["outcome"] == "duplicate":
+        return 200, bodies.encoded({"outcome": "duplicate"})
+    return status, bodies.encoded({"error": body["error"]} if status >= 400 else body)
+
+
+def _token(request: Request) -> Token:
+    assert request.token is not None  # the route has a scope
+    return request.token
+
+
+# --- Models ---------------------------------------------------------------------------------------
+
+
+async def list_models(hub: Hub, request: Request) -> Answer:
+    """Return all models."""
+    found = []
+    for name in sorted(hub.names):
+        served = hub.models.get(name)
+        if served is None:
+            found.append({"name": name, "is_ready": False})
+        else:
+            about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
+            found.append({"name": name, "is_ready": True, **about})
+    return answer({"models": found})
+
+
+async def create_model(hub: Hub, request: Request) -> Answer:
+    """Put a model into the store."""
+    given = bodies.an_object(await request.json(), _CREATE)
+    settings = given.get("settings", {})
+    served, is_new = await hub.create(specs.name(given.get("name")), given.get("kind"), settings)
+    return answer(await hub.work(served.about), 201 if is_new else 200)
+
+
+async def show_model(hub: Hub, request: Request) -> Answer:
+    """Return what a model is."""
+    served = await hub.model(request.path["name"])
+    return answer(await hub.work(served.about))
+
+
+async def delete_model(hub: Hub, request: Request) -> Answer:
+    """Remove a model with its log."""
+    await hub.delete(request.path["name"])
+    return Answer(204, b"")
+
+
+async def replay_model(hub: Hub, request: Request) -> Answer:
+    """Build a model with other settings from the log of one."""
+    name = request.path["name"]
+    served = await hub.model(name)
+    given = bodies.an_object(await request.json(), _REPLAY)
+    kind, to = given.get("kind", served.kind), specs.name(given.get("to", name))
+    built = await hub.replay(name, kind, given.get("settings", {}), to)
+    return answer(await hub.work(built.about))
+
+
+async def set_mode(hub: Hub, request: Request) -> Answer:
+    """Let a chooser play its own choices, or those of the baseline."""
+    served = await hub.model(request.path["name"])
+    if served.kind != "Chooser":
+        raise Refused(409, "no_such_verb", f"a {served.kind} has no mode")
+    mode = bodies.an_object(await request.json(), frozenset(("mode",))).get("mode")
+    await hub.commits.wait(served.stored.begin("mode", mode))
+    return answer({"mode": mode})
+
+
+async def export_model(hub: Hub, request: Request) -> Answer:
+    """Return the log of a model as a Parquet file."""
+    served = await hub.model(request.path["name"])
+
+    def work() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.parquet"
+            hub.store.export(served.name, path)
+            return path.read_bytes()
+
+    headers = (("content-disposition", 'attachment; filename="log.parquet"'),)
+    return Answer(200, await hub.work(work), PARQUET, headers)
+
+
+async def import_model(hub: Hub, request: Request) -> Answer:
+    """Make the model of an exported log."""
+    name = specs.name(request.path["name"])
+    if name in hub.names:
+        raise Refused(409, "name_taken", f"there is a model {name!r}")
+    body = await request.body(hub.limits.upload)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.parquet"
+        await hub.work(path.write_bytes, body)
+        try:
+            served = await hub.bring(name, str(path))
+        except BelatedError as error:
+            why = str(error).replace(str(path), "the file")
+            raise Refused(422, "bad_file", why) from error
+    return answer(await hub.work(served.about), 201)
+
+
+# --- Looking --------------------------------------------------------------------------------------
+
+
+def _looking(look: Callable[[Served], Any]) -> Handler:
+    async def handle(hub: Hub, request: Request) -> Answer:
+        served = await hub.model(request.path["name"])
+        return answer(bodies.plain(await hub.work(look, served)))
+
+    return handle
+
+
+report_model = _looking(Served.report)
+live_model = _looking(Served.shown)
+
+
+async def timeline_model(hub: Hub, request: Request) -> Answer:
+    """Return the newest tickets with their times, and how old answers were."""
+    watch = (await hub.model(request.path["name"])).watch
+    about = watch.about()
+    return answer({name: about[name] for name in ("now", "recent", "ages", "asked", "answered")})
+
+
+async def peek_model(hub: Hub, request: Request) -> Answer:
+    """Return what would be predicted or chosen, without a ticket."""
+    served = await hub.model(request.path["name"])
+    document = await request.json()
+    if served.kind == "LinearModel":
+        given = bodies.an_object(document, frozenset(("features",)))
+        row = bodies.row(given.get("features"), "features", hub.limits)
+        value = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
+        return answer({"value": value})
+    if served.kind == "Chooser":
+        given = bodies.an_object(document, frozenset(("context", "actions")))
+        context = bodies.features(given.get("context") or {}, "context", hub.limits)
+        actions = given.get("actions")
+        menu = None if actions is None else bodies.actions(actions, hub.limits)
+        options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
+        return answer({"options": [option._asdict() for option in options]})
+    raise Refused(409, "no_such_verb", f"a {served.kind} has no peek")
+
+
+async def health(hub: Hub, request: Request) -> Answer:
+    """Say that the server runs."""
+    return answer({"status": "ok"})
+
+
+async def ready(hub: Hub, request: Request) -> Answer:
+    """Say whether all models are recovered and compiled."""
+    if not hub.is_ready:
+        raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    return answer({"status": "ready", "models": len(hub.names)})
+
+
+async def metrics(hub: Hub, request: Request) -> Answer:
+    """Return counts for Prometheus."""
+    text = hub.metrics.text(hub.families())
+    return Answer(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")

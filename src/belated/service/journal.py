@@ -1,0 +1,36 @@
+"""What the server writes down of requests: lines of JSON, or lines for people.
+
+Everything that came from outside is written as JSON has it, so that a line is always one line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
+
+Form = Literal["quiet", "text", "json"]
+FORMS: tuple[Form, ...] = ("quiet", "text", "json")
+
+
+class Journal:
+    """Writes to a stream; ``quiet`` writes nothing but failures of the server itself."""
+
+    def __init__(self, form: Form = "quiet", stream: TextIO | None = None) -> None:
+        self._form, self._stream = form, stream
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether requests are left out."""
+        return self._form == "quiet"
+
+    def say(self, what: str, **about: Any) -> None:
+        """Write a line."""
+        moment = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if self._form == "json":
+            line = json.dumps({"time": moment, "what": what, **about})
+        else:
+            said = " ".join(f"{name}={json.dumps(value)}" for name, value in about.items())
+            line = f"{moment} {what} {said}"
+        print(line, file=self._stream or sys.stderr, flush=True)

@@ -1,0 +1,34 @@
+"""What a client may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on requests; what goes beyond gets an answer that says which one."""
+
+    body: int = 4 << 20
+    """Bytes of a request."""
+    upload: int = 256 << 20
+    """Bytes of a file that is imported."""
+    batch: int = 1000
+    """Items of a request."""
+    features: int = 1000
+    """Features of a row, a context or an action, and coordinates of a vector."""
+    actions: int = 1000
+    """Actions of a choice."""
+    text: int = 500
+    """Characters of a name, a key or a string that is a feature."""
+    bits: int = 22
+    """A model has at most 2^bits coordinates."""
+    models: int = 1000
+    open: int = 1_000_000
+    """Tickets of a model that wait for their answers."""
+    at_once: int = 2000
+    """Requests that are being answered."""
+    rate: float = 0.0
+    """Requests per second and token; 0: any number."""
+    patience: float = 30.0
+    """Seconds that a body may take to come."""

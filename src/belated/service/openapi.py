@@ -1,0 +1,225 @@
+"""The OpenAPI description, written from the table of routes."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from belated._version import __version__
+from belated.service.calls import OUTCOMES
+from belated.service.requests import JSON
+from belated.service.routes import ROUTES, Route
+from belated.service.specs import KINDS
+
+_NAMED = re.compile(r"{(\w+)}")
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}
+_KEY = {**_TEXT, "description": "A name of your own for the ticket."}
+_TICKET = {"type": "string", "description": "What was handed out; it is signed."}
+_NUMBER = {"type": "number"}
+_FEATURES = {
+    "type": "object",
+    "maxProperties": 1000,
+    "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
+}
+_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": 1000}
+_ROW = {"oneOf": [_FEATURES, _VECTOR]}
+_ACTIONS = {
+    "oneOf": [
+        {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True},
+        {"type": "object", "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]}},
+    ]
+}
+_SPAN = {
+    "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
+    "description": "Seconds, or a duration of ISO 8601 such as P30D or PT10M.",
+}
+_TIME = {
+    "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
+    "description": "Needs the scope admin; else it is the clock of the server.",
+}
+_SETTINGS = {"type": "object", "description": "The arguments of the class; see docs/service.md."}
+_ERROR = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
+    many = _object(("items",), items={"type": "array", "items": one, "maxItems": 1000})
+    return {"oneOf": [one, many]}
+
+
+_OUTCOME = {
+    "type": "object",
+    "properties": {
+        "outcome": {"enum": list(OUTCOMES)},
+        "ticket": _TICKET,
+        "value": {"type": ["number", "null"]},
+        "low": {"type": ["number", "null"]},
+        "high": {"type": ["number", "null"]},
+        "action": {"type": "string"},
+        "probability": _NUMBER,
+        "play": {"type": "array"},
+        "error": _ERROR,
+    },
+}
+_KIND = {"enum": list(KINDS)}
+_ABOUT = {
+    "name": {"type": "string"},
+    "kind": _KIND,
+    "rounds": {"type": "integer"},
+    "open": {"type": "integer"},
+}
+_RANKED = {
+    "type": "array",
+    "minItems": 1,
+    "items": _object(("id",), id=_TEXT, features={"type": "array", "items": {"type": "object"}}),
+}
+
+SCHEMAS: dict[str, Any] = {
+    "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
+    "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
+    "Create": _object(("name", "kind"), name=_TEXT, kind=_KIND, settings=_SETTINGS),
+    "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_TEXT),
+    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
+    "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
+    "Model": {
+        "type": "object",
+        "properties": {**_ABOUT, "events": {"type": "integer"}, "settings": _SETTINGS},
+    },
+    "Models": {
+        "type": "object",
+        "properties": {
+            "models": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {**_ABOUT, "is_ready": {"type": "boolean"}},
+                },
+            }
+        },
+    },
+    "Predict": _one_or_many(_object((), features=_ROW, key=_KEY, deadline=_SPAN, at=_TIME)),
+    "Choose": _one_or_many(
+        _object(
+            (),
+            context=_FEATURES,
+            actions=_ACTIONS,
+            key=_KEY,
+            deadline=_SPAN,
+            baseline=_TEXT,
+            shown={"type": "boolean"},
+            at=_TIME,
+        )
+    ),
+    "Hear": _one_or_many(
+        _object(
+            ("value",),
+            ticket=_TICKET,
+            key=_KEY,
+            value={"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]},
+            weight=_NUMBER,
+            at=_TIME,
+        )
+    ),
+    "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
+    "Said": {
+        "oneOf": [
+            _OUTCOME,
+            {"type": "object", "properties": {"items": {"type": "array", "items": _OUTCOME}}},
+        ]
+    },
+    "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
+    "Peeked": {"type": "object"},
+    "Report": {"type": "object"},
+    "Rank": _object(
+        ("actions",),
+        contextFeatures={"type": "array", "items": {"type": "object"}},
+        actions=_RANKED,
+        excludedActions={"type": "array", "items": {"type": "string"}},
+        eventId=_TEXT,
+        deferActivation={"type": "boolean"},
+    ),
+    "Ranking": _object(
+        ("ranking", "eventId", "rewardActionId"),
+        ranking={"type": "array", "items": _object(("id",), id=_TEXT, probability=_NUMBER)},
+        eventId=_TEXT,
+        rewardActionId=_TEXT,
+    ),
+    "Reward": _object(("value",), value=_NUMBER),
+}
+
+
+@cache
+def description() -> dict[str, Any]:
+    """Return the description of all routes."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "belated",
+            "version": __version__,
+            "description": "Predictions and choices now, answers whenever.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _TEXT}
+        for name in _NAMED.findall(route.path)
+    ]
+    if route.scope in ("decide", "answer"):
+        parameters.append(
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "schema": _TEXT,
+                "description": "A request that comes again with it gets the first answer.",
+            }
+        )
+    given = {"description": "Done."} | ({} if route.gives is None else _content(route.gives))
+    responses = {str(status): given for status in route.statuses}
+    responses["default"] = {"description": "Refused."} | _content("Error")
+    found: dict[str, Any] = {
+        "summary": route.about,
+        "operationId": _operation_id(route),
+        "parameters": parameters,
+        "responses": responses,
+        "security": [] if route.scope is None else [{"token": []}],
+    }
+    if route.scope is not None:
+        found["x-scope"] = route.scope
+    if route.takes is not None:
+        found["requestBody"] = {"required": True} | _content(route.takes)
+    return found
+
+
+def _operation_id(route: Route) -> str:
+    parts = [part.strip("{}") for part in route.parts if part]
+    return "_".join([route.method.lower(), *parts]).replace(".", "_")
+
+
+def _content(what: str) -> dict[str, Any]:
+    if "/" in what:
+        return {"content": {what: {}}}
+    return {"content": {JSON: {"schema": {"$ref": f"#/components/schemas/{what}"}}}}

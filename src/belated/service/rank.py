@@ -1,0 +1,212 @@
+"""The shapes that users of Personalizer know: rank, reward and activate.
+
+    POST /rank                   {"contextFeatures": [...], "actions": [...], "eventId": "e1"}
+    POST /events/e1/reward       {"value": 1.0}
+    POST /events/e1/activate
+
+They stand for ``choose``, ``observe`` (or ``add``, where rewards are summed) and ``shown`` of a
+``Chooser``; the event id is the key. A rank with an event id that was ranked before gets the first
+answer. In apprentice mode the first action is the baseline, as it was there.
+"""
+
+from __future__ import annotations
+
+import secrets
+from time import time
+from typing import Any
+
+from belated.errors import BelatedError
+from belated.service import bodies
+from belated.service.bodies import decoded, encoded
+from belated.service.calls import Said
+from belated.service.handlers import once
+from belated.service.hub import Hub, Known
+from belated.service.refusals import Refused, refusal_of
+from belated.service.requests import Answer, Request, answer
+from belated.service.served import Served
+
+MODEL = "rank"
+"""The model that is meant where a path names none."""
+_RANK = frozenset(("contextFeatures", "actions", "eventId", "excludedActions", "deferActivation"))
+_ACTION = frozenset(("id", "features"))
+_DEEPEST = 8
+
+
+async def rank(hub: Hub, request: Request) -> Answer:
+    """Rank actions in a context."""
+    body = await request.body()
+    given = bodies.an_object(decoded(body), _RANK)
+    served = await _chooser(hub, request)
+    event = given.get("eventId")
+    is_named = event is not None
+    event = bodies.text(event, "eventId", hub.limits) if is_named else secrets.token_hex(16)
+    named = _choice(given, event, served, hub)
+
+    async def work(known: Known) -> Answer:
+        return await _ranked(hub, served, named, event, known)
+
+    key = request.header(b"idempotency-key") or (f"rank {event}" if is_named else None)
+    return await once(hub, request, key, body, lambda said: (201, encoded(said[0].body)), work)
+
+
+async def _ranked(
+    hub: Hub, served: Served, named: dict[str, Any], event: str, known: Known
+) -> Answer:
+    if served.open >= hub.limits.open:
+        raise Refused(429, "too_many_open", f"{hub.limits.open} events wait for their reward")
+    ranking: list[dict[str, Any]] = []
+
+    def body(chosen: Any) -> dict[str, Any]:
+        if served.state.mode == "apprentice":
+            for each in ranking:
+                each["probability"] = float(each["id"] == chosen.action)
+        ranking.sort(key=lambda each: -each["probability"])
+        return {"ranking": ranking, "eventId": event, "rewardActionId": chosen.action}
+
+    def noted(answers: list[Any]) -> tuple[str, bytes]:
+        return known.note([Said(201, body(answers[0]))])
+
+    with served.stored._entry.lock:  # what is ranked is what is drawn from
+        model = served.stored._entry.ready()
+        options = model.peek(named["context"], named["actions"])
+        ranking += [{"id": one.action, "probability": one.probability} for one in options]
+        pending = served.stored.begin_many([("choose", named)], noted if known.name else None)
+    (chosen,) = pending.answer
+    if isinstance(chosen, BelatedError):
+        raise refusal_of(chosen)
+    served.said(("choose", named), chosen)
+    served.watched(pending.events[0], chosen, time())
+    await hub.commits.wait(pending)
+    hub.metrics.events[served.name, "choose", "applied"] += 1
+    return Answer(*(known.answer or (201, encoded(body(chosen)))))
+
+
+def _choice(given: dict[str, Any], event: str, served: Served, hub: Hub) -> dict[str, Any]:
+    """Return the arguments of ``choose``."""
+    listed = given.get("actions")
+    if not isinstance(listed, list) or not listed:
+        raise bodies.bad("actions must be a list of objects with an id and features")
+    excluded = given.get("excludedActions") or []
+    if not isinstance(excluded, list) or not all(isinstance(each, str) for each in excluded):
+        raise bodies.bad("excludedActions must be a list of ids")
+    menu: dict[str, Any] = {}
+    for each in listed:
+        action = bodies.an_object(each, _ACTION)
+        name = bodies.text(action.get("id"), "the id of an action", hub.limits)
+        if name in menu:
+            raise bodies.bad(f"the action {name!r} is there twice")
+        flat = flattened(action.get("features") or [], f"action {name!r}")
+        menu[name] = bodies.features(flat, f"action {name!r}", hub.limits)
+    for name in excluded:
+        menu.pop(name, None)
+    if not menu:
+        raise bodies.bad("all actions are excluded")
+    actions = bodies.actions(menu, hub.limits)
+    context = flattened(given.get("contextFeatures") or [], "contextFeatures")
+    deferred = given.get("deferActivation", False)
+    if not isinstance(deferred, bool):
+        raise bodies.bad("deferActivation must be true or false")
+    return {
+        "context": bodies.features(context, "contextFeatures", hub.limits),
+        "actions": actions,
+        "key": event,
+        "shown": not deferred,
+        "baseline": next(iter(menu)) if served.state.mode == "apprentice" else None,
+    }
+
+
+async def reward(hub: Hub, request: Request) -> Answer:
+    """Bring the reward of an event; a late or second one is no error."""
+    served = await _chooser(hub, request)
+    body = await request.body()
+    given = bodies.an_object(decoded(body), frozenset(("value",)))
+    item = {"key": request.path["event"], "value": given.get("value")}
+    verb = "add" if served.rewards == "sum" else "observe"
+    return await _told(hub, request, served, verb, item, body)
+
+
+async def set_rewards(hub: Hub, request: Request) -> Answer:
+    """Say which reward of an event counts: the earliest, or the sum of all."""
+    served = await _chooser(hub, request)
+    document = bodies.an_object(await request.json(), frozenset(("rewards",)))
+    if document.get("rewards") not in ("earliest", "sum"):
+        raise bodies.bad("rewards must be 'earliest' or 'sum'")
+    served.rewards = document["rewards"]
+    await hub.work(hub.keep, served)
+    return answer(document)
+
+
+async def activate(hub: Hub, request: Request) -> Answer:
+    """Say that what was ranked was shown."""
+    served = await _chooser(hub, request)
+    body = await request.body()
+    return await _told(hub, request, served, "shown", {"key": request.path["event"]}, body)
+
+
+async def _told(
+    hub: Hub, request: Request, served: Served, verb: str, item: dict[str, Any], body: bytes
+) -> Answer:
+    token = request.token
+    assert token is not None  # the route has a scope
+
+    async def work(known: Known) -> Answer:
+        (said,) = await hub.apply(served, verb, [item], token, known)
+        outcome = said.body["outcome"]
+        if outcome in ("unknown", "invalid"):
+            error = said.body["error"]
+            raise Refused(said.status, error["code"], error["message"])
+        return Answer(204, b"", headers=(("belated-outcome", outcome),))
+
+    key = request.header(b"idempotency-key")
+    return await once(hub, request, key, body, lambda said: (204, b""), work)
+
+
+async def _chooser(hub: Hub, request: Request) -> Served:
+    name = request.path.get("name", MODEL)
+    if name not in hub.names and name == MODEL:
+        raise Refused(
+            404,
+            "unknown_model",
+            f"there is no model {MODEL!r}: POST /models makes one, of kind Chooser",
+        )
+    served = await hub.model(name)
+    if served.kind != "Chooser":
+        raise Refused(409, "no_such_verb", f"{name!r} is a {served.kind}, and ranks nothing")
+    return served
+
+
+# --- Features -------------------------------------------------------------------------------------
+
+
+def flattened(given: Any, what: str) -> dict[str, Any]:
+    """Return nested features as flat ones: objects within objects get names with dots.
+
+    >>> flattened([{"device": {"os": "ios"}}, {"tags": ["new", "red"], "hours": [7, 8]}], "doc")
+    {'device.os': 'ios', 'tags=new': 1.0, 'tags=red': 1.0, 'hours.0': 7, 'hours.1': 8}
+    """
+    if not isinstance(given, list | dict):
+        raise bodies.bad(f"{what} must be a list of objects")
+    flat: dict[str, Any] = {}
+    for part in given if isinstance(given, list) else [given]:
+        if not isinstance(part, dict):
+            raise bodies.bad(f"{what} must be a list of objects")
+        _flatten("", part, flat, what, 0)
+    return flat
+
+
+def _flatten(name: str, value: Any, flat: dict[str, Any], what: str, depth: int) -> None:
+    if depth > _DEEPEST:
+        raise bodies.bad(f"{what} is nested more than {_DEEPEST} deep")
+    if isinstance(value, dict):
+        for inner, each in value.items():
+            _flatten(f"{name}.{inner}" if name else inner, each, flat, what, depth + 1)
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            if isinstance(each, str):
+                flat[f"{name}={each}"] = 1.0
+            else:
+                _flatten(f"{name}.{place}", each, flat, what, depth + 1)
+    elif isinstance(value, bool):
+        flat[name] = "true" if value else "false"
+    else:
+        flat[name] = value

@@ -1,0 +1,66 @@
+"""Requests that are refused: one shape for all, ``{"error": {"code", "message"}}``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from belated.errors import (
+    AlreadyObserved,
+    BadFeatures,
+    BadFeedback,
+    BadKey,
+    BelatedError,
+    ClockError,
+    LogError,
+    MissingExtra,
+    NotCommitted,
+    SnapshotError,
+    SpecError,
+    StoreError,
+    UnknownModel,
+    UnknownTicket,
+)
+
+_LONGEST = 500  # characters of a message; what clients sent may be in it
+_KINDS: tuple[tuple[type[BelatedError], int, str], ...] = (
+    (NotCommitted, 503, "not_committed"),
+    (UnknownModel, 404, "unknown_model"),
+    (UnknownTicket, 404, "unknown_ticket"),
+    (AlreadyObserved, 409, "already_answered"),
+    (BadKey, 409, "bad_key"),
+    (BadFeatures, 422, "bad_features"),
+    (BadFeedback, 422, "bad_answer"),
+    (ClockError, 422, "bad_time"),
+    (SpecError, 422, "bad_settings"),
+    (LogError, 422, "bad_file"),
+    (SnapshotError, 422, "bad_file"),
+    (MissingExtra, 422, "not_installed"),
+    (StoreError, 409, "store"),
+)
+
+
+class Refused(Exception):
+    """An answer that is no: a status, a code for programs, a sentence for people."""
+
+    def __init__(
+        self, status: int, code: str, message: str, headers: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, _short(message)
+        self.headers = headers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the body of the answer."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+
+def refusal_of(error: BelatedError) -> Refused:
+    """Return what clients are told of an error of ours."""
+    for kind, status, code in _KINDS:
+        if isinstance(error, kind):
+            return Refused(status, code, str(error))
+    return Refused(422, "refused", str(error))
+
+
+def _short(message: str) -> str:
+    return message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."

@@ -1,0 +1,105 @@
+"""A request, and an answer to one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+from belated.service.bodies import decoded, encoded
+from belated.service.limits import Limits
+from belated.service.refusals import Refused
+from belated.service.tokens import Token
+from belated.service.waiting import Waiting
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+JSON = "application/json"
+
+
+@dataclass
+class Answer:
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    kind: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def answer(document: Any, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """Return an answer in JSON."""
+    return Answer(status, encoded(document), JSON, headers)
+
+
+@dataclass
+class Request:
+    """What came in."""
+
+    scope: Scope
+    receive: Receive
+    limits: Limits
+    waiting: Waiting
+    where: str = ""
+    """The path as it was sent, without what is in front of old ones."""
+    path: dict[str, str] = field(default_factory=dict)
+    """Parts of the path by name, decoded."""
+    token: Token | None = None
+    is_abandoned: bool = False
+    """Whether a part of the body was left unread."""
+
+    def header(self, name: bytes) -> str | None:
+        """Return a header, by its name in lower case."""
+        for key, value in self.scope["headers"]:
+            if key == name:
+                return bytes(value).decode("latin-1")
+        return None
+
+    def query(self, name: str) -> str | None:
+        """Return a parameter of the query."""
+        found = parse_qs(self.scope["query_string"].decode("latin-1"), max_num_fields=20)
+        return found[name][-1] if name in found else None
+
+    async def body(self, most: int | None = None) -> bytes:
+        """Return the body, or refuse one that is too large or does not come."""
+        most = self.limits.body if most is None else most
+        length = self.header(b"content-length")
+        if length is not None and length.isdigit() and int(length) > most:
+            self.is_abandoned = True
+            raise _too_large(most)
+        task = self.waiting.begin()
+        try:
+            return await self._read(most)
+        except asyncio.CancelledError:
+            if not self.waiting.was_ended(task):
+                raise
+            self.is_abandoned = True
+            raise Refused(408, "too_slow", "the body did not come in time") from None
+        finally:
+            self.waiting.end(task)
+
+    async def _read(self, most: int) -> bytes:
+        parts, size = [], 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(400, "gone", "the client has gone")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                self.is_abandoned = True
+                raise _too_large(most)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    async def json(self) -> Any:
+        """Return the body as plain data."""
+        return decoded(await self.body())
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "body_too_large", f"a body may have {most} bytes")

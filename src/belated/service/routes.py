@@ -1,0 +1,266 @@
+"""The table of routes: what the server does, what it asks for, and what its description says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from belated.service import handlers, page, rank
+from belated.service.handlers import PARQUET, Handler
+from belated.service.requests import JSON
+
+
+@dataclass(frozen=True)
+class Route:
+    """One line of the table."""
+
+    method: str
+    path: str
+    scope: str | None
+    """What a token must open; None: anybody may."""
+    handler: Handler
+    about: str
+    takes: str | None = None
+    """The schema of the body, or the type of a file."""
+    gives: str | None = None
+    statuses: tuple[int, ...] = (200,)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The path, split."""
+        return tuple(self.path.split("/")[1:])
+
+
+def _verbs() -> list[Route]:
+    said = {
+        "predict": ("decide", "Predict, and hand out a ticket for the label.", "Predict"),
+        "choose": ("decide", "Choose an action, and hand out a ticket for the reward.", "Choose"),
+        "observe": ("answer", "Bring the answer to a ticket: the last word.", "Hear"),
+        "revise": ("answer", "Bring the answer so far; the ticket stays open.", "Hear"),
+        "add": ("answer", "Add to the answer so far; the ticket stays open.", "Hear"),
+        "cancel": ("answer", "Close a ticket of which nothing will be heard.", "Close"),
+        "shown": ("answer", "Say that a choice was shown that was held back.", "Close"),
+    }
+    return [
+        Route(
+            "POST", f"/models/{{name}}/{verb}", scope, handlers.events(verb), about, takes, "Said"
+        )
+        for verb, (scope, about, takes) in said.items()
+    ]
+
+
+def _ranks() -> list[Route]:
+    found = []
+    for start, whose in (("", "the model 'rank'"), ("/models/{name}", "a model")):
+        found += [
+            Route(
+                "POST",
+                f"{start}/rank",
+                "decide",
+                rank.rank,
+                f"Rank actions, by {whose}.",
+                "Rank",
+                "Ranking",
+                (201,),
+            ),
+            Route(
+                "POST",
+                f"{start}/events/{{event}}/reward",
+                "answer",
+                rank.reward,
+                f"Bring the reward of an event of {whose}.",
+                "Reward",
+                None,
+                (204,),
+            ),
+            Route(
+                "POST",
+                f"{start}/events/{{event}}/activate",
+                "answer",
+                rank.activate,
+                f"Say that what {whose} ranked was shown.",
+                None,
+                None,
+                (204,),
+            ),
+        ]
+    return found
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", None, page.home, "The dashboard.", None, "text/html"),
+    Route("GET", "/dashboard.css", None, page.style, "Its style.", None, "text/css"),
+    Route("GET", "/dashboard.js", None, page.script, "Its script.", None, "text/javascript"),
+    Route("GET", "/health", None, handlers.health, "Whether the server runs.", None, "Status"),
+    Route(
+        "GET",
+        "/ready",
+        None,
+        handlers.ready,
+        "Whether all models are recovered and compiled.",
+        None,
+        "Status",
+    ),
+    Route("GET", "/openapi.json", None, page.openapi, "This description.", None, JSON),
+    Route(
+        "GET", "/metrics", "read", handlers.metrics, "Counts for Prometheus.", None, "text/plain"
+    ),
+    Route("GET", "/models", "read", handlers.list_models, "All models.", None, "Models"),
+    Route(
+        "POST",
+        "/models",
+        "admin",
+        handlers.create_model,
+        "Make a model; nothing happens where it is there with the same settings.",
+        "Create",
+        "Model",
+        (200, 201),
+    ),
+    Route("GET", "/models/{name}", "read", handlers.show_model, "One model.", None, "Model"),
+    Route(
+        "DELETE",
+        "/models/{name}",
+        "admin",
+        handlers.delete_model,
+        "Remove a model with its log; there is no way back.",
+        None,
+        None,
+        (204,),
+    ),
+    *_verbs(),
+    Route(
+        "POST",
+        "/models/{name}/peek",
+        "read",
+        handlers.peek_model,
+        "What would be predicted or chosen, without a ticket.",
+        "Peek",
+        "Peeked",
+    ),
+    Route(
+        "GET",
+        "/models/{name}/report",
+        "read",
+        handlers.report_model,
+        "Counts, delays, and how well it does.",
+        None,
+        "Report",
+    ),
+    Route(
+        "GET",
+        "/models/{name}/timeline",
+        "read",
+        handlers.timeline_model,
+        "The newest tickets with their times, and how old answers were.",
+        None,
+        "Report",
+    ),
+    Route(
+        "GET",
+        "/models/{name}/live",
+        "read",
+        handlers.live_model,
+        "What the dashboard shows of a model.",
+        None,
+        "Report",
+    ),
+    Route(
+        "PUT",
+        "/models/{name}/mode",
+        "admin",
+        handlers.set_mode,
+        "Let a chooser play its own choices, or those of the baseline.",
+        "Mode",
+        "Mode",
+    ),
+    Route(
+        "PUT",
+        "/models/{name}/rewards",
+        "admin",
+        rank.set_rewards,
+        "Say which reward of an event counts: the earliest, or the sum of all.",
+        "Rewards",
+        "Rewards",
+    ),
+    Route(
+        "POST",
+        "/models/{name}/replay",
+        "admin",
+        handlers.replay_model,
+        "Build a model with other settings from the log, so that nothing is reset.",
+        "Replay",
+        "Model",
+    ),
+    Route(
+        "GET",
+        "/models/{name}/export",
+        "admin",
+        handlers.export_model,
+        "The log as a Parquet file.",
+        None,
+        PARQUET,
+    ),
+    Route(
+        "POST",
+        "/models/{name}/import",
+        "admin",
+        handlers.import_model,
+        "Make the model of an exported log.",
+        PARQUET,
+        "Model",
+        (201,),
+    ),
+    *_ranks(),
+)
+"""Every route; the description at /openapi.json is made of the same lines."""
+
+
+class Table:
+    """Finds the route of a request."""
+
+    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+        self._fixed: dict[tuple[str, str], Route] = {}
+        self._open: dict[tuple[str, int, tuple[str, ...]], Route] = {}
+        self._masks: dict[int, set[tuple[int, ...]]] = {}
+        for route in routes:
+            mask = tuple(place for place, part in enumerate(route.parts) if part[:1] != "{")
+            if len(mask) == len(route.parts):
+                self._fixed[route.method, route.path] = route
+            else:
+                self._masks.setdefault(len(route.parts), set()).add(mask)
+                told = tuple(route.parts[place] for place in mask)
+                self._open[route.method, len(route.parts), told] = route
+
+    def find(self, method: str, path: str) -> tuple[Route | None, dict[str, str], list[str]]:
+        """Return the route of a path, its named parts, and the methods that it has.
+
+        ``path`` is as it was sent: what is encoded in it is decoded part by part, so that a name
+        with a slash stays one part. Raises ``UnicodeDecodeError``.
+        """
+        route = self._fixed.get((method, path))
+        if route is not None:
+            return route, {}, [method]
+        parts = path.split("/")[1:]
+        for mask in self._masks.get(len(parts), ()):
+            told = tuple([parts[place] for place in mask])
+            route = self._open.get((method, len(parts), told))
+            if route is not None and all(parts):
+                return route, _named(route, parts), [method]
+        return None, {}, self._allowed(path, parts)
+
+    def _allowed(self, path: str, parts: list[str]) -> list[str]:
+        """Return the methods that a path has."""
+        found = [method for method, fixed in self._fixed if fixed == path]
+        for mask in self._masks.get(len(parts), ()):
+            told = tuple([parts[place] for place in mask])
+            found += [m for m, length, other in self._open if (length, other) == (len(parts), told)]
+        return found
+
+
+def _named(route: Route, parts: list[str]) -> dict[str, str]:
+    """Return the named parts of a path, decoded."""
+    return {
+        want[1:-1]: part if "%" not in part else unquote_to_bytes(part).decode()
+        for want, part in zip(route.parts, parts, strict=True)
+        if want[:1] == "{"
+    }

@@ -1,0 +1,166 @@
+"""One model as the server has it: what is stored, and what is known beside it."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections import OrderedDict
+from time import time
+from typing import Any
+
+from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
+from belated.service.limits import Limits
+from belated.service.specs import described
+from belated.service.tickets import Signer
+from belated.service.watch import Watch
+from belated.service.why import why
+from belated.store import StoredModel, events
+
+_CLOSED = 20_000  # keys that were answered, of which it is known that they were
+_TAIL = 100_000  # events of the log that are looked at when the server starts
+
+
+class Served:
+    """A model of the server."""
+
+    def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
+        about = stored._entry.about
+        self.stored = stored
+        self.name, self.kind, self.number = about.name, about.kind, about.number
+        self.reader = Reader(self.kind, self.number, signer, limits)
+        self.watch = Watch()
+        self.rewards = "earliest"
+        """Which reward of an event counts: the earliest, or the sum of all."""
+        self._closed: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def state(self) -> Any:
+        """The model itself, for numbers that may be a moment old."""
+        return self.stored._entry.model
+
+    @property
+    def open(self) -> int:
+        """Tickets that wait, without waiting for a commit."""
+        return int(self.state.model.open if self.kind == "Intervals" else self.state.open)
+
+    @property
+    def rounds(self) -> int:
+        """Predictions or choices, without waiting for a commit."""
+        return int(self.state.model.rounds if self.kind == "Intervals" else self.state.rounds)
+
+    # --- Events ---------------------------------------------------------------------------------
+
+    def watched(self, event: Any, answer: Any, now: float) -> None:
+        """Watch an event that was applied."""
+        if event[0] == events.PREDICT:
+            self.watch.ask(answer[0], now)
+        else:
+            self.watch.hear(event, answer is not False, now)
+
+    def said(self, call: Call, answer: Any) -> Said:
+        """Return what came of a call.
+
+        Of a key that nothing is open under, it is known for a while that it was answered.
+        """
+        said, (verb, named) = self.reader.said(answer), call
+        key = named.get("key") or named.get("ticket")
+        if not isinstance(key, str):
+            return said
+        if said.body["outcome"] == UNKNOWN and key in self._closed:
+            message = "this key was answered or cancelled before; nothing has changed"
+            error = {"code": "already_answered", "message": message}
+            return Said(409, {"outcome": DUPLICATE, "error": error})
+        if said.status == 200:
+            if verb in ("observe", "cancel"):
+                self._closed[key] = None
+                if len(self._closed) > _CLOSED:
+                    self._closed.popitem(last=False)
+            elif verb in ASKING:  # it stands for a new ticket
+                self._closed.pop(key, None)
+        return said
+
+    # --- Looking --------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """Return what the model is; waits for commits."""
+        history = self.stored.history
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "rounds": self.stored.rounds,
+            "open": self.stored.open,
+            "events": history.events,
+            "settings": self.stored._read(lambda model: described(self.kind, model)),
+        }
+
+    def report(self) -> dict[str, Any]:
+        """Return the report of the model; waits for commits."""
+        found: dict[str, Any] = self.stored.report().to_dict()  # type: ignore[attr-defined]
+        return found
+
+    def measure(self, report: dict[str, Any]) -> tuple[str, float | None, int]:
+        """Return what is drawn over time: its name, the mean so far, and over how many."""
+        if self.kind == "Chooser":
+            return "mean reward", report["mean_reward"], report["rounds"]
+        if self.kind == "Intervals":
+            return "coverage", report["coverage"], report["observed"]
+        if self.kind == "Learner":
+            return "answers", None, report["observed"]
+        return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
+
+    def sample(self) -> None:
+        """Add a point to the curves."""
+        report = self.report()
+        _, mean, count = self.measure(report)
+        self.watch.sample(report["open"], mean, count, time())
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the dashboard shows; waits for commits."""
+        report, now = self.report(), time()
+        name, mean, count = self.measure(report)
+        self.watch.sample(report["open"], mean, count, now)
+        return {
+            **self.watch.about(now),
+            "name": self.name,
+            "kind": self.kind,
+            "measure": name,
+            "report": report,
+            "why": why(self.watch, report, now),
+        }
+
+    # --- Notes ----------------------------------------------------------------------------------
+
+    @property
+    def note_name(self) -> str:
+        """Where the curves are kept."""
+        return f"watch:{self.number}"
+
+    def kept(self) -> bytes:
+        """Return what is kept beside the model."""
+        about = {"rewards": self.rewards, "watch": json.loads(self.watch.kept())}
+        return json.dumps(about).encode()
+
+    def restore(self, note: bytes) -> None:
+        """Go on from what was kept."""
+        about = json.loads(note)
+        self.rewards = about["rewards"]
+        self.watch.restore(json.dumps(about["watch"]).encode())
+
+    def read_tail(self) -> None:
+        """Find in the log when the newest tickets were asked for."""
+        entry = self.stored._entry
+        with entry.lock:
+            length = entry.length
+            rounds = self.rounds
+        first = max(entry.about.first, length - _TAIL)
+        times = array("d")
+        with entry.store.writer.turn:
+            rows = list(entry.store._database.rows(self.number, first))
+        for row in rows:
+            text = events.opened_row(row.first, row.events)
+            for event in events.decoded([text]):
+                if event[0] == events.PREDICT:
+                    times.append(row.written)
+                elif event[0] == events.PREDICT_MANY:
+                    return  # its tickets cannot be told from here
+        self.watch.remember(rounds - len(times), times)

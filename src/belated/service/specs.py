@@ -1,0 +1,147 @@
+"""Models as clients describe them: JSON to a model, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from belated.decisions import Chooser
+from belated.errors import SpecError
+from belated.intervals import Intervals
+from belated.learner.learner import Learner
+from belated.linear.model import LinearModel
+from belated.service import bodies
+from belated.service.limits import Limits
+from belated.service.refusals import Refused
+from belated.spec import JSON_VERSION, Spec, from_json
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+_SHARED = ("silence", "deadline", "late", "wait", "most_open", "bits", "loss")
+_LINEAR = frozenset(
+    (*_SHARED, *("quantile", "delta", "l1", "l2", "intercept", "interactions", "patience"))
+)
+_CHOOSER = frozenset(
+    (*_SHARED, *("actions", "explore", "baseline", "mode", "interactions", "seed"))
+)
+_LEARNER = frozenset(("spec", "seed", "strict"))
+_BITS = 18  # of a model that does not say
+
+
+def name(value: Any) -> str:
+    """Return a name that a model may get here."""
+    if not isinstance(value, str) or _NAME.match(value) is None:
+        raise bodies.bad(
+            "the name of a model is 1 to 100 letters, digits, '.', '_' and '-', and begins with a "
+            "letter or a digit"
+        )
+    return value
+
+
+def made(kind: Any, settings: Any, seed: int, limits: Limits) -> Any:
+    """Return the model that a client describes; ``seed`` is what exploration takes by default."""
+    make = KINDS.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        raise bodies.bad(f"kind must be one of {', '.join(KINDS)}")
+    if not isinstance(settings, dict):
+        raise bodies.bad("settings must be an object")
+    try:
+        return make(settings, seed, limits)
+    except TypeError as error:  # of a constructor that was given a list where it takes a number
+        raise bodies.bad(f"settings: {error}") from None
+
+
+def _linear(settings: dict[str, Any], seed: int, limits: Limits) -> LinearModel:
+    given = _checked(settings, _LINEAR, limits)
+    given.setdefault("bits", _BITS)
+    return LinearModel(**given)
+
+
+def _intervals(settings: dict[str, Any], seed: int, limits: Limits) -> Intervals:
+    coverage = bodies.number(settings.get("coverage", 0.9), "coverage")
+    others = {name: value for name, value in settings.items() if name != "coverage"}
+    return Intervals(_linear(others, seed, limits), coverage)
+
+
+def _chooser(settings: dict[str, Any], seed: int, limits: Limits) -> Chooser:
+    given = _checked(settings, _CHOOSER, limits)
+    if given.get("actions") is not None:
+        given["actions"] = bodies.actions(given["actions"], limits)
+    if "explore" in given:
+        given["explore"] = _spec(given["explore"], "explore")
+    given.setdefault("seed", seed)
+    return Chooser(**given)
+
+
+def _learner(settings: dict[str, Any], seed: int, limits: Limits) -> Learner:
+    given = _checked(settings, _LEARNER, limits)
+    if "spec" not in given:
+        raise bodies.bad("settings of a Learner have a spec, as to_json writes it")
+    spec = _spec(given.pop("spec"), "spec")
+    given.setdefault("seed", seed)
+    return Learner(spec, **given)  # type: ignore[arg-type]  # checked there
+
+
+KINDS: dict[str, Callable[[dict[str, Any], int, Limits], Any]] = {
+    "LinearModel": _linear,
+    "Intervals": _intervals,
+    "Chooser": _chooser,
+    "Learner": _learner,
+}
+"""The kinds of models, and what makes one."""
+
+
+def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) -> dict[str, Any]:
+    """Return settings as the constructors take them."""
+    given = dict(bodies.an_object(settings, allowed))
+    bits = given.get("bits")
+    if bits is not None and (type(bits) is not int or not 1 <= bits <= limits.bits):
+        raise Refused(422, "too_many_bits", f"bits must be a whole number from 1 to {limits.bits}")
+    deadline = given.get("deadline")
+    if isinstance(deadline, dict):
+        only = bodies.an_object(deadline, frozenset({"predictions"})).get("predictions")
+        given["deadline"] = bodies.number(only, "deadline: predictions")
+    elif deadline is not None:
+        given["deadline"] = bodies.span(deadline, "deadline")
+    if given.get("seed", 0) is None:
+        del given["seed"]
+    return given
+
+
+def _spec(document: Any, what: str) -> Spec:
+    """Return a part from its JSON form, with or without the version around it."""
+    if not isinstance(document, dict):
+        raise bodies.bad(f"{what} must be an object with a type")
+    whole = document if "spec" in document else {"belated": JSON_VERSION, "spec": document}
+    try:
+        return from_json(json.dumps(whole))
+    except RecursionError:
+        raise SpecError(f"{what}: parts within parts") from None
+
+
+def described(kind: str, model: Any) -> dict[str, Any]:
+    """Return the settings of a model, to look at."""
+    if kind == "Learner":
+        return {"spec": repr(model.spec)}
+    if kind == "Intervals":
+        return {**_of_linear(model.model), "coverage": model.coverage}
+    if kind == "Chooser":
+        about = model._settings.to_dict()
+        about["explore"] = json.loads(about["explore"])["spec"]
+        about.pop("seed")  # who knows it can tell what will be chosen
+        return {**about, **_of_linear(model.model), "interactions": about["interactions"]}
+    return _of_linear(model)
+
+
+def _of_linear(model: LinearModel) -> dict[str, Any]:
+    settings = model.settings
+    about = {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(settings)
+        if field.name not in ("needs_times", "columns")
+    }
+    if settings.deadline is not None and not settings.needs_times:
+        about["deadline"] = {"predictions": settings.deadline}
+    return about

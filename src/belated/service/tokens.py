@@ -1,0 +1,107 @@
+"""Who may do what: tokens with scopes, kept as hashes and compared in constant time.
+
+A token is 32 random bytes, so that a plain SHA-256 of it cannot be turned around: what a slow hash
+is for are secrets that people choose. A file of tokens is JSON,
+
+    {"tokens": [{"name": "shop", "sha256": "9f86d0...", "scopes": ["decide", "answer"]}]}
+
+and holds nothing that opens anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from belated.errors import SpecError
+from belated.files import StrPath, write_whole
+
+SCOPES = ("decide", "answer", "read", "admin")
+"""To predict and choose; to bring answers; to look; to make, change and delete models."""
+_PREFIX = "bl_"
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token."""
+
+    name: str
+    sha256: str
+    scopes: frozenset[str]
+
+    def may(self, scope: str) -> bool:
+        """Tell whether the token opens something; admin opens all."""
+        return scope in self.scopes or "admin" in self.scopes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        kept = [scope for scope in SCOPES if scope in self.scopes]
+        return {"name": self.name, "sha256": self.sha256, "scopes": kept}
+
+
+def made(name: str, scopes: Iterable[str]) -> tuple[str, Token]:
+    """Return a new token, and what is kept of it."""
+    secret = _PREFIX + secrets.token_urlsafe(32)
+    return secret, checked({"name": name, "sha256": digest(secret), "scopes": list(scopes)})
+
+
+def digest(secret: str) -> str:
+    """Return the hash that is kept of a token."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Tokens:
+    """The tokens of a server."""
+
+    def __init__(self, known: Iterable[Token]) -> None:
+        self.known = tuple(known)
+
+    def find(self, secret: str) -> Token | None:
+        """Return the token that a client has shown; every one is compared, and in full."""
+        shown, found = digest(secret), None
+        for token in self.known:
+            if hmac.compare_digest(shown, token.sha256):
+                found = token
+        return found
+
+
+def read(path: StrPath) -> Tokens:
+    """Return the tokens of a file."""
+    try:
+        document = json.loads(Path(path).read_text("utf-8"))
+        listed = document["tokens"]
+        found = [checked(each) for each in listed]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SpecError(f"tokens: {path} cannot be read: {error}") from error
+    if len({token.name for token in found}) < len(found):
+        raise SpecError(f"tokens: {path} has two tokens of one name")
+    return Tokens(found)
+
+
+def add(path: StrPath, name: str, scopes: Iterable[str]) -> str:
+    """Add a new token to a file, and return it; the file has its hash."""
+    known = read(path).known if Path(path).exists() else ()
+    if name in {token.name for token in known}:
+        raise SpecError(f"tokens: {path} has a token {name!r}")
+    secret, token = made(name, scopes)
+    document = {"tokens": [each.to_dict() for each in (*known, token)]}
+    write_whole(path, (json.dumps(document, indent=2) + "\n").encode())
+    return secret
+
+
+def checked(given: Any) -> Token:
+    """Return a token as it is written down, or say what is wrong with it."""
+    name, sha256, scopes = given["name"], given["sha256"], given["scopes"]
+    if not isinstance(name, str) or not 0 < len(name) <= 100:
+        raise SpecError("tokens: a token has a name of 1 to 100 characters")
+    if not isinstance(sha256, str) or len(sha256) != 64 or set(sha256) - set("0123456789abcdef"):
+        raise SpecError(f"tokens: {name!r}: sha256 is 64 hexadecimal digits")
+    if not scopes or set(scopes) - set(SCOPES):
+        raise SpecError(f"tokens: {name!r}: scopes are some of {', '.join(SCOPES)}")
+    return Token(name, sha256, frozenset(scopes))

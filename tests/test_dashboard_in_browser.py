@@ -1,0 +1,116 @@
+"""The dashboard in a real browser, with a real server and real traffic."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from service_calls import Caller, serving
+from test_report_in_browser import HOSTILE, NAMES, QUIET
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+expect = driver.expect
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server with traffic in it."""
+    with serving(tmp_path_factory.mktemp("dashboard")) as caller:
+        asked = [{"features": {"hour": hour}, "key": f"v{hour}"} for hour in range(30)]
+        caller("POST", "/models/value/predict", {"items": asked})
+        told = [{"key": f"v{hour}", "value": hour} for hour in range(0, 30, 2)]
+        caller("POST", "/models/value/observe", {"items": told})
+        shown = [{"actions": [HOSTILE, "plain"], "key": f"c{i}"} for i in range(20)]
+        caller("POST", "/models/layout/choose", {"items": shown})
+        yield caller
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser without a window, where one is installed."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip(f"no Chromium found: none of {', '.join(NAMES)} is on the path")
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield started
+        started.close()
+
+
+def opened(browser: Browser, ask: Caller, width: int, scheme: str, said: list[str]) -> Page:
+    """Open the dashboard with its token; what the page complains of goes into ``said``."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+    )
+    tab = context.new_page()
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    elsewhere: list[str] = []
+    tab.on("request", lambda one: elsewhere.append(one.url))
+    tab.goto(f"{ask.server.url}/#token={ask.token}")
+    said += [url for url in elsewhere if not url.startswith((ask.server.url, "data:"))]
+    return tab
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_model_is_shown_live(browser: Browser, ask: Caller, width: int, scheme: str) -> None:
+    said: list[str] = []
+    tab = opened(browser, ask, width, scheme, said)
+    tab.get_by_role("button", name="value").click()
+    expect(tab.get_by_role("heading", level=2)).to_have_text("value LinearModel")
+    tile = tab.locator("#tiles div", has_text="answered")
+    report = ask("GET", "/models/value/report").body
+    heard = report["observed"]
+    expect(tile.locator("dd")).to_contain_text(str(heard))
+    share = 100.0 * heard / report["rounds"]
+    expect(tab.locator("#age tbody tr").last).to_contain_text(f"{share:.1f} %")
+    assert tab.locator("#timeline line").count() == report["rounds"]
+    assert tab.locator("#timeline line.waiting").count() == report["open"]
+    assert "token" not in tab.url
+    expect(tab.locator("#login")).to_be_hidden()
+    ask("POST", "/models/value/observe", {"key": "v1" if scheme == "light" else "v3", "value": 1.0})
+    expect(tile.locator("dd")).to_contain_text(str(heard + 1), timeout=8000)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert said == []
+    tab.context.close()
+
+
+def test_names_of_strangers_stay_text(browser: Browser, ask: Caller) -> None:
+    said: list[str] = []
+    tab = opened(browser, ask, 1280, "light", said)
+    tab.get_by_role("button", name="layout").click()
+    expect(tab.locator("#actions")).to_contain_text(HOSTILE)
+    expect(tab.locator("#why")).to_contain_text("No answer has come yet: 20 of 20")
+    assert tab.locator("#model img").count() == 0
+    assert said == []
+    tab.context.close()
+
+
+def test_the_keyboard_reaches_everything(browser: Browser, ask: Caller) -> None:
+    tab = opened(browser, ask, 1280, "light", [])
+    expect(tab.get_by_role("button", name="layout")).to_be_visible()
+    seen = []
+    for _ in range(6):
+        tab.keyboard.press("Tab")
+        seen.append(tab.evaluate("document.activeElement.textContent"))
+    assert {"Skip to the model", "layout", "value", "The whole report"} <= set(seen)
+    tab.context.close()
+
+
+def test_without_a_token_the_page_asks_for_one(browser: Browser, ask: Caller) -> None:
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto(ask.server.url)
+    expect(tab.locator("#state")).to_have_text("A token is needed.")
+    tab.get_by_label("Token").fill(str(ask.token))
+    tab.get_by_role("button", name="Open").click()
+    expect(tab.get_by_role("heading", level=2)).to_be_visible()
+    context.close()

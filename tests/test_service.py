@@ -1,0 +1,439 @@
+"""The server over a real socket: routes, outcomes, scopes, limits, and what a restart keeps."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.errors import SpecError
+from belated.service import Limits, Server, Settings, tokens
+from belated.service.openapi import SCHEMAS, description
+from belated.service.routes import ROUTES
+from belated.service.specs import KINDS
+from service_calls import CHOOSER, LINEAR, Caller, fill, serving
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("service")) as caller:
+        yield caller
+
+
+def outcomes(answer: Any) -> list[str]:
+    """Return what came of each item."""
+    return [item["outcome"] for item in answer.body["items"]]
+
+
+# --- Models ---------------------------------------------------------------------------------------
+
+
+def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
+    about = {"name": "gone", "kind": "LinearModel", "settings": LINEAR}
+    assert ask("POST", "/models", about).status == 201
+    assert ask("POST", "/models", about).status == 200  # nothing happens
+    other = ask("POST", "/models", {**about, "settings": {"loss": "absolute"}})
+    assert (other.status, other.body["error"]["code"]) == (409, "other_settings")
+    assert "gone" in [model["name"] for model in ask("GET", "/models").body["models"]]
+    shown = ask("GET", "/models/gone").body
+    assert (shown["kind"], shown["settings"]["bits"], shown["rounds"]) == ("LinearModel", 8, 0)
+    assert ask("DELETE", "/models/gone").status == 204
+    assert ask("GET", "/models/gone").body["error"]["code"] == "unknown_model"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
+    learner = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
+    spec = json.loads(learner.to_json())
+    settings: Any = {"Chooser": CHOOSER, "Learner": {"spec": spec}}.get(kind, LINEAR)
+    name = f"a-{kind}"
+    made = ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
+    assert made.status == 201, made.body
+    verb = "choose" if kind == "Chooser" else "predict"
+    asked: dict[str, Any] = {"key": "k"}
+    if kind in ("LinearModel", "Intervals"):
+        asked["features"] = {"hour": 7, "town": "Porto"}
+    found = ask("POST", f"/models/{name}/{verb}", asked).body
+    assert found["outcome"] == "applied"
+    value = [0.6, 0.8] if kind == "Learner" else 1.0
+    heard = ask("POST", f"/models/{name}/observe", {"ticket": found["ticket"], "value": value})
+    assert (heard.status, heard.body) == (200, {"outcome": "applied"})
+    assert ask("GET", f"/models/{name}/report").body["rounds"] == 1
+    assert ask("GET", f"/models/{name}/live").body["answered"] == 1
+    wrong = ask("POST", f"/models/{name}/{'predict' if kind == 'Chooser' else 'choose'}", {})
+    assert (wrong.status, wrong.body["error"]["code"]) == (409, "no_such_verb")
+    assert ask("DELETE", f"/models/{name}").status == 204
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": "../x", "kind": "LinearModel"},
+        {"name": "a b", "kind": "LinearModel"},
+        {"name": "", "kind": "LinearModel"},
+        {"name": 3, "kind": "LinearModel"},
+        {"name": "x", "kind": "os.system"},
+        {"name": "x", "kind": "LinearModel", "settings": {"bits": 40}},
+        {"name": "x", "kind": "LinearModel", "settings": {"bits": True}},
+        {"name": "x", "kind": "LinearModel", "settings": {"loss": ["squared"]}},
+        {"name": "x", "kind": "LinearModel", "settings": {"columns": {}}},
+        {"name": "x", "kind": "LinearModel", "settings": {"deadline": "P1Y"}},
+        {"name": "x", "kind": "LinearModel", "settings": {"interactions": 3}},
+        {"name": "x", "kind": "Chooser", "settings": {"decide": "f"}},
+        {"name": "x", "kind": "Chooser", "settings": {"actions": ["a", "a"]}},
+        {"name": "x", "kind": "Chooser", "settings": {"explore": {"type": "Ball", "dim": 2}}},
+        {"name": "x", "kind": "Learner", "settings": {"spec": {"type": "Ball", "dim": 10**12}}},
+        {"name": "x", "kind": "Learner", "settings": {}},
+        {"name": "x", "kind": "LinearModel", "more": 1},
+        ["x"],
+    ],
+)
+def test_what_cannot_be_a_model_is_refused(ask: Caller, body: Any) -> None:
+    refused = ask("POST", "/models", body)
+    assert refused.status == 422, refused.body
+    assert set(refused.body["error"]) == {"code", "message"}
+    assert "x" not in [model["name"] for model in ask("GET", "/models").body["models"]]
+
+
+def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
+    ask("POST", "/models", {"name": "old", "kind": "LinearModel", "settings": LINEAR})
+    ask("POST", "/models/old/predict", {"items": [{"features": {"x": 1.0}}] * 3})
+    built = ask("POST", "/models/old/replay", {"settings": {"loss": "squared", "bits": 9}})
+    assert (built.status, built.body["rounds"], built.body["settings"]["bits"]) == (200, 3, 9)
+    copy = ask("POST", "/models/old/replay", {"settings": LINEAR, "to": "new"})
+    assert (copy.body["name"], copy.body["rounds"]) == ("new", 3)
+    for name in ("old", "new"):
+        assert ask("DELETE", f"/models/{name}").status == 204
+
+
+def test_an_export_comes_back_as_it_was(ask: Caller) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    found = ask("POST", "/models/value/predict", {"features": [1.0, 2.0], "key": "travels"})
+    assert found.status == 200
+    file = ask("GET", "/models/value/export")
+    made = ask.raw("POST", "/models/twin/import", file.body)
+    assert (made.status, made.body["events"]) == (201, ask("GET", "/models/value").body["events"])
+    assert ask("POST", "/models/twin/observe", {"key": "travels", "value": 2}).status == 200
+    assert ask.raw("POST", "/models/twin/import", file.body).status == 409
+    assert ask.raw("POST", "/models/broken/import", file.body[:-9] + b"x").status == 422
+    assert ask("GET", "/models/broken").status == 404
+    ask("DELETE", "/models/twin")
+
+
+# --- Events ---------------------------------------------------------------------------------------
+
+
+def test_every_item_has_an_outcome_of_its_own(ask: Caller) -> None:
+    asked = [{"features": {"x": 1.0}, "key": "a"}, {"features": {"x": "far"}}, {"features": 3}]
+    predicted = ask("POST", "/models/value/predict", {"items": asked})
+    assert outcomes(predicted) == ["applied", "applied", "invalid"]
+    ticket = predicted.body["items"][1]["ticket"]
+    told = [
+        {"key": "a", "value": 2.0},
+        {"key": "a", "value": 2.0},
+        {"ticket": ticket, "value": 1},
+        {"ticket": ticket, "value": 1},
+        {"key": "never", "value": 1},
+        {"ticket": "7.AAAAAAAAAAAAAAAA", "value": 1},
+        {"ticket": ticket, "value": "1"},
+        {"ticket": ticket, "key": "a", "value": 1},
+        7,
+    ]
+    heard = ask("POST", "/models/value/observe", {"items": told})
+    assert heard.status == 200
+    assert outcomes(heard) == [
+        *("applied", "duplicate", "applied", "duplicate", "unknown", "unknown"),
+        *("invalid", "invalid", "invalid"),
+    ]
+
+
+def test_an_answer_after_the_deadline_is_late(ask: Caller) -> None:
+    settings = {**LINEAR, "deadline": {"predictions": 1}, "wait": None}
+    ask("POST", "/models", {"name": "short", "kind": "LinearModel", "settings": settings})
+    first = ask("POST", "/models/short/predict", {"features": {"x": 1}}).body["ticket"]
+    ask("POST", "/models/short/predict", {"items": [{"features": {"x": 1}}] * 3})
+    late = ask("POST", "/models/short/observe", {"ticket": first, "value": 1.0})
+    assert (late.status, late.body) == (200, {"outcome": "late"})
+    why = ask("GET", "/models/short/live").body["why"]
+    assert why.startswith("All 1 answers came after their tickets were closed")
+    ask("DELETE", "/models/short")
+
+
+def test_revise_add_shown_and_cancel(ask: Caller) -> None:
+    ask("POST", "/models/layout/choose", {"key": "visit", "shown": False})
+    early = ask("POST", "/models/layout/observe", {"key": "visit", "value": 1})
+    assert (early.status, early.body["error"]["code"]) == (422, "bad_answer")
+    for verb, more in (("shown", {}), ("revise", {"value": 1}), ("add", {"value": 2})):
+        told = ask("POST", f"/models/layout/{verb}", {"key": "visit", **more})
+        assert told.body == {"outcome": "applied"}, (verb, told)
+    assert ask("POST", "/models/layout/cancel", {"key": "visit"}).body == {"outcome": "applied"}
+    assert ask("POST", "/models/layout/cancel", {"key": "visit"}).body == {"outcome": "duplicate"}
+
+
+def test_tickets_belong_to_one_model_and_cannot_be_guessed(ask: Caller) -> None:
+    ticket = ask("POST", "/models/value/predict", {"features": {}}).body["ticket"]
+    elsewhere = ask("POST", "/models/layout/observe", {"ticket": ticket, "value": 1})
+    assert elsewhere.body["error"]["code"] == "unknown_ticket"
+    number, signature = ticket.split(".")
+    for forged in (number, f"{number}.", f"{int(number) + 1}.{signature}", f"{number}.{'A' * 16}"):
+        answer = ask("POST", "/models/value/observe", {"ticket": forged, "value": 1})
+        assert answer.status == 404
+    assert ask("POST", "/models/value/cancel", {"ticket": ticket}).status == 200
+
+
+def test_peek_changes_nothing(ask: Caller) -> None:
+    before = ask("GET", "/models/layout").body["events"]
+    options = ask("POST", "/models/layout/peek", {"context": {"hour": 3}}).body["options"]
+    assert sum(option["probability"] for option in options) == pytest.approx(1.0)
+    assert set(ask("POST", "/models/value/peek", {"features": {"x": 1}}).body) == {"value"}
+    assert ask("GET", "/models/layout").body["events"] == before
+
+
+def test_an_apprentice_plays_the_baseline(ask: Caller) -> None:
+    assert ask("PUT", "/models/layout/mode", {"mode": "apprentice"}).status == 200
+    chosen = ask("POST", "/models/layout/choose", {"baseline": "green"}).body
+    assert (chosen["action"], chosen["probability"]) == ("green", 1.0)
+    assert ask("PUT", "/models/layout/mode", {"mode": "learn"}).status == 200
+    assert ask("PUT", "/models/layout/mode", {"mode": "rest"}).status == 422
+    assert ask("PUT", "/models/value/mode", {"mode": "learn"}).status == 409
+
+
+# --- Once -----------------------------------------------------------------------------------------
+
+
+def test_a_request_that_comes_again_gets_the_first_answer(ask: Caller) -> None:
+    body = {"items": [{"features": {"x": 1.0}}, {"features": 3}]}
+    first = ask("POST", "/models/value/predict", body, Idempotency_Key="once")
+    events = ask("GET", "/models/value").body["events"]
+    again = ask("POST", "/models/value/predict", body, Idempotency_Key="once")
+    assert (again.status, again.body) == (first.status, first.body)
+    assert again.headers["idempotency-replayed"] == "true"
+    other = ask("POST", "/models/value/predict", {"features": {}}, Idempotency_Key="once")
+    assert (other.status, other.body["error"]["code"]) == (422, "other_request")
+    assert ask("GET", "/models/value").body["events"] == events
+
+
+def test_two_at_the_same_time_with_one_key_are_one(ask: Caller) -> None:
+    before = ask("GET", "/models/value").body["events"]
+    found: list[Any] = []
+
+    def call() -> None:
+        caller = Caller(ask.server)
+        body = {"features": {"x": 1.0}}
+        found.append(caller("POST", "/models/value/predict", body, Idempotency_Key="race").body)
+
+    threads = [threading.Thread(target=call) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({body["ticket"] for body in found}) == 1
+    assert ask("GET", "/models/value").body["events"] == before + 1
+
+
+def test_a_refused_request_is_not_remembered(ask: Caller) -> None:
+    wrong = ask("POST", "/models/value/predict", {"features": 3}, Idempotency_Key="fixed")
+    assert wrong.status == 422
+    right = ask("POST", "/models/value/predict", {"features": {}}, Idempotency_Key="fixed")
+    assert right.status == 200
+
+
+# --- Restarts -------------------------------------------------------------------------------------
+
+
+def test_a_restart_keeps_models_tickets_tokens_and_answers(tmp_path: Path) -> None:
+    body = {"features": {"x": 1.0}, "key": "slow"}
+    with serving(tmp_path) as ask:
+        token = ask.token
+        first = ask("POST", "/models/value/predict", body, Idempotency_Key="early").body
+        more = ask("POST", "/models/value/predict", {"features": {}}).body
+        before = ask("GET", "/models/value/report").body
+    with Server(Settings(data=tmp_path / "test.db", port=0)) as server:
+        assert server.token is None
+        ask = Caller(server, token)
+        for _ in range(200):
+            if ask("GET", "/ready").status == 200:
+                break
+        assert ask("GET", "/models/value/report").body == before
+        assert ask("POST", "/models/value/predict", body, Idempotency_Key="early").body == first
+        told = [{"key": "slow", "value": 1.0}, {"ticket": more["ticket"], "value": 2.0}]
+        assert outcomes(ask("POST", "/models/value/observe", {"items": told})) == ["applied"] * 2
+        assert sum(ask("GET", "/models/value/live").body["ages"]["counts"]) == 2
+    with Server(Settings(data=tmp_path / "test.db", port=0, new_token=True)) as server:
+        assert server.token is not None
+        assert Caller(server, token)("GET", "/models").status == 401
+        assert Caller(server)("GET", "/models").status == 200
+
+
+def test_shutdown_finishes_what_was_accepted(tmp_path: Path) -> None:
+    said: list[int] = []
+    with serving(tmp_path) as ask:
+        stopping = threading.Event()
+
+        def load() -> None:
+            caller = Caller(ask.server, ask.token)
+            while not stopping.is_set():
+                try:
+                    said.append(caller("POST", "/models/value/predict", {"features": {}}).status)
+                except OSError:
+                    return
+                except Exception:
+                    return
+
+        threads = [threading.Thread(target=load) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(said) < 20:
+            pass
+        ask.server.stop()
+        stopping.set()
+        for thread in threads:
+            thread.join()
+    assert set(said) == {200}
+    with serving_again(tmp_path) as server:
+        assert len(said) <= server.store.model("value").rounds <= len(said) + 4
+
+
+def serving_again(folder: Path) -> Server:
+    """Return a server on the same store."""
+    return Server(Settings(data=folder / "test.db", port=0))
+
+
+# --- Who may do what ------------------------------------------------------------------------------
+
+
+def test_scopes_decide_who_may_do_what(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    made = {scope: tokens.add(path, scope, [scope]) for scope in tokens.SCOPES}
+    assert not any(secret in path.read_text() for secret in made.values())
+    with serving(tmp_path, tokens=path) as ask:
+        ask.token = made["admin"]
+        fill(ask)
+        for route in ROUTES:
+            if route.scope is None or route.scope == "admin" or "{event}" in route.path:
+                continue
+            where = route.path.replace("{name}", "value")
+            for scope, secret in made.items():
+                answer = Caller(ask.server, secret)(route.method, where, {})
+                is_let_in = scope in (route.scope, "admin")
+                assert (answer.status != 403) == is_let_in, (route, scope, answer)
+        for scope in ("decide", "answer", "read"):
+            caller = Caller(ask.server, made[scope])
+            assert caller("DELETE", "/models/value").status == 403
+            assert caller("GET", "/models/value/export").status == 403
+        dated = {"features": {}, "at": 5.0}
+        theirs = Caller(ask.server, made["decide"])("POST", "/models/value/predict", dated)
+        assert (theirs.status, theirs.body["error"]["code"]) == (403, "forbidden")
+        assert ask("POST", "/models/value/predict", dated).status == 200
+
+
+def test_without_a_token_there_is_nothing(ask: Caller) -> None:
+    stranger = Caller(ask.server, "bl_wrong")
+    assert stranger("GET", "/models").status == 401
+    assert stranger("GET", "/models", Authorization="Basic eDp5").status == 401
+    assert stranger("GET", "/models/value/report").headers["www-authenticate"] == "Bearer"
+    for path in ("/", "/health", "/ready", "/openapi.json"):
+        assert stranger("GET", path).status == 200
+    old = Caller(ask.server, "")("GET", "/models", Ocp_Apim_Subscription_Key=str(ask.token))
+    assert old.status == 200  # the header that the clients of another service send
+    for _ in range(40):
+        if stranger("GET", "/models").status == 429:
+            break
+    else:
+        pytest.fail("anybody may try as many tokens as he likes")
+    assert ask("GET", "/models").status == 200
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", "x", '{"tokens": [{"name": "a", "sha256": "12", "scopes": ["read"]}]}']
+)
+def test_a_file_of_tokens_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tokens.json").write_text(text)
+    with pytest.raises(SpecError, match="tokens"):
+        Server(Settings(data=tmp_path / "x.db", port=0, tokens=tmp_path / "tokens.json"))
+
+
+# --- Limits ---------------------------------------------------------------------------------------
+
+
+def test_limits_say_what_they_are(tmp_path: Path) -> None:
+    limits = Limits(body=2000, batch=3, features=4, text=20, models=2, open=5, actions=3)
+    with serving(tmp_path, limits) as ask:
+
+        def code(path: str, body: Any) -> tuple[int, str]:
+            answer = ask("POST", path, body)
+            return answer.status, answer.body["error"]["code"]
+
+        predict, choose = "/models/value/predict", "/models/layout/choose"
+        many = {f"f{i}": i for i in range(5)}
+        assert code(predict, {"features": {"x": "y" * 3000}}) == (413, "body_too_large")
+        assert code(predict, {"items": [{}] * 4}) == (413, "batch_too_large")
+        assert code(predict, {"features": many}) == (422, "too_many_features")
+        assert code(predict, {"features": {"x": "y" * 21}}) == (422, "bad_request")
+        assert code(predict, {"features": {}, "key": "k" * 21}) == (422, "bad_request")
+        assert code(choose, {"actions": list("abcd")}) == (422, "too_many_actions")
+        more = {"name": "third", "kind": "LinearModel", "settings": LINEAR}
+        assert code("/models", more) == (409, "too_many_models")
+        few = ask("POST", predict, {"items": [{"features": {}}] * 3})
+        rest = ask("POST", predict, {"items": [{"features": {}}] * 3})
+        assert outcomes(few) + outcomes(rest) == ["applied"] * 5 + ["invalid"]
+        assert code(predict, {"features": {}}) == (429, "too_many_open")
+
+
+def test_a_token_may_ask_only_so_often(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(rate=5.0)) as ask:
+        answers = [ask("GET", "/models") for _ in range(12)]
+        refused = [answer for answer in answers if answer.status == 429]
+        assert refused
+        assert refused[0].headers["retry-after"] == "1"
+
+
+# --- Everything else ------------------------------------------------------------------------------
+
+
+def test_every_answer_is_safe_to_show(ask: Caller) -> None:
+    for path in ("/", "/models", "/nothing", "/dashboard.js"):
+        headers = ask("GET", path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+def test_the_description_is_whole(ask: Caller) -> None:
+    served = ask("GET", "/openapi.json").body
+    assert served == json.loads(json.dumps(description()))
+    for path, methods in served["paths"].items():
+        for method, about in methods.items():
+            route = next(r for r in ROUTES if (r.path, r.method.lower()) == (path, method))
+            assert about.get("x-scope") == route.scope
+            for name in (route.takes, route.gives):
+                assert name is None or "/" in name or name in SCHEMAS
+    ids = [each["operationId"] for one in served["paths"].values() for each in one.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_metrics_are_read_by_prometheus(ask: Caller) -> None:
+    ask("POST", "/models/value/predict", {"features": {}})
+    text = ask("GET", "/metrics").body.decode()
+    assert 'belated_open_tickets{model="value"}' in text
+    assert 'belated_events_total{model="value",verb="predict",outcome="applied"}' in text
+    for line in text.splitlines():
+        assert line.startswith("# ") or float(line.rpartition(" ")[2]) >= 0.0
+
+
+def test_what_is_not_there_says_so(ask: Caller) -> None:
+    assert ask("GET", "/nothing").body["error"]["code"] == "no_such_route"
+    wrong = ask("PATCH", "/models")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "GET, POST")
+    assert ask("GET", "/models/%ff").body["error"]["code"] == "bad_path"
+    assert ask("GET", "/models/a%2Fb").body["error"]["code"] == "unknown_model"
+    assert ask("POST", "/models/nobody/predict", {"features": {}}).status == 404

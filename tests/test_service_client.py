@@ -1,0 +1,194 @@
+"""Clients: typed, tried again without happening twice, many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.errors import ServiceError, SpecError
+from service_calls import Caller, serving
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a caller of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("clients")) as caller:
+        yield caller
+
+
+@pytest.fixture
+def client(ask: Caller) -> Iterator[bl.Client]:
+    """Return a client of ours."""
+    with bl.Client(ask.server.url, str(ask.token)) as found:
+        yield found
+
+
+def test_verbs_are_those_of_a_model(client: bl.Client) -> None:
+    model = client.create("cvr", "LinearModel", loss="logistic", silence=0, bits=8, deadline="P30D")
+    assert "cvr" in client.models()
+    first = model.predict({"campaign": "spring"}, key="click")
+    second = model.predict([1.0, 2.0], deadline=60)
+    assert 0.0 <= first.value <= 1.0
+    assert model.observe("click", 1) == "applied"
+    assert model.observe("click", 1) == "duplicate"
+    assert model.revise(ticket=second.ticket, value=1) == "applied"
+    assert model.cancel(ticket=second.ticket) == "applied"
+    assert model.report()["rounds"] == 2
+    assert model.about()["settings"]["deadline"] == 2592000.0
+    client.delete("cvr")
+    with pytest.raises(ServiceError, match="no model") as caught:
+        model.report()
+    assert (caught.value.status, caught.value.code) == (404, "unknown_model")
+
+
+def test_choices(client: bl.Client) -> None:
+    layout = client.model("layout")
+    chosen = layout.choose({"hour": 7}, ["blue", "green"], key="held", shown=False)
+    assert chosen.action in ("blue", "green")
+    assert layout.shown("held") == "applied"
+    assert layout.add("held", 1) == "applied"
+    assert layout.observe(ticket=chosen.ticket, value=2.0) == "applied"
+
+
+def test_wrong_use_is_told_before_anything_is_sent(client: bl.Client) -> None:
+    model = client.model("value")
+    with pytest.raises(SpecError, match="give a key"):
+        model.observe(value=1)
+    with pytest.raises(SpecError, match="address"):
+        bl.Client("ftp://x", "t")
+    with pytest.raises(ServiceError) as caught:
+        model.predict({"x": float("inf")})
+    assert caught.value.code == "bad_json"
+
+
+def test_many_are_sent_in_parts_and_each_has_an_outcome(client: bl.Client) -> None:
+    model = client.model("value")
+    said = model.many("predict", ({"features": {"x": i}, "key": f"m{i}"} for i in range(1100)))
+    assert {each["outcome"] for each in said} == {"applied"}
+    heard = model.many("observe", ({"key": f"m{i}", "value": i} for i in range(0, 1101, 10)))
+    assert [each["outcome"] for each in heard] == ["applied"] * 110 + ["unknown"]
+
+
+def test_an_outbox_sends_everything_once(client: bl.Client) -> None:
+    model = client.model("value")
+    model.many("predict", ({"features": {}, "key": f"o{i}"} for i in range(50)))
+    with model.outbox(most=10, every=0.01) as outbox:
+        for i in range(50):
+            outbox.put("observe", f"o{i}", 1.0)
+        outbox.put("cancel", "nothing")
+        outbox.put("observe", "o1", "x")
+    assert outbox.outcomes == {"applied": 50, "unknown": 1, "invalid": 1}
+    assert outbox.errors == {"unknown_ticket": 1, "bad_request": 1}
+    with pytest.raises(ServiceError, match="closed"):
+        outbox.put("observe", "o1", 1.0)
+
+
+def test_the_same_verbs_with_asyncio(ask: Caller) -> None:
+    async def talk() -> None:
+        async with bl.AsyncClient(ask.server.url, str(ask.token), at_once=4) as client:
+            model = await client.create("later", "LinearModel", bits=8)
+            calls = (model.predict({"x": i}, key=f"a{i}") for i in range(40))
+            tickets = {found.ticket for found in await asyncio.gather(*calls)}
+            assert len(tickets) == 40
+            assert await model.observe("a3", 1.0) == "applied"
+            assert await model.observe("a3", 1.0) == "duplicate"
+            assert await model.revise("a4", 2.0) == "applied"
+            assert await model.cancel("a4") == "applied"
+            said = await model.many(
+                "observe", [{"key": "a5", "value": 1}, {"key": "a", "value": 1}]
+            )
+            assert [each["outcome"] for each in said] == ["applied", "unknown"]
+            layout = client.model("layout")
+            chosen = await layout.choose(key="async", shown=False)
+            assert chosen.probability <= 1.0
+            assert await layout.shown("async") == "applied"
+            assert await layout.add("async", 1) == "applied"
+            assert (await model.report())["rounds"] == 40
+            assert "later" in await client.models()
+            await client.delete("later")
+            with pytest.raises(ServiceError):
+                await model.report()
+
+    asyncio.run(talk())
+
+
+class Flaky(http.server.BaseHTTPRequestHandler):
+    """Hangs up, then is busy, then answers."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[list[tuple[str, str]]] = []
+
+    def do_POST(self) -> None:
+        """Answer the third time."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.seen.append((self.headers["Idempotency-Key"], body))
+        turn = len(self.seen) % 3
+        if turn == 1:
+            self.close_connection = True
+            return
+        busy = b'{"error": {"code": "busy", "message": "later"}}'
+        said = busy if turn == 2 else b'{"outcome": "applied"}'
+        self.send_response(429 if turn == 2 else 200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def flaky() -> Iterator[str]:
+    """Return the address of a server that answers every third request."""
+    Flaky.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Flaky) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_request_is_sent_again_under_the_same_key(flaky: str) -> None:
+    with bl.Client(flaky, "t") as client:
+        assert client.model("m").observe("k", 1) == "applied"
+    assert len(Flaky.seen) == 3
+    assert len(set(Flaky.seen)) == 1
+    assert json.loads(Flaky.seen[0][1]) == {"key": "k", "value": 1}
+
+
+def test_the_same_with_asyncio(flaky: str) -> None:
+    async def talk() -> str:
+        async with bl.AsyncClient(flaky, "t") as client:
+            return await client.model("m").observe("k", 1)
+
+    assert asyncio.run(talk()) == "applied"
+    assert len(Flaky.seen) == 3
+    assert len(set(Flaky.seen)) == 1
+
+
+def test_a_server_that_is_not_there_says_so() -> None:
+    with bl.Client("http://127.0.0.1:9", "t", tries=1) as client:
+        with pytest.raises(ServiceError) as caught:
+            client.models()
+        assert (caught.value.status, caught.value.code) == (0, "unreachable")
+        assert not client.ready()
+
+
+def test_a_client_needs_nothing_of_what_a_server_does() -> None:
+    script = "import sys, belated as bl; bl.Client, bl.AsyncClient; print('numba' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,90 @@
+"""What the dashboard is told: ages, curves, the sentence, and the demonstration."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.service.demo import Flights, Shop
+from belated.service.watch import AGES, Watch
+from belated.service.why import why
+from belated.store.events import OBSERVE
+from service_calls import serving
+
+REPORT = {"rounds": 10, "open": 3, "observed": 7}
+
+
+def heard(watch: Watch, ages: list[float], now: float = 1e6) -> None:
+    """Ask, and answer after so long."""
+    for ticket, age in enumerate(ages):
+        watch.ask(ticket, now)
+        watch.hear([OBSERVE, ticket, 1.0], True, now + age)
+
+
+def test_answers_are_counted_by_age() -> None:
+    watch = Watch()
+    heard(watch, [0.5, 5.0, 1.0, 86400.0, 1e9])
+    assert watch.ages == [2, 1, 0, 0, 0, 0, 1, 0, 0, 1]
+    watch.hear([OBSERVE, 99, 1.0], True, 2e6)  # asked before anybody watched
+    assert (sum(watch.ages), watch.answered) == (5, 6)
+
+
+def test_times_of_old_tickets_are_dropped_and_new_ones_known() -> None:
+    watch = Watch()
+    watch.remember(100, array("d", [1.0, 2.0, 3.0]))
+    watch.hear([OBSERVE, 101, 1.0], True, 4.0)
+    watch.hear([OBSERVE, 5, 1.0], True, 4.0)
+    assert watch.ages[1] == 1
+    assert watch.recent() == [[100, 1.0, None], [101, 2.0, 4.0], [102, 3.0, None]]
+
+
+def test_curves_are_thinned_and_kept() -> None:
+    watch = Watch()
+    for second in range(2000):
+        watch.sample(second, 0.5, second, float(second))
+    assert 100 < len(watch.points) <= 240
+    assert watch.points[0][0] == 0.0
+    again = Watch()
+    again.restore(watch.kept())
+    assert again.about(0.0) == watch.about(0.0)
+
+
+@pytest.mark.parametrize(
+    ("report", "quiet", "said"),
+    [
+        ({**REPORT, "rounds": 0}, 0.0, "Nothing was asked"),
+        ({**REPORT, "observed": 0}, 0.0, "No answer has come yet"),
+        (REPORT, 1e4, "nine of ten take at most 10 seconds: does what brings them still run?"),
+        ({**REPORT, "mode": "apprentice"}, 0.0, "It is an apprentice"),
+        (REPORT, 0.0, None),
+    ],
+)
+def test_one_sentence_says_why_nothing_changes(
+    report: dict[str, int], quiet: float, said: str | None
+) -> None:
+    watch = Watch()
+    heard(watch, [5.0] * 10)
+    found = why(watch, report, watch.last_answered + quiet)
+    assert found is None if said is None else said in str(found)
+
+
+def test_the_limits_of_ages_go_up() -> None:
+    assert list(AGES) == sorted(AGES)
+
+
+def test_the_demonstration_plays_flights_and_a_shop(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, bl.Client(ask.server.url, str(ask.token)) as client:
+        flights, shop = Flights(client), Shop(client, random.Random(1))
+        for now in (6.0, 12.0, 24.0):
+            flights.go_on(now)
+            shop.go_on(now)
+        seen = client.model("flights").report()
+        assert seen["rounds"] > 20
+        assert seen["observed"] > 0
+        assert client.model("shop").report()["rounds"] > 50
