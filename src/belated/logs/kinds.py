@@ -30,22 +30,8 @@ Told = Literal["number", "text", "time", "ignore"]
 AS_TEXT = " (text)"
 """Ends the name of the words that a column of numbers becomes too."""
 NOTHING = (
-    *(
-        "",
-        "nan",
-        "nat",
-        "none",
-        "null",
-        "na",
-        "n/a",
-        "<na>",
-        "n.a.",
-        "#n/a",
-        "#na",
-        "k.a.",
-        "k. a.",
-    ),
-    *("-", "--", "\u2013", "\u2014", "?", "(null)", "\\n"),
+    *("", "nan", "nat", "none", "null", "(null)", "\\n", "na", "n/a", "<na>", "n.a.", "#n/a"),
+    *("#na", "k.a.", "k. a.", "?", "-", "--", "\u2013", "\u2014"),
 )
 """How text says that there is no value, in small letters."""
 NEVER = (
