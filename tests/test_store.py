@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -854,12 +855,9 @@ def test_the_clock_may_jump(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def kills(folder: Path, count: int, python: Python) -> str:
     shared = Path("/dev/shm")  # a killed process needs no disk to be lost
-    where = shared / folder.name if os.access(shared, os.W_OK) else folder
-    where.mkdir(exist_ok=True)
-    try:
-        return python("store_kills.py", str(where), str(count), "1")
-    finally:
-        shutil.rmtree(where)
+    root = shared if os.access(shared, os.W_OK) else folder
+    with tempfile.TemporaryDirectory(dir=root) as where:
+        return python("store_kills.py", where, str(count), "1")
 
 
 def test_killed_again_and_again(tmp_path: Path, python: Python) -> None:
