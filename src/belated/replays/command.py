@@ -59,7 +59,7 @@ def _tell(arguments: argparse.Namespace, found: Replay) -> None:
     if arguments.save is not None:
         task = found.task
         what = f"1 where {task.target} comes" if task.is_arrival else task.target
-        words = saving.says(found.model, task.how, what, arguments.key)
+        words = saving.says(found.model, task.how, what, arguments.key, task.log.unit)
         print(f"\nModel saved to {arguments.save}. {words}")
     if arguments.predictions is not None:
         print(f"\nPredictions written to {arguments.predictions}.")

@@ -16,6 +16,7 @@ from belated.learner.keys import Key
 from belated.linear import Rows
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
+from belated.logs.log import as_dates
 from belated.replays import checks
 from belated.replays.labels import Labels, settled
 from belated.replays.saving import keys_of
@@ -123,10 +124,11 @@ class Task:
 
     @cached_property
     def spoken_at(self) -> Array:
-        """When those events happen."""
+        """When those events happen; dates, if the log counts since 1970."""
         log, is_label = self.log, self.spoken < 0
         tickets = np.where(is_label, ~self.spoken, self.spoken)
-        return np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
+        times = np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
+        return as_dates(times, log.unit) if log.is_epoch else times
 
     def _events(self, kept_labels: Bools) -> Ints:
         events = self.log.timeline.events
