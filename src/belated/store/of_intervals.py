@@ -62,7 +62,7 @@ class StoredIntervals(StoredModel):
         self._done(StoredIntervals._tick, at)
 
     def _tick(self, model: Intervals, at: Time | None = None) -> Done:
-        now = of.now_in(at, "tick")
+        now = self._tick_at(at)
         model.tick(now)
         return None, [of.TICK, now]
 
