@@ -15,6 +15,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated as bl
 from belated.errors import SpecError
 from belated.service import Limits, Server, Settings, tokens
+from belated.service.calls import VERBS, members
 from belated.service.openapi import SCHEMAS, description
 from belated.service.routes import ROUTES
 from belated.service.specs import KINDS
@@ -424,6 +425,23 @@ def test_the_description_is_whole(ask: Caller) -> None:
                 assert name is None or "/" in name or name in SCHEMAS
     ids = [each["operationId"] for one in served["paths"].values() for each in one.values()]
     assert len(set(ids)) == len(ids)
+
+
+def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
+    limits = Limits()
+    for route in ROUTES:
+        verb = route.path.rpartition("/")[2]
+        kinds = [kind for kind, verbs in VERBS.items() if verb in verbs]
+        if kinds and route.path.startswith("/models/{name}/"):
+            one, many = SCHEMAS[str(route.takes)]["oneOf"]
+            assert set(one["properties"]) == set().union(*(members(k, verb) for k in kinds)) | (
+                {"weight"} if verb in ("revise", "add") else set()  # which share it with observe
+            )
+            assert many["properties"]["items"]["maxItems"] == limits.batch
+            assert one["properties"]["key"]["maxLength"] == limits.text
+    choose = SCHEMAS["Choose"]["oneOf"][0]["properties"]
+    assert choose["context"]["maxProperties"] == limits.features
+    assert choose["actions"]["oneOf"][0]["maxItems"] == limits.actions
 
 
 def test_metrics_are_read_by_prometheus(ask: Caller) -> None:

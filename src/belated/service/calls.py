@@ -18,7 +18,6 @@ from belated.service.refusals import Refused, refusal_of
 from belated.service.tickets import Signer
 
 ASKING = ("predict", "choose")
-ANSWERING = ("observe", "revise", "add", "cancel", "shown")
 APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID = "applied", "late", "duplicate", "unknown", "invalid"
 OUTCOMES = (APPLIED, LATE, DUPLICATE, UNKNOWN, INVALID)
 
@@ -29,7 +28,7 @@ _ANSWER = {
     "Learner": {"observe": "feedback"},
 }
 """What a verb calls the answer that is a ``value`` here."""
-_VERBS = {
+VERBS = {
     "LinearModel": frozenset(("predict", "observe", "revise", "add", "cancel")),
     "Intervals": frozenset(("predict", "observe", "cancel")),
     "Chooser": frozenset(("choose", "observe", "revise", "add", "cancel", "shown")),
@@ -66,23 +65,15 @@ class Reader:
 
     def check(self, verb: str) -> None:
         """Refuse a verb that models of this kind do not have."""
-        if verb not in _VERBS[self.kind]:
-            have = ", ".join(sorted(_VERBS[self.kind]))
+        if verb not in VERBS[self.kind]:
+            have = ", ".join(sorted(VERBS[self.kind]))
             raise Refused(
                 409, "no_such_verb", f"a model of kind {self.kind} has no {verb}; it has: {have}"
             )
 
-    def members(self, verb: str) -> frozenset[str]:
-        """Return what an item may have."""
-        if verb == "cancel":
-            return _CLOSED
-        if verb == "shown":
-            return _CLOSED | {"at"}
-        return _MEMBERS.get((self.kind, verb), _HEARD)
-
     def call(self, verb: str, item: Any, may_date: bool) -> Call:
         """Return the call that an item stands for, or refuse it."""
-        given = bodies.an_object(item, self.members(verb))
+        given = bodies.an_object(item, members(self.kind, verb))
         named: dict[str, Any] = {}
         if "at" in given:
             if not may_date:
@@ -149,6 +140,15 @@ class Reader:
         ticket = self._signer.sign(self._number, answer[0])
         body = {"outcome": APPLIED, "ticket": ticket, **_SAID[type(answer)](answer)}
         return Said(200, body)
+
+
+def members(kind: str, verb: str) -> frozenset[str]:
+    """Return what an item of a verb may have, for models of a kind."""
+    if verb == "cancel":
+        return _CLOSED
+    if verb == "shown":
+        return _CLOSED | {"at"}
+    return _MEMBERS.get((kind, verb), _HEARD)
 
 
 def refused(error: BelatedError | Refused) -> Said:

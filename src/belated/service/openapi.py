@@ -8,26 +8,40 @@ from typing import Any
 
 from belated._version import __version__
 from belated.service.calls import OUTCOMES
+from belated.service.limits import Limits
 from belated.service.requests import JSON
 from belated.service.routes import ROUTES, Route
-from belated.service.specs import KINDS
+from belated.service.specs import KINDS, NAME
 
+_MOST = Limits()
 _NAMED = re.compile(r"{(\w+)}")
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _MOST.text}
+_NAME = {"type": "string", "pattern": f"^{NAME}$"}
 _KEY = {**_TEXT, "description": "A name of your own for the ticket."}
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}
 _FEATURES = {
     "type": "object",
-    "maxProperties": 1000,
+    "maxProperties": _MOST.features,
     "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
 }
-_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": 1000}
+_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": _MOST.features}
 _ROW = {"oneOf": [_FEATURES, _VECTOR]}
 _ACTIONS = {
     "oneOf": [
-        {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True},
-        {"type": "object", "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]}},
+        {
+            "type": "array",
+            "items": _TEXT,
+            "minItems": 1,
+            "maxItems": _MOST.actions,
+            "uniqueItems": True,
+        },
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": _MOST.actions,
+            "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]},
+        },
     ]
 }
 _SPAN = {
@@ -56,7 +70,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 
 def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
-    many = _object(("items",), items={"type": "array", "items": one, "maxItems": 1000})
+    many = _object(("items",), items={"type": "array", "items": one, "maxItems": _MOST.batch})
     return {"oneOf": [one, many]}
 
 
@@ -84,14 +98,15 @@ _ABOUT = {
 _RANKED = {
     "type": "array",
     "minItems": 1,
+    "maxItems": _MOST.actions,
     "items": _object(("id",), id=_TEXT, features={"type": "array", "items": {"type": "object"}}),
 }
 
 SCHEMAS: dict[str, Any] = {
     "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
-    "Create": _object(("name", "kind"), name=_TEXT, kind=_KIND, settings=_SETTINGS),
-    "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_TEXT),
+    "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
+    "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
     "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
     "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
     "Model": {
@@ -138,6 +153,7 @@ SCHEMAS: dict[str, Any] = {
         )
     ),
     "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
+    "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,

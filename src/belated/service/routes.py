@@ -39,7 +39,7 @@ def _verbs() -> list[Route]:
         "revise": ("answer", "Bring the answer so far; the ticket stays open.", "Hear"),
         "add": ("answer", "Add to the answer so far; the ticket stays open.", "Hear"),
         "cancel": ("answer", "Close a ticket of which nothing will be heard.", "Close"),
-        "shown": ("answer", "Say that a choice was shown that was held back.", "Close"),
+        "shown": ("answer", "Say that a choice was shown that was held back.", "Show"),
     }
     return [
         Route(

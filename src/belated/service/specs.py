@@ -18,7 +18,9 @@ from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.spec import JSON_VERSION, Spec, from_json
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+"""What the name of a model looks like."""
+_NAME = re.compile(NAME + r"\Z")
 _SHARED = ("silence", "deadline", "late", "wait", "most_open", "bits", "loss")
 _LINEAR = frozenset(
     (*_SHARED, *("quantile", "delta", "l1", "l2", "intercept", "interactions", "patience"))
