@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +19,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 import belated.service
-from belated.errors import NotCommitted
+from belated.errors import NotCommitted, StoreError
 from belated.service import Limits
 from belated.service.answers import Answers, note_of
 from belated.service.journal import Journal
@@ -358,3 +359,21 @@ def test_rewards_that_could_not_be_kept_do_not_count(
             patch.setattr(Store, "keep", full)
             assert ask("PUT", "/models/layout/rewards", {"rewards": "sum"}).status == 503
         assert ask.server.hub.models["layout"].rewards == "earliest"
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: Store, *_: object) -> None:
+        try:
+            raise sqlite3.OperationalError("database or disk is full")
+        except sqlite3.Error as error:
+            raise StoreError("the store: database or disk is full") from error
+
+    with serving(tmp_path) as ask:
+        monkeypatch.setattr(Store, "model", full)
+        monkeypatch.setattr(Store, "delete", full)
+        about = {"name": "new", "kind": "LinearModel", "settings": {"bits": 8}}
+        for said in (ask("POST", "/models", about), ask("DELETE", "/models/value")):
+            assert (said.status, said.body["error"]["code"]) == (503, "not_committed")
+            assert said.headers["retry-after"] == "1"

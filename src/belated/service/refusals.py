@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from belated.errors import (
@@ -56,6 +57,8 @@ class Refused(Exception):
 
 def refusal_of(error: BelatedError) -> Refused:
     """Return what clients are told of an error of ours."""
+    if isinstance(error, StoreError) and isinstance(error.__cause__, sqlite3.OperationalError):
+        return Refused(503, "not_committed", str(error))  # the disk is full, or would not have it
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return Refused(status, code, str(error))
