@@ -548,6 +548,15 @@ def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None
         assert again.model("m").rounds == len(answered) >= 40
 
 
+def waiting(writer: Any, batch: Any) -> threading.Lock:
+    """Return the gate of one who waits for a batch."""
+    gate = threading.Lock()
+    gate.acquire()
+    with writer._lock:
+        writer._queue(batch, gate)
+    return gate
+
+
 def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
@@ -564,11 +573,10 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader.start()
         assert writing.wait(10.0)
         pending = model.begin("predict", [2.0])
-        _, gate = writer._enter(pending.batch)  # one who waits
+        gate = waiting(writer, pending.batch)
         others = threading.Thread(target=pending.result)
         others.start()
-        assert gate is not None
-        writer._leave(pending.batch, gate)  # and is interrupted
+        writer._leave(pending.batch, gate, [], KeyboardInterrupt())  # and is interrupted
         go_on.set()
         leader.join(10.0)
         others.join(10.0)
@@ -582,26 +590,24 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         model = store.model("m", linear())
         writer = store.writer
         first = model.begin("predict", [1.0])
-        leads, _ = writer._enter(first.batch)  # this one leads
+        leads = writer._enter(first.batch, threading.Lock())
         second = model.begin("predict", [2.0])
-        _, gate = writer._enter(second.batch)  # this one waits
+        gate = waiting(writer, second.batch)
         writer.fail(StoreError("the connection was lost"))
         assert leads
-        assert gate is not None
         assert gate.acquire(timeout=5.0)
-        writer._lead(first.batch)
+        writer._lead(first.batch, [])
         for each in (first, second):
             with pytest.raises(NotCommitted, match="connection was lost"):
                 each.result()
         assert model.predict([3.0]).ticket == 0
         third = model.begin("predict", [1.0])
-        writer._enter(third.batch)
-        _, heir = writer._enter(third.batch)
-        assert heir is not None
+        writer._enter(third.batch, threading.Lock())
+        heir = waiting(writer, third.batch)
         with writer._lock:
             writer._step_down()  # the leader lets the other one lead
-        assert writer._heir is heir
-        writer._leave(third.batch, heir)  # which is interrupted
+        assert writer._leader is heir
+        writer._leave(third.batch, heir, [], KeyboardInterrupt())  # which is interrupted
         assert third.result().ticket == 1
 
 
@@ -621,6 +627,61 @@ def test_an_interrupt_between_state_and_log_is_undone(
             with pytest.raises(KeyboardInterrupt):
                 model.predict([2.0])
         assert model.snapshot() == blob
+
+
+def raising(*arguments: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_of_a_leader_lets_another_one_lead(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for place in ("_lead", "_wait_for_others", "_write", "_finish"):
+            with monkeypatch.context() as patch:
+                patch.setattr(store.writer, place, raising)
+                patch.setattr(store.writer, "_expected", 2)
+                with pytest.raises(KeyboardInterrupt):
+                    model.predict([1.0])
+            rounds: list[int] = []
+            other = threading.Thread(target=lambda found=rounds: found.append(model.rounds))
+            other.start()
+            other.join(5.0)
+            assert rounds == [model.rounds]
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
+    class Odd:
+        def __float__(self) -> float:
+            raise RuntimeError("odd")
+
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        entry = store._entries["m"]
+        first = model.begin("predict", {"x": 1.0}, key="a")
+        with pytest.raises(bl.errors.BadFeatures):
+            model.predict_many(None)  # type: ignore[arg-type]
+        wrong: list[tuple[str, dict[str, Any]]] = [("predict", {"feature": [1.0]}), ("predict", {})]
+        for call in wrong:
+            with pytest.raises(TypeError):
+                model.many([("predict", {"features": [1.0]}), call])
+        assert not entry.is_stale
+        assert store.writer.commits == 0
+        with pytest.raises(RuntimeError, match="odd"):
+            model.observe("a", Odd())  # type: ignore[arg-type]
+        assert entry.is_stale
+        assert model.predict({"x": 2.0}, key="b").ticket == 1
+        assert first.result().ticket == 0
+        state = model.snapshot()
+        assert from_log(store, "m").model.snapshot() == state
+        entry.length -= 1  # whatever has gone wrong
+        with pytest.raises(NotCommitted, match="event 1 would follow event 1"):
+            model.predict({"x": 3.0})
+        assert model.snapshot() == state
+    with bl.open(path) as store:
+        assert store.model("m").history.events == 2
 
 
 def test_calls_that_do_not_wait(path: Path) -> None:

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class Entry:
     """One model of a store, shared by all that use it.
 
-    ``is_stale`` says that the state in memory has events that were never committed; then it is
-    built anew from the log before it is used again.
+    ``is_stale`` says that the state in memory may have events that will never be committed; then it
+    is built anew from the log before it is used again, once all that was begun is committed or
+    lost.
     """
 
     __slots__ = (
-        *("about", "is_stale", "length", "lock", "model", "needs_times", "newest", "objects"),
-        *("saved", "store"),
+        *("about", "committed", "is_stale", "length", "lock", "model", "needs_times", "newest"),
+        *("objects", "saved", "store"),
     )
 
     def __init__(self, store: Store, about: Described, objects: Any) -> None:
@@ -36,6 +37,8 @@ class Entry:
         self.is_stale = True
         self.length = 0
         """Events so far; also the number of the next."""
+        self.committed = 0
+        """Events that are on disk: the next row of the log begins there."""
         self.saved = 0
         """Events before the newest snapshot."""
         self.needs_times = False
@@ -48,9 +51,12 @@ class Entry:
         if self.about.is_deleted:
             raise StoreError(f"the model {self.about.name!r} was deleted")
         self.store.check_open()
-        if self.is_stale:
+        if self.is_stale:  # what was begun before is good all the same, and must be seen
+            self.store.writer.settle_all()
+        if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
             found: Recovered = self.store.recovered(self)
             self.model, self.length, self.saved = found.model, found.length, found.saved
+            self.committed = found.length
             self.needs_times = found.needs_times
             self.newest = None
             self.is_stale = False

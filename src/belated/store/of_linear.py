@@ -131,7 +131,7 @@ class StoredLinear(StoredModel):
         return found
 
     def _predict_many(self, model: LinearModel, rows: Many, at: Time | None = None) -> Done:
-        if not isinstance(rows, tuple | np.ndarray | list):
+        if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
             rows = list(rows)
         plain = rows_out(model, rows)
         now = self._now(at, "predict_many")

@@ -241,6 +241,12 @@ class Store:
         if os.getpid() != self._process:
             raise StoreError("the store was opened by the process that this one was forked from")
         now = time()
+        for entry, part in parts.items():
+            if part.events and part.first != entry.committed:
+                raise StoreError(
+                    f"{entry.about.name!r}: event {part.first} would follow event "
+                    f"{entry.committed - 1} of the log; it is not written"
+                )
         rows = [
             Row(
                 entry.about.number,
@@ -258,6 +264,8 @@ class Store:
             for length, blob in part.snapshots
         ]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
+        for entry, part in parts.items():
+            entry.committed += len(part.events)
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""

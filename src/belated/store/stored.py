@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from inspect import signature
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -153,6 +155,8 @@ class StoredModel:
         entry, outcomes = self._entry, list[Any]()
         events: list[Event | None] = []
         wanted = [(self._verb(verb), named) for verb, named in calls]
+        for verb, named in wanted:
+            _check_names(verb, named)
         self._writer.check()
         with entry.lock:
             model = entry.ready()
@@ -247,6 +251,23 @@ class StoredModel:
         """Return what this is and where it is."""
         about = self._entry.about
         return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
+
+
+@cache
+def _names(verb: Callable[..., Done]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of what a verb must be given, and of all that it takes."""
+    given = list(signature(verb).parameters.values())[2:]  # after the stored model and its own
+    needed = (each.name for each in given if each.default is each.empty)
+    return frozenset(needed), frozenset(each.name for each in given)
+
+
+def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
+    """Refuse a call of the wrong arguments before it, or one before it, gets to the model."""
+    needed, known = _names(verb)
+    if not needed <= named.keys() <= known:
+        raise TypeError(
+            f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
+        )
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
