@@ -273,6 +273,16 @@ def test_stretches_of_the_log_give_the_same_bits(
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_stretch_may_begin_with_a_weight(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear(silence=None))
+        model.predict([1.0])
+        model.observe(0, 1.0, 2.0)  # five places, of which that of the time is empty
+        model.predict({"x": 1.0})
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
 def test_answers_that_are_functions(path: Path) -> None:
     base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
     spec = bl.FullInformation(base)

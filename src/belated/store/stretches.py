@@ -41,14 +41,13 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
     has_times: bool | None = None
     for place in range(begin, len(events)):
         event = events[place]
-        size = len(event)
         if event[0] == PREDICT:
-            is_plain = event[1].__class__ is dict and size < 5
-            is_timed = size > 3 and event[3] is not None
+            is_plain = event[1].__class__ is dict and len(event) < 5
         elif event[0] == OBSERVE:
-            is_plain, is_timed = True, size > 4 and event[4] is not None
+            is_plain = True
         else:
             return place
+        is_timed = _time(event) is not None
         if has_times is None:
             has_times = is_timed
             if model._memory.has_times and not is_timed:  # the clock stands still, see ``_time``
@@ -56,6 +55,12 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
         if not is_plain or is_timed is not has_times:
             return place
     return len(events)
+
+
+def _time(event: Event) -> float | None:
+    """Return the time of a prediction or a label, or None where it has none."""
+    place = 3 if event[0] == PREDICT else 4
+    return event[place] if len(event) > place else None
 
 
 def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
@@ -77,8 +82,8 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
             weights.append(1.0 if size < 6 else event[5])
             keys.forget(event[1], event[3] if size > 3 else None)
     times = None
-    if len(events[0]) > (3 if events[0][0] == PREDICT else 4):
-        times = np.array([event[3 if event[0] == PREDICT else 4] for event in events])
+    if _time(events[0]) is not None:
+        times = np.array([_time(event) for event in events], dtype=np.float64)
     numbers = np.array(tickets, dtype=np.int64)
     first = int(numbers.min(initial=model.rounds))
     answers = np.zeros(int(numbers.max(initial=first)) - first + 1)
