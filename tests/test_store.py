@@ -283,6 +283,17 @@ def test_a_stretch_may_begin_with_a_weight(path: Path, monkeypatch: pytest.Monke
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_weight_where_silence_counts_is_refused_also_when_late(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear(deadline=5))
+        model.many([("predict", {"features": {"x": 1.0}})] * 12)
+        for ticket, error in ((3, bl.BadFeedback), (11, bl.BadFeedback), (40, bl.UnknownTicket)):
+            with pytest.raises(error):
+                model.observe(ticket, 1.0, 2.0)
+        assert model.history.events == 12
+        assert not model.observe(3, 1.0)
+
+
 def test_answers_that_are_functions(path: Path) -> None:
     base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
     spec = bl.FullInformation(base)

@@ -373,6 +373,8 @@ class LinearModel:
                 label = _number(label, "observe", "label")
             if weight.__class__ is not float:
                 weight = _number(weight, "observe", "weight")
+            if weight != 1.0 and self._settings.silence is not None:
+                self._refuse_weight(ticket, label, weight)
             now = _NEVER if at is None else self._time(at, "observe")
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
@@ -673,6 +675,13 @@ class LinearModel:
         if self._settings.silence is not None and (weights != 1.0).any():
             place = int(np.argmax(weights != 1.0))
             raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weights[place], f"{who}: ")
+
+    def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
+        """Refuse a weight where silence counts, also that of a label that would be dropped."""
+        wanted, weights = np.array([ticket], dtype=np.int64), np.array([weight])
+        self._check_known(wanted, "observe")
+        self._check_labels(wanted, np.array([label]), weights, "observe")
+        self._check_weights(wanted, weights, "observe")
 
     # --- State ----------------------------------------------------------------------------------
 
