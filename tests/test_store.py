@@ -294,6 +294,20 @@ def test_a_weight_where_silence_counts_is_refused_also_when_late(path: Path) -> 
         assert not model.observe(3, 1.0)
 
 
+def test_times_of_labels_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for _ in range(3):
+            model.predict({"x": 1.0})
+        for ticket in range(2):
+            model.observe(ticket, 1.0, at=50.0 + ticket)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+        model.predict({"x": 1.0}, at=3.0)
+        model.observe(3, 1.0, at=4.0)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
 def test_answers_that_are_functions(path: Path) -> None:
     base = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
     spec = bl.FullInformation(base)

@@ -612,7 +612,7 @@ class LinearModel:
         times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
-        if at is not None and events.size:
+        if at is not None and count:  # as live, where the times of labels alone are not kept
             self._memory.note_time(is_date=is_date(first_of(at)))
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
