@@ -741,6 +741,51 @@ def test_calls_that_do_not_wait(path: Path) -> None:
             model.begin("prdict", {"x": 1.0})
 
 
+def test_a_callback_that_raises_stops_nobody(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        told = threading.Event()
+        for _ in range(2):  # by the thread that commits, twice
+            pending = model.begin("predict", {"x": 1.0})
+            pending.then(lambda error: 1 // 0)  # type: ignore[arg-type, return-value]
+            pending.then(lambda error: told.set())
+            assert told.wait(5.0)
+            told.clear()
+        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type, return-value]
+        assert model.predict({"x": 1.0}).ticket == 2
+    assert sum("has raised" in record.message for record in caplog.records) == 3
+
+
+def test_a_store_is_closed_while_callbacks_come(path: Path) -> None:
+    store = bl.open(path)
+    model = store.model("m", linear())
+    told: list[BaseException | None] = []
+    closed = threading.Event()
+
+    def close(error: BaseException | None) -> None:
+        store.close()  # in the thread that close waits for otherwise
+        closed.set()
+
+    late = model.begin("predict", {"x": 1.0})
+    late.then(close)
+    assert closed.wait(5.0)
+    late.then(told.append)
+    store.close()
+    with bl.open(path) as store:
+        model = store.model("m")
+        last = model.begin("predict", {"x": 1.0})
+        store.writer.stop()
+        last.then(told.append)  # nobody is there any more to do it
+        assert told == [None, None]
+        lost = model.begin("predict", {"x": 1.0})
+        store._is_open = False
+        lost.then(told.append)
+        store._is_open = True
+    assert isinstance(told[2], StoreError)
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 2
+
+
 def test_many_calls_at_once(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())

@@ -83,10 +83,11 @@ class Store:
                 self._save_all()
                 self.writer.settle_all()
             finally:
-                self._is_open = False
-                self.writer.stop()
-                with self.writer.turn:
-                    self._database.close()
+                is_first, self._is_open = self._is_open, False  # unless a callback was quicker
+        if is_first:  # without the lock, which callbacks may want that are still called
+            self.writer.stop()
+            with self.writer.turn:
+                self._database.close()
 
     def _save_all(self) -> None:
         for entry in self._entries.values():

@@ -51,7 +51,10 @@ class Pending:
         return self.answer
 
     def then(self, after: After) -> None:
-        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost."""
+        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
+
+        What it raises is logged (logger ``belated``) and goes no further.
+        """
         self._writer.then(self.batch, after)
 
 

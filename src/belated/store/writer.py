@@ -10,6 +10,7 @@ every time, at once, and no other thread is involved.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 After = Callable[[BaseException | None], None]
 """Is told why a batch failed, or None when it is committed."""
 
+_LOG = logging.getLogger("belated")
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _LONGEST = 0.005  # seconds
 _FAILURES = 3  # in a row, after which commits are tried only now and then
@@ -81,6 +83,7 @@ class Writer:
         """Held by the one who uses the database."""
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
+        self._is_stopped = False
         self._failures = 0  # commits in a row that failed
         self._rests_until = 0.0
         self._reason = ""
@@ -284,35 +287,44 @@ class Writer:
     # --- Not waiting ----------------------------------------------------------------------------
 
     def then(self, batch: Batch, after: After) -> None:
-        """Have ``after`` called when a batch is committed or has failed, by whoever commits it."""
+        """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
+
+        What ``after`` raises is logged.
+        """
         with self._lock:
-            is_done = batch.is_done
+            is_done, is_stopped = batch.is_done, self._is_stopped
             if not is_done:
                 batch.after.append(after)
-                if self._thread is None:
+                if self._thread is None and not is_stopped:
                     self._thread = threading.Thread(
                         target=self._work, name="belated-store", daemon=True
                     )
                     self._thread.start()
         if is_done:
-            after(batch.error)
+            _call(after, batch.error)
+        elif is_stopped:  # there is no other thread to do it
+            self._wait(batch)
         else:
             self._wanted.release()
 
     def _work(self) -> None:
         """Commit what nobody waits for."""
-        while self._wanted.acquire():
+        is_stopped = False
+        while not is_stopped:
+            self._wanted.acquire()
             while self._wanted.acquire(blocking=False):
                 pass  # one commit for all that asked
-            if self._thread is None:
-                return
-            self.settle_all()
+            is_stopped = self._is_stopped  # all that asked before that are in what is settled now
+            with suppress(Exception):  # which those who asked are told
+                self.settle_all()
 
     def stop(self) -> None:
         """Let the thread that commits what nobody waits for come to its end."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._wanted.release()
+        with self._lock:
+            self._is_stopped = True
+            thread = self._thread
+        self._wanted.release()
+        if thread is not None and thread is not threading.current_thread():
             thread.join()
 
 
@@ -336,4 +348,12 @@ def _tell(batches: list[Batch]) -> None:
             _open_gate(gate)
     for batch in batches:
         while batch.after:
-            batch.after.pop(0)(batch.error)
+            _call(batch.after.pop(0), batch.error)
+
+
+def _call(after: After, error: BaseException | None) -> None:
+    """Tell one who did not wait; what goes wrong there is no matter of those who commit."""
+    try:
+        after(error)
+    except Exception:
+        _LOG.exception("what was to be called after a commit has raised")
