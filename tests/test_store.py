@@ -855,6 +855,40 @@ def test_a_damaged_log_is_refused(path: Path) -> None:
     connection.close()
 
 
+def test_what_is_not_where_it_was_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        for name in ("m", "n"):
+            model = store.model(name, linear())
+            lived(model, 6)
+            model.save()
+            model.predict([1.0])
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT length FROM models").fetchall() == [(7,), (7,)]
+    connection.close()
+    changes = {
+        "UPDATE events SET written = 5.0": "damaged",
+        "UPDATE events SET size = 2 WHERE number % 4096 = 6": "damaged",
+        "UPDATE events SET events = 'text'": "damaged",
+        "DELETE FROM events WHERE number % 4096 = 6": "once had 7",
+        "DELETE FROM events; DELETE FROM snapshots": "once had 7",
+        f"DELETE FROM events WHERE number >= {2 << 40};"
+        f"UPDATE events SET number = number + {1 << 40}": "damaged",
+    }
+    for place, (change, said) in enumerate(changes.items()):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.executescript(change)
+        connection.close()
+        with bl.open(worse) as store, pytest.raises(StoreError, match=said):
+            store.model("n")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE snapshots SET number = number + 1")
+    connection.close()
+    with bl.open(path) as store, pytest.warns(StoreWarning, match="another model or event"):
+        assert store.model("n").rounds == 4
+
+
 def test_torn_final_writes(path: Path, tmp_path: Path) -> None:
     with bl.open(path) as store:
         states = lived(store.model("m", linear()), 16)

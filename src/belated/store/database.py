@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -28,6 +28,10 @@ class Described:
     """Events before this one are compacted: the log begins with a snapshot."""
     eras: tuple[Era, ...] = ()
     """Times when it had other settings, the oldest first."""
+    has_rule: bool = False
+    """Whether it has a rule of the user's own, which must be given again."""
+    length: int = 0
+    """Events that its log has at least: with fewer, some were lost."""
     is_deleted: bool = False
 
     @property
@@ -64,6 +68,7 @@ class Saved(NamedTuple):
     model: int
     length: int
     blob: bytes
+    """What it holds; as it is read, with a head (``belated.store.events.opened_snapshot``)."""
 
 
 class Readable(Protocol):
@@ -113,6 +118,9 @@ class Database(Readable, Protocol):
 
     def respecify(self, about: Described, saved: Saved) -> None:
         """Write ``about`` anew, with one snapshot in the place of all."""
+
+    def mark(self, lengths: Mapping[int, int]) -> None:
+        """Note how many events models have at least, by their numbers."""
 
     def hold(self, model: int) -> None:
         """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""

@@ -16,7 +16,7 @@ from typing import Any
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
 from belated.store.database import Database, Described, Era, Row, Saved
-from belated.store.events import PREDICT, decoded, encoded, sealed_row
+from belated.store.events import PREDICT, decoded, encoded, new_row, opened_snapshot
 from belated.store.kinds import KINDS
 from belated.store.lines import done, predicted
 from belated.store.recovery import chunks, opened
@@ -74,7 +74,9 @@ def _described(database: Database, about: Described) -> bytes:
     """Return what a log needs beside its events."""
     base = None
     if about.first > 0:
-        base = next(s.blob for s in database.snapshots(about.number) if s.length == about.first)
+        base = next(
+            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.first
+        )
     return json.dumps(
         {
             "version": _VERSION,
@@ -135,7 +137,7 @@ def _rows(lines: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         if commit > expected:
             raise ValueError(f"the commit of event {expected} is another one's")
         events = [encoded(json.loads(line[3])) for line in group]
-        yield Row(0, expected, len(group), float(group[0][2]), sealed_row(expected, events))
+        yield new_row(0, expected, float(group[0][2]), events)
         expected += len(group)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from belated.errors import BelatedError, SnapshotError, StoreError, StoreWarning
 from belated.store.database import Database, Described, Era, Readable, Row
-from belated.store.events import Event, decoded, opened_row
+from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
 
@@ -46,6 +46,11 @@ def recovered(
         length = replay.length
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
+    if until is None and length < about.length:
+        raise StoreError(
+            f"{about.name!r}: the log ends before event {length}, and once had {about.length}: "
+            "something was taken out of it"
+        )
     return Recovered(model, length, saved, kind.needs_times(model))
 
 
@@ -58,7 +63,7 @@ def _start(
         if until is not None and saved.length > until:
             continue
         try:
-            return kind.restored(saved.blob, objects), saved.length
+            return kind.restored(opened_snapshot(saved), objects), saved.length
         except SnapshotError as error:
             warnings.warn(
                 f"{about.name!r}: the snapshot at event {saved.length} cannot be used, an older "
@@ -137,7 +142,7 @@ def _uncollected() -> Iterator[None]:
 def opened(about: Described, row: Row) -> bytes:
     """Return the text of a row of the log, or say which one is damaged."""
     try:
-        return opened_row(row.first, row.events)
+        return opened_row(row)
     except StoreError as error:
         raise StoreError(
             f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"

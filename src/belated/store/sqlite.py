@@ -22,7 +22,7 @@ from belated.errors import StoreError, StoreInUse
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
-_VERSION = 1
+_VERSION = 2
 _OURS = TABLES.format(
     number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
 )

@@ -20,7 +20,7 @@ from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
 from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry
-from belated.store.events import sealed_row
+from belated.store.events import new_row
 from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
@@ -82,6 +82,7 @@ class Store:
             try:
                 self._save_all()
                 self.writer.settle_all()
+                self._mark_all()
             finally:
                 is_first, self._is_open = self._is_open, False  # unless a callback was quicker
         if is_first:  # without the lock, which callbacks may want that are still called
@@ -95,6 +96,17 @@ class Store:
                 is_far = entry.length - entry.saved >= _FEW
                 if is_far and not entry.is_stale and not entry.about.is_deleted:
                     KINDS[entry.about.kind].stored(entry)._save(entry.model)
+
+    def _mark_all(self) -> None:
+        """Note how long the logs are, so that it is seen if they become shorter."""
+        longer = {
+            entry.about.number: entry.committed
+            for entry in self._entries.values()
+            if entry.committed > entry.about.length and not entry.about.is_deleted
+        }
+        if longer:
+            with suppress(StoreError), self.writer.turn:  # it is in the logs as well
+                self._database.mark(longer)
 
     def check_open(self) -> None:
         """Refuse calls after the end."""
@@ -249,13 +261,7 @@ class Store:
                     f"{entry.committed - 1} of the log; it is not written"
                 )
         rows = [
-            Row(
-                entry.about.number,
-                part.first,
-                len(part.events),
-                now,
-                sealed_row(part.first, part.events),
-            )
+            new_row(entry.about.number, part.first, now, part.events)
             for entry, part in parts.items()
             if part.events
         ]
@@ -287,6 +293,7 @@ class Store:
                     about.is_deleted = True
                     raise StoreError(f"the model {about.name!r} was deleted")
                 about.spec, about.first, about.eras = now.spec, now.first, now.eras
+                about.has_rule, about.length = now.has_rule, now.length
             return recovered(self._database, entry.about, entry.objects)
 
     def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:

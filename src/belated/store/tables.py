@@ -7,11 +7,12 @@ by side, in order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from belated.store.database import Described, Era, Note, Row, Saved
+from belated.store.events import moved_row, sealed_snapshot
 
 TABLES = """
 CREATE TABLE models (
@@ -19,7 +20,9 @@ CREATE TABLE models (
     name TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
     spec {blob} NOT NULL,
-    first BIGINT NOT NULL
+    first BIGINT NOT NULL,
+    rule BIGINT NOT NULL,
+    length BIGINT NOT NULL
 );
 CREATE TABLE eras (number {key}, spec {blob} NOT NULL);
 CREATE TABLE events (
@@ -37,7 +40,11 @@ _ADD_SNAPSHOT = (
     "INSERT INTO snapshots VALUES (?, ?) "
     "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
 )
-_ADD_MODEL = "INSERT INTO models (name, kind, spec, first) VALUES (?, ?, ?, ?) RETURNING number"
+_ADD_MODEL = (
+    "INSERT INTO models (name, kind, spec, first, rule, length) VALUES (?, ?, ?, ?, ?, ?) "
+    "RETURNING number"
+)
+_MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
 _ADD_NOTE = (
     "INSERT INTO notes VALUES (?, ?, ?) "
     "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
@@ -81,14 +88,18 @@ class Tables(ABC):
 
     def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
         """Add a model with a log; return its number, which no other ever had."""
-        values = about.name, about.kind, about.spec, about.first
+        values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
         with self._transaction() as execute:
             ((number,),) = execute(_ADD_MODEL, values)
             _add_eras(execute, number, about)
+            length = about.first
             for row in rows:
-                execute(ADD_ROW, (at(number, row.first), row.size, row.written, row.events))
+                _, first, *rest = moved_row(row, number)
+                execute(ADD_ROW, (at(number, first), *rest))
+                length = first + row.size
             for saved in snapshots:
-                execute(_ADD_SNAPSHOT, (at(number, saved.length), saved.blob))
+                _save(execute, number, saved)
+            execute(_MARK, (length, number, length))
         return int(number)
 
     def delete(self, model: int) -> None:
@@ -113,15 +124,22 @@ class Tables(ABC):
             for note in kept:
                 execute(_ADD_NOTE, tuple(note))
             for each in saved:
-                execute(_ADD_SNAPSHOT, (at(each.model, each.length), each.blob))
+                _save(execute, each.model, each)
+                execute(_MARK, (each.length, each.model, each.length))
                 _thin(execute, each.model)
+
+    def mark(self, lengths: Mapping[int, int]) -> None:
+        """Note how many events models have at least, by their numbers."""
+        with self._transaction() as execute:
+            for model, length in lengths.items():
+                execute(_MARK, (length, model, length))
 
     def rebase(self, about: Described, saved: Saved) -> None:
         """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
         begin = at(about.number, about.first)
         with self._transaction() as execute:
             _describe(execute, about)
-            execute(_ADD_SNAPSHOT, (begin, saved.blob))
+            _save(execute, about.number, saved)
             for table in ("events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", (at(about.number, 0), begin - 1))
 
@@ -130,7 +148,7 @@ class Tables(ABC):
         with self._transaction() as execute:
             _describe(execute, about)
             execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
-            execute(_ADD_SNAPSHOT, (at(about.number, saved.length), saved.blob))
+            _save(execute, about.number, saved)
 
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
@@ -160,7 +178,8 @@ class Tables(ABC):
         """Return what is known of a model; None if there is none."""
         with self._reading() as execute:
             found = execute(
-                "SELECT number, name, kind, spec, first FROM models WHERE number = ?", (model,)
+                "SELECT number, name, kind, spec, first, rule, length FROM models WHERE number = ?",
+                (model,),
             )
             eras = execute(
                 f"SELECT number, spec FROM eras WHERE {_BETWEEN} ORDER BY number", _all(model)
@@ -168,8 +187,8 @@ class Tables(ABC):
         if not found:
             return None
         past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
-        number, name, kind, spec, first = found[0]
-        return Described(number, name, kind, spec, first, past)
+        number, name, kind, spec, first, rule, length = found[0]
+        return Described(number, name, kind, spec, first, past, bool(rule), length)
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
@@ -217,8 +236,8 @@ def _all(model: int) -> tuple[int, int]:
 
 def _describe(execute: Execute, about: Described) -> None:
     execute(
-        "UPDATE models SET spec = ?, first = ? WHERE number = ?",
-        (about.spec, about.first, about.number),
+        "UPDATE models SET spec = ?, first = ?, rule = ? WHERE number = ?",
+        (about.spec, about.first, int(about.has_rule), about.number),
     )
     execute(f"DELETE FROM eras WHERE {_BETWEEN}", _all(about.number))
     _add_eras(execute, about.number, about)
@@ -227,6 +246,10 @@ def _describe(execute: Execute, about: Described) -> None:
 def _add_eras(execute: Execute, number: int, about: Described) -> None:
     for era in about.eras:
         execute(_ADD_ERA, (at(number, era.until), era.spec))
+
+
+def _save(execute: Execute, number: int, saved: Saved) -> None:
+    execute(_ADD_SNAPSHOT, (at(number, saved.length), sealed_snapshot(number, saved)))
 
 
 def _thin(execute: Execute, model: int) -> None:
