@@ -336,6 +336,45 @@ def test_a_rule_of_ones_own_is_asked_again(path: Path) -> None:
         assert store.model("m", chooser(decide=decide)).choice(4) == made[4]
 
 
+def test_a_rule_of_ones_own_must_be_given_again(path: Path, tmp_path: Path) -> None:
+    def last(values: dict[str, float], ticket: int) -> list[float]:
+        return [0.0, 0.0, 1.0]
+
+    def first(values: dict[str, float], ticket: int) -> list[float]:
+        return [1.0, 0.0, 0.0]
+
+    with bl.open(path) as store:
+        model = store.model("m", chooser(decide=last))
+        model.choose({"x": 1.0})
+        model.save()
+        store.model("plain", chooser())
+        with pytest.raises(bl.SpecError, match="put in without a rule"):
+            store.model("plain", chooser(decide=last))
+        store.export("m", tmp_path / "log.parquet")
+        with pytest.raises(StoreError, match="put in with a rule"):
+            store.load("again", tmp_path / "log.parquet")
+        assert store.models() == ["m", "plain"]
+        again = store.load("again", tmp_path / "log.parquet", chooser(decide=last))
+        assert again.snapshot() == model.snapshot()
+    with bl.open(path) as store:
+        for refused in (lambda: store.model("m"), lambda: store.compact("m")):
+            with pytest.raises(StoreError, match="put in with a rule"):
+                refused()
+        with pytest.raises(bl.SpecError, match="put in with a rule"):
+            store.model("m", chooser())
+        model = store.model("m", chooser(decide=last))
+        assert model.choose({"x": 1.0}).action == store.model("m").choose({"x": 1.0}).action == "c"
+        with pytest.raises(StoreError, match="ticket 1"):
+            store.model("m", chooser(decide=first))
+        model.save()
+        store.model("m", chooser(decide=first))  # nothing speaks against it any more
+        assert model.choose({"x": 1.0}).action == "a"
+        assert store.replay("m", chooser(), to="m").choose({"x": 1.0}).ticket == 4
+        assert store.replay("again", chooser(), to="other").choose({"x": 1.0}).ticket == 1
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 5
+
+
 # --- Names and specs ------------------------------------------------------------------------------
 
 

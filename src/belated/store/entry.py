@@ -46,11 +46,23 @@ class Entry:
         self.newest: Batch | None = None
         """Where the newest event is."""
 
+    def give_rule(self, rule: Any) -> None:
+        """Use a rule of the user's own from now on; the caller has the lock."""
+        if rule is self.objects:
+            return
+        before, self.objects, self.is_stale = self.objects, rule, True
+        try:
+            self.ready()
+        except BaseException:  # such as a rule that does not say what the log has
+            self.objects = before
+            raise
+
     def ready(self) -> Any:
         """Return the model as it was committed and applied; the caller has the lock."""
         if self.about.is_deleted:
             raise StoreError(f"the model {self.about.name!r} was deleted")
         self.store.check_open()
+        check_rule(self.about, self.objects)
         if self.is_stale:  # what was begun before is good all the same, and must be seen
             self.store.writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
@@ -61,3 +73,12 @@ class Entry:
             self.newest = None
             self.is_stale = False
         return self.model
+
+
+def check_rule(about: Described, rule: Any) -> None:
+    """Refuse to go on with another rule than the one that a model was put in with."""
+    if about.has_rule and rule is None:
+        raise StoreError(
+            f"the model {about.name!r} was put in with a rule of its own (decide), which no file "
+            f"can hold: give it again, store.model({about.name!r}, Chooser(..., decide=...))"
+        )

@@ -35,6 +35,10 @@ class Kind:
     apply_all: Callable[[Any, list[Event]], None] | None = None
     """The same as ``apply`` for many events, and quicker."""
 
+    def rule(self, model: Any) -> Any:
+        """Return the rule of the user's own that a model has, or None."""
+        return self.objects(model) if self.model is Chooser else None
+
     def apply_each(self, model: Any, events: list[Event]) -> None:
         """Do again what was done, in order."""
         if self.apply_all is not None:

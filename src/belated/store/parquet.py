@@ -83,6 +83,7 @@ def _described(database: Database, about: Described) -> bytes:
             "kind": about.kind,
             "spec": _text(about.spec),
             "first": about.first,
+            "rule": about.has_rule,
             "base": None if base is None else _text(base),
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
@@ -119,7 +120,8 @@ def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]
             raise ValueError("another version, or another kind of model")
         eras = tuple(Era(int(until), _blob(spec)) for until, spec in about["eras"])
         first = int(about["first"])
-        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras)
+        has_rule = bool(about["rule"])
+        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras, has_rule)
         base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
         lines = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
         return described, list(_rows(lines, first)), base

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 from time import time
 from types import TracebackType
@@ -19,7 +20,7 @@ from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
 from belated.store.database import Database, Described, Era, Note, Row, Saved
-from belated.store.entry import Entry
+from belated.store.entry import Entry, check_rule
 from belated.store.events import new_row
 from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
@@ -147,10 +148,12 @@ class Store:
             elif spec is not None:
                 self._compare(about, spec)
             entry = self._entries.get(name)
+            objects = None if spec is None else KINDS[about.kind].objects(spec)
             if entry is None:
-                objects = None if spec is None else KINDS[about.kind].objects(spec)
                 entry = Entry(self, about, objects)
             with entry.lock:
+                if spec is not None and about.has_rule:
+                    entry.give_rule(objects)
                 entry.ready()
             self._entries[name] = entry  # one for all who use the model
         return KINDS[about.kind].stored(entry)
@@ -229,7 +232,9 @@ class Store:
         self._entries.pop(name, None)
 
     def _create(self, name: str, spec: Any) -> Described:
-        about = Described(0, name, kind_of(spec), spec.snapshot(), first=0)
+        kind = kind_of(spec)
+        has_rule = KINDS[kind].rule(spec) is not None
+        about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
         with self.writer.turn:
             about.number = self._database.create(about, (), ())
         self._known[name] = about
@@ -238,7 +243,13 @@ class Store:
     def _compare(self, about: Described, spec: Any) -> None:
         """Refuse a spec that is not what a model was put in as."""
         if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
-            return
+            if (KINDS[about.kind].rule(spec) is not None) == about.has_rule:
+                return
+            raise SpecError(
+                f"the model {about.name!r} in {self._where} was put in "
+                f"{'with' if about.has_rule else 'without'} a rule of its own (decide), and this "
+                "is one of the other kind; nothing has changed"
+            )
         raise SpecError(
             f"the model {about.name!r} in {self._where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
@@ -337,17 +348,19 @@ class Store:
     ) -> Any:
         """Store a model that was built from the log of another, with that log."""
         eras = (*about.eras, Era(length, about.spec)) if length > about.replayed else about.eras
+        has_rule = KINDS[about.kind].rule(spec) is not None
         if to == about.name:
             with self.writer.turn:
-                changed = Described(about.number, to, about.kind, blob, 0, eras)
+                changed = Described(about.number, to, about.kind, blob, 0, eras, has_rule)
                 self._database.respecify(changed, Saved(about.number, length, snapshot))
-            about.spec, about.eras = blob, eras
+            about.spec, about.eras, about.has_rule = blob, eras, has_rule
             entry = self._entries.get(to)
             if entry is not None:
                 entry.objects = KINDS[about.kind].objects(spec)
                 entry.is_stale = True
         else:
-            self._copy(about, Described(0, to, about.kind, blob, 0, eras), length, snapshot)
+            changed = Described(0, to, about.kind, blob, 0, eras, has_rule)
+            self._copy(about, changed, length, snapshot)
         return self.model(to, spec)
 
     def _copy(self, source: Described, about: Described, length: int, snapshot: bytes) -> None:
@@ -374,6 +387,7 @@ class Store:
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
+        check_rule(about, objects)
         found = recovered(self._database, about, objects, until)
         if found.length <= about.first:
             return 0
@@ -382,9 +396,7 @@ class Store:
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
-        changed = Described(
-            about.number, about.name, about.kind, about.spec, found.length, about.eras
-        )
+        changed = replace(about, first=found.length)
         saved = Saved(about.number, found.length, found.model.snapshot())
         self._database.rebase(changed, saved)
         dropped = found.length - about.first
@@ -450,8 +462,11 @@ class Store:
             with self.writer.turn:
                 return parquet.export(self._database, about, path)
 
-    def load(self, name: str, path: StrPath) -> Any:
-        """Put the model that ``export`` wrote into the store, log and all, bit for bit the same."""
+    def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
+        """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
+
+        ``spec`` is needed where the model has what a file cannot hold, such as a rule of your own.
+        """
         from belated.store import parquet
 
         with self._lock:
@@ -463,7 +478,7 @@ class Store:
                 about.number = self._database.create(about, rows, snapshots)
             self._known[name] = about
             try:
-                return self.model(name)
+                return self.model(name, spec)
             except BelatedError:
                 with suppress(BelatedError):
                     self.delete(name)
