@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -465,6 +466,33 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open(tmp_path / "nowhere" / "shop.db")
     with pytest.raises(StoreError, match="no store is known at redis://"):
         bl.open("redis://localhost")
+
+
+def test_a_damaged_file_is_refused_and_let_go(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear()).predict([1.0])
+    changes = [
+        "DROP TABLE models",
+        "UPDATE models SET kind = 'Nothing'",
+        "UPDATE models SET kind = 5",
+        "UPDATE models SET first = -5",
+        "UPDATE models SET first = 'x'",
+        "UPDATE models SET spec = 'text'",
+        "UPDATE models SET name = x'6d'",
+        "UPDATE events SET size = 'x'",
+        "UPDATE events SET size = -1",
+    ]
+    for place, change in enumerate(changes):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.execute(change)
+        connection.close()
+        with pytest.raises(StoreError), bl.open(worse) as store:
+            store.model("m")
+        shutil.copy(path, worse)
+        with bl.open(worse) as store:
+            assert store.model("m").rounds == 1
 
 
 def test_one_writer_at_a_time(path: Path) -> None:
@@ -1261,6 +1289,60 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         with pytest.raises(StoreError, match="no log"):
             store.load("third", target)
         assert store.models() == ["again", "m"]
+
+
+def test_a_hostile_file_leaves_nothing(path: Path, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    far, target = 1 << 40, tmp_path / "log.parquet"
+    with bl.open(path) as store:
+        victim = store.model("victim", linear())
+        lived(victim, 6)
+        state = victim.snapshot()
+        store.export("victim", target)
+        table = parquet.read_table(target)
+        said = json.loads(table.schema.metadata[b"belated.store"])
+        spec = said["spec"]
+
+        def changed(about: dict[str, Any], shift: int = 0, **columns: list[Any]) -> None:
+            given = {name: table[name].to_pylist() for name in ("written", "event")}
+            given["number"] = given["commit"] = [shift + i for i in range(6)]
+            metadata = {b"belated.store": json.dumps({**said, **about}).encode()}
+            rows = arrow.table({**given, **columns}).replace_schema_metadata(metadata)
+            parquet.write_table(rows, target)
+
+        changed({})
+        assert store.load("same", target).snapshot() == state
+        hostile: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            *(({"first": n, "base": spec}, {"shift": n}) for n in (-far, far, far - 3, 1 << 62)),
+            *(({"eras": [[n, spec]]}, {}) for n in (-5, 0, 7, far, 1 << 63, 0.5, "3", None)),
+            ({"eras": [[3, spec], [3, spec]]}, {}),
+            ({"first": 0.5}, {}),
+            ({"base": spec}, {}),
+            ({"first": 5, "base": None}, {"shift": 5}),
+            ({"spec": "AAAA"}, {}),
+            ({"kind": ["x"]}, {}),
+            ({"kind": "Chooser"}, {}),
+            ({}, {"commit": [-1] * 6}),
+            ({}, {"commit": [None] * 6}),
+            ({}, {"number": [5, 4, 3, 2, 1, 0]}),
+            ({}, {"written": [math.nan] * 6}),
+            ({}, {"written": ["x"] * 6}),
+            *(
+                ({}, {"event": [text] * 6})
+                for text in ("[]", "[null]", "5", "[99,1]", "[-1]", '["x"]', "[" * 10**5, None)
+            ),
+            ({}, {"event": ["[8,3]"] * 6}),
+            ({}, {"event": [f"[1,{1 << 70},1.0]"] * 6}),
+        ]
+        for about, columns in hostile:
+            changed(about, **columns)
+            with pytest.raises(bl.BelatedError):
+                store.load("hostile", target)
+            assert store.models() == ["same", "victim"]
+        assert disk(store)._open().execute("SELECT count(*) FROM events").fetchone() == (12,)
+        assert store.model("new", linear()).rounds == 0
+        assert from_log(store, "victim").model.snapshot() == state
 
 
 # --- Notes ----------------------------------------------------------------------------------------

@@ -78,7 +78,14 @@ class Readable(Protocol):
         """Return the rows of a model that hold events from ``first`` on."""
 
 
-class Database(Readable, Protocol):
+class Source(Readable, Protocol):
+    """What has all that a model is built from."""
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+
+
+class Database(Source, Protocol):
     """The truth. Every method is one transaction; one thread at a time uses it."""
 
     lost: Callable[[], None]
@@ -109,9 +116,6 @@ class Database(Readable, Protocol):
 
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
-
-    def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshots of a model, the newest first."""
 
     def rebase(self, about: Described, saved: Saved) -> None:
         """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""

@@ -66,13 +66,16 @@ class Entry:
         if self.is_stale:  # what was begun before is good all the same, and must be seen
             self.store.writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
-            found: Recovered = self.store.recovered(self)
-            self.model, self.length, self.saved = found.model, found.length, found.saved
-            self.committed = found.length
-            self.needs_times = found.needs_times
-            self.newest = None
-            self.is_stale = False
+            self.take(self.store.recovered(self))
         return self.model
+
+    def take(self, found: Recovered) -> None:
+        """Go on from what the log has led to."""
+        self.model, self.length, self.saved = found.model, found.length, found.saved
+        self.committed = found.length
+        self.needs_times = found.needs_times
+        self.newest = None
+        self.is_stale = False
 
 
 def check_rule(about: Described, rule: Any) -> None:

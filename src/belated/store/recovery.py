@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from belated.errors import BelatedError, SnapshotError, StoreError, StoreWarning
-from belated.store.database import Database, Described, Era, Readable, Row
+from belated.errors import SnapshotError, StoreError, StoreWarning
+from belated.store.database import Database, Described, Era, Readable, Row, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
@@ -30,7 +30,7 @@ class Recovered(NamedTuple):
 
 
 def recovered(
-    database: Database, about: Described, objects: Any, until: int | None = None
+    database: Source, about: Described, objects: Any, until: int | None = None
 ) -> Recovered:
     """Return the model that a log leads to, bit for bit the one that was there.
 
@@ -54,9 +54,7 @@ def recovered(
     return Recovered(model, length, saved, kind.needs_times(model))
 
 
-def _start(
-    database: Database, about: Described, objects: Any, until: int | None
-) -> tuple[Any, int]:
+def _start(database: Source, about: Described, objects: Any, until: int | None) -> tuple[Any, int]:
     """Return the newest good snapshot, and how many events it has."""
     kind = KINDS[about.kind]
     for saved in database.snapshots(about.number):
@@ -104,7 +102,7 @@ def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Ro
 
 
 def _applied(
-    kind: Kind, model: Any, database: Database, about: Described, first: int, until: int | None
+    kind: Kind, model: Any, database: Source, about: Described, first: int, until: int | None
 ) -> int:
     """Apply all events from ``first`` on to a model, and return how many there are in all."""
     length = first
@@ -116,7 +114,7 @@ def _applied(
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
             kind.apply_each(model, wanted)
-        except (BelatedError, IndexError, KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # what a hostile log makes of it, too
             raise StoreError(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
                 "it written by another version of belated?"
@@ -185,7 +183,7 @@ class Replay:
             self._end, self._past.spec = next(self._specs)
         try:
             KINDS[self._about.kind].play(self.model, event, self._past)
-        except BelatedError as error:
+        except Exception as error:
             raise StoreError(
                 f"replay: event {self.length} of {self._about.name!r} cannot be played with these "
                 f"settings: {error}"

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
-from belated.errors import BelatedError, SnapshotError, SpecError, StoreError, UnknownModel
+from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.learner.learner import Learner
@@ -224,6 +224,8 @@ class Store:
             for name in numbers.keys() - self._known.keys():
                 about = self._database.described(numbers[name])
                 if about is not None:
+                    if about.kind not in KINDS:
+                        raise StoreError(f"{name!r} is a {about.kind}, which no store holds")
                     self._known[name] = about
 
     def _forget(self, name: str) -> None:
@@ -474,15 +476,18 @@ class Store:
             if _checked(name) in self._known:
                 raise SpecError(f"load: there is a model {name!r}; nothing has changed")
             about, rows, snapshots = parquet.loaded(path, name)
+            if spec is not None:
+                self._compare(about, spec)
+            objects = None if spec is None else KINDS[about.kind].objects(spec)
+            check_rule(about, objects)
+            found = recovered(parquet.Loaded(rows, snapshots), about, objects)
             with self.writer.turn:
                 about.number = self._database.create(about, rows, snapshots)
+                self._database.hold(about.number)
             self._known[name] = about
-            try:
-                return self.model(name, spec)
-            except BelatedError:
-                with suppress(BelatedError):
-                    self.delete(name)
-                raise
+            entry = self._entries[name] = Entry(self, about, objects)
+            entry.take(found)
+        return KINDS[about.kind].stored(entry)
 
     def __repr__(self) -> str:
         """Return where the store is."""

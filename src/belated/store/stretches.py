@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.errors import StoreError
 from belated.learner.keys import Key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
@@ -84,6 +85,8 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
     times = None
     if _time(events[0]) is not None:
         times = np.array([_time(event) for event in events], dtype=np.float64)
+    if tickets and not 0 <= min(tickets) <= max(tickets) < ticket:
+        raise StoreError("a label is of a ticket that was never there")
     numbers = np.array(tickets, dtype=np.int64)
     first = int(numbers.min(initial=model.rounds))
     answers = np.zeros(int(numbers.max(initial=first)) - first + 1)

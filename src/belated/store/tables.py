@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from belated.errors import StoreError
 from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.events import moved_row, sealed_snapshot
 
@@ -52,6 +53,8 @@ _ADD_NOTE = (
 _BEGINS = "substr(name, 1, ?) = ?"
 _BETWEEN = "number BETWEEN ? AND ?"
 _SHIFT = 40
+LARGEST = (1 << _SHIFT) - 1
+"""The largest number of an event."""
 _KEPT = 2  # snapshots of each model
 _FETCHED = 10_000
 
@@ -188,6 +191,9 @@ class Tables(ABC):
             return None
         past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
         number, name, kind, spec, first, rule, length = found[0]
+        is_sound = isinstance(kind, str) and isinstance(name, str) and isinstance(spec, bytes)
+        if not (is_sound and _is_event(first) and _is_event(length)):
+            raise StoreError(f"what is said of model {name!r} is damaged")
         return Described(number, name, kind, spec, first, past, bool(rule), length)
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
@@ -206,6 +212,8 @@ class Tables(ABC):
                 )
             for number, size, written, events in found:
                 place = number - at(model, 0)
+                if type(size) is not int or not 0 < size <= LARGEST - place:
+                    raise StoreError(f"a row of the log, from event {place} on, is damaged")
                 if place + size > first:
                     yield Row(model, place, size, written, events)
             if len(found) < _FETCHED:
@@ -228,6 +236,10 @@ class Tables(ABC):
 def at(model: int, event: int) -> int:
     """Return the number of what belongs to an event of a model."""
     return (model << _SHIFT) + event
+
+
+def _is_event(number: Any) -> bool:
+    return type(number) is int and 0 <= number <= LARGEST
 
 
 def _all(model: int) -> tuple[int, int]:
