@@ -495,6 +495,31 @@ def test_a_damaged_file_is_refused_and_let_go(path: Path, tmp_path: Path) -> Non
             assert store.model("m").rounds == 1
 
 
+def test_a_file_that_would_run_something_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear()).predict([1.0])
+    changes = [
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "ALTER TABLE models RENAME TO old; CREATE VIEW models AS SELECT * FROM old",
+        "CREATE TABLE more (x)",
+        "ALTER TABLE events ADD COLUMN more",
+        "CREATE INDEX more ON events (abs(size))",
+    ]
+    for place, change in enumerate(changes):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.executescript(change)
+        connection.close()
+        with pytest.raises(StoreError, match="no store makes"):
+            bl.open(worse)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ANALYZE")  # which adds tables of SQLite's own
+    connection.close()
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 1
+
+
 def test_one_writer_at_a_time(path: Path) -> None:
     with bl.open(path), pytest.raises(StoreInUse, match=f"process {os.getpid()}"):
         bl.open(path)

@@ -14,7 +14,8 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ class SQLite(Tables):
                     self.path, isolation_level=None, check_same_thread=False, timeout=10.0
                 )
                 self._connection = connection
+                connection.execute("PRAGMA trusted_schema = OFF")
                 _prepare(connection, self.path)
                 for name, value in self.pragmas.items():
                     connection.execute(f"PRAGMA {name} = {value}")
@@ -112,8 +114,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     """Make the tables of a new file; refuse one that is something else."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if (application, tables) == (0, 0):
+    found = _schema(connection)
+    if (application, found) == (0, set()):
         connection.executescript(
             f"BEGIN; {_OURS} PRAGMA application_id = {_APPLICATION}; "
             f"PRAGMA user_version = {_VERSION}; COMMIT;"
@@ -125,6 +127,26 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"open: {path} is a store of version {version}, this version of belated reads version "
             f"{_VERSION}"
         )
+    elif found != _expected():
+        raise StoreError(
+            f"open: {path} has tables, triggers or views that no store makes, and they could do "
+            "anything; nothing has changed"
+        )
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Return what a database is made of, less what SQLite itself adds."""
+    rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    own = ("table", "index")  # whose names nobody else can give
+    return {row for row in rows if not (row[0] in own and row[1].startswith("sqlite_"))}
+
+
+@cache
+def _expected() -> set[tuple[str, str, str]]:
+    """Return what a store is made of."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_OURS)
+        return _schema(connection)
 
 
 def _locked(path: Path) -> int:
