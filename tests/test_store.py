@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -531,6 +532,61 @@ def test_one_writer_at_a_time(path: Path) -> None:
         model.predict([1.0])
     with pytest.raises(StoreError, match="is closed"):
         store.model("m")
+
+
+def child(work: Callable[[], Any]) -> int:
+    """Return what a process ends with that is forked to do something: 7 if it is refused."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except StoreError:
+            code = 7
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
+    store = bl.open(path)
+    model = store.model("m", linear())
+    model.predict([1.0])
+    works: list[Callable[[], Any]] = [
+        lambda: model.predict([1.0]),
+        lambda: model.save(),
+        lambda: model.rounds,
+        lambda: store.model("new", linear()),
+        lambda: store.replay("m", linear(), to="other"),
+        lambda: store.compact("m"),
+        lambda: store.delete("m"),
+        lambda: store.release("m"),
+        lambda: store.keep("note", b""),
+        lambda: store.forget("", 4e9),
+        lambda: disk(store).delete(1),
+        lambda: bl.open(path),
+    ]
+    assert {child(work) for work in works} == {7}
+    assert child(store.close) == 0
+    model.predict([1.0])
+    process = os.fork()
+    if process == 0:
+        time.sleep(5.0)
+        os._exit(0)
+    store.close()
+    with bl.open(path) as store:  # which the other process does not hold up
+        assert store.models() == ["m"]
+        assert store.model("m").rounds == 2
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def test_a_file_of_two_names_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path):
+        os.link(path, tmp_path / "other.db")
+        with pytest.raises(StoreError, match="other names"):
+            bl.open(tmp_path / "other.db")
 
 
 # --- Many threads ---------------------------------------------------------------------------------

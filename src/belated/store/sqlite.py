@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from belated.errors import StoreError, StoreInUse
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
@@ -37,7 +38,8 @@ class SQLite(Tables):
         self.path = Path(os.path.realpath(path))
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
-        self._lock = _locked(self.path)
+        self._lock: int | None = _locked(self.path)
+        _HERE.add(self)
         try:
             self._open()
         except BaseException:
@@ -46,6 +48,8 @@ class SQLite(Tables):
 
     def _open(self) -> sqlite3.Connection:
         """Return the connection; one that failed was closed, and is opened again here."""
+        if self._lock is None:
+            raise StoreError(f"{self.path} is closed, or belongs to the process before a fork")
         if self._connection is None:
             with _said(f"{self.path}"):
                 connection = sqlite3.connect(
@@ -107,7 +111,34 @@ class SQLite(Tables):
             if connection is not None:
                 connection.close()
         finally:
-            os.close(self._lock)
+            self._unlock()
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def forked(self) -> None:
+        """Leave everything to the process that this one was forked from.
+
+        The connection is not closed, as that would meddle with a file that the other one uses.
+        """
+        _LEFT.append(self._connection)
+        self._connection = None
+        self._unlock()
+
+
+_HERE: WeakSet[SQLite] = WeakSet()  # the databases of this process
+_LEFT: list[Any] = []  # connections of the process before
+
+
+def _after_fork() -> None:
+    for database in list(_HERE):
+        database.forked()
+    _HERE.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -153,6 +184,11 @@ def _locked(path: Path) -> int:
     """Return a lock on a store, for as long as the file is open."""
     beside = path.with_name(path.name + ".lock")
     try:
+        if path.exists() and path.stat().st_nlink > 1:
+            raise StoreError(
+                f"open: {path} has other names (hard links), under which another process could "
+                "write it; nothing has changed: remove them"
+            )
         lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise StoreError(f"open: {path}: {error.strerror}") from error

@@ -77,6 +77,8 @@ class Store:
 
         Nothing depends on it: a store that was never closed is whole as well.
         """
+        if os.getpid() != self._process:  # it is for the other one to close
+            return
         with self._lock:
             if not self._is_open:
                 return
@@ -113,6 +115,10 @@ class Store:
         """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self._where} is closed")
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"the store {self._where} was opened by the process that this one was forked from"
+            )
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -135,6 +141,7 @@ class Store:
         put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
         there.
         """
+        self.check_open()
         ready = self._entries.get(name) if spec is None else None
         if ready is not None and not ready.is_stale and self._is_open:
             return KINDS[ready.about.kind].stored(ready)
@@ -168,6 +175,7 @@ class Store:
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
+        self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
@@ -264,8 +272,6 @@ class Store:
     def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
         """Put a batch on disk."""
         self.check_open()
-        if os.getpid() != self._process:
-            raise StoreError("the store was opened by the process that this one was forked from")
         now = time()
         for entry, part in parts.items():
             if part.events and part.first != entry.committed:
@@ -379,6 +385,7 @@ class Store:
         ``before`` is the time before which events were committed, or None for all of them. What is
         learned stays, to the bit; but no other model can see those events any more (``replay``).
         """
+        self.check_open()
         when = None if before is None else time_of(before, "compact")
         with self._lock:
             about = self._about(name)

@@ -97,6 +97,7 @@ class StoredModel:
     ) -> tuple[Any, Batch]:
         """Apply a verb under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
+        entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         with entry.lock:
             model = entry.ready()
