@@ -1257,6 +1257,38 @@ def test_replay_of_a_chooser_keeps_what_was_played(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == changed.snapshot()
 
 
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("number", [None, 100, 7])
+def test_a_key_that_was_used_again(
+    is_named: bool, number: int | None, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 2)
+    key: Any = "a" if number is None else number
+    specs = {"wait": {"wait": 3, "silence": None}, "deadline": {"deadline": 3}}
+    with bl.open(path) as store:
+        for name, changes in specs.items():
+            trained = linear(**changes)
+            trained.predict({"x": 1.0}, key="older")
+            for given in (linear(**changes), trained):
+                model = store.model(f"{name}-{given.rounds}", given)
+                model.predict({"x": 1.0}, key=key)
+                for _ in range(6):
+                    model.predict({"x": 1.0})
+                ticket = model.predict({"x": 1.0}, key=key).ticket  # the first one is closed
+                if is_named or number is not None:
+                    model.observe(key, 1.0)
+                else:
+                    model.observe(ticket, 1.0)
+                state = model.snapshot()
+                assert from_log(store, model.name).model.snapshot() == state
+                assert store.replay(model.name, given).snapshot() == state
+                model.predict({"x": 1.0}, key=key)
+                assert from_log(store, model.name).model.ticket(key) == ticket + 1
+                model.cancel(key)
+                assert from_log(store, model.name).model.snapshot() == model.snapshot()
+                assert store.replay(model.name, given).snapshot() == model.snapshot()
+
+
 @pytest.mark.parametrize("kind", ["intervals", "learner"])
 def test_replay_of_other_kinds(kind: str, path: Path) -> None:
     spec = SPECS[kind]

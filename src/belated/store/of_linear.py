@@ -299,7 +299,7 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
     if verb == of.PREDICT:
         _, row, key, at, span = of.padded(event, 5)
         if key is not None:
-            past.keys[model.rounds] = key
+            past.give(key, model.rounds)
         own = span if model.settings.deadline is not None else None
         model.predict(row_in(model, row), at=timed(model, at, past), deadline=own)
     elif verb == of.PREDICT_MANY:

@@ -164,6 +164,7 @@ class Replay:
         """Events seen so far."""
         self._about = about
         self._past = Past()
+        KINDS[about.kind].unname(model, self._past)
         self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
         self._end = 0  # of what was played with the settings in ``past``
 
@@ -183,6 +184,7 @@ class Replay:
             self._end, self._past.spec = next(self._specs)
         try:
             KINDS[self._about.kind].play(self.model, event, self._past)
+            self._past.close(event)
         except Exception as error:
             raise StoreError(
                 f"replay: event {self.length} of {self._about.name!r} cannot be played with these "

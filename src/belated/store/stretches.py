@@ -81,7 +81,7 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
             tickets.append(event[1])
             labels.append(event[2])
             weights.append(1.0 if size < 6 else event[5])
-            keys.forget(event[1], event[3] if size > 3 else None)
+            keys.forget(event[3] if size > 3 else None)
     times = None
     if _time(events[0]) is not None:
         times = np.array([_time(event) for event in events], dtype=np.float64)
@@ -114,29 +114,32 @@ def _rows(model: LinearModel, rows: list[dict[str, Any]]) -> Rows:
 
 
 class _Keys:
-    """Keys of tickets that may still be open."""
+    """Keys that were given in a stretch, each to the ticket that had it last."""
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
-        self._new: dict[int, Key] = {}
+        self._new: dict[Key, int] = {}
 
     def note(self, ticket: int, key: Key | None) -> None:
         """Remember the key of a ticket."""
         if key is not None:
-            self._new[ticket] = key
+            self._new[key] = ticket
             if key.__class__ is int:
                 self._model._keys.has_numbers = True
 
-    def forget(self, ticket: int, name: Key | None) -> None:
-        """Forget the key of a ticket that was answered."""
-        if self._new.pop(ticket, None) is None and name is not None:
+    def forget(self, name: Key | None) -> None:
+        """Forget the key by which a ticket was answered."""
+        if name is not None:
+            self._new.pop(name, None)
             self._model._keys.drop(name)
 
     def give(self) -> None:
         """Let the model know the keys of what can still be answered."""
         if self._new:
             alive = self._model.answerable()
-            for ticket, key in self._new.items():
+            for key, ticket in self._new.items():
                 if ticket in alive:
                     self._model._keys.give(key, ticket)
+                else:
+                    self._model._keys.drop(key)  # it is no older one's any more, either
             self._new.clear()
