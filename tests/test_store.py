@@ -895,11 +895,11 @@ def test_a_callback_that_raises_stops_nobody(path: Path, caplog: pytest.LogCaptu
         told = threading.Event()
         for _ in range(2):  # by the thread that commits, twice
             pending = model.begin("predict", {"x": 1.0})
-            pending.then(lambda error: 1 // 0)  # type: ignore[arg-type, return-value]
+            pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
             pending.then(lambda error: told.set())
             assert told.wait(5.0)
             told.clear()
-        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type, return-value]
+        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
         assert model.predict({"x": 1.0}).ticket == 2
     assert sum("has raised" in record.message for record in caplog.records) == 3
 
@@ -1264,7 +1264,10 @@ def test_a_key_that_was_used_again(
 ) -> None:
     monkeypatch.setattr(stretches, "_SHORT", 2)
     key: Any = "a" if number is None else number
-    specs = {"wait": {"wait": 3, "silence": None}, "deadline": {"deadline": 3}}
+    specs: dict[str, dict[str, Any]] = {
+        "wait": {"wait": 3, "silence": None},
+        "due": {"deadline": 3},
+    }
     with bl.open(path) as store:
         for name, changes in specs.items():
             trained = linear(**changes)

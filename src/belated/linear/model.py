@@ -674,7 +674,8 @@ class LinearModel:
         """Refuse weights of labels that may replace one that counted once."""
         if self._settings.silence is not None and (weights != 1.0).any():
             place = int(np.argmax(weights != 1.0))
-            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weights[place], f"{who}: ")
+            weight = float(weights[place])
+            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weight, f"{who}: ")
 
     def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
         """Refuse a weight where silence counts, also that of a label that would be dropped."""

@@ -2,7 +2,8 @@
 
 The file is in WAL mode with ``synchronous=FULL``: a commit returns after the write-ahead log was
 flushed to the disk (``fdatasync``), so that what was answered survives a killed process, a crash of
-the system and a loss of power, as far as the disk tells the truth.
+the system and a loss of power, as far as the disk tells the truth. SQLite takes a damaged frame of
+that log for its end.
 
 One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
 system takes back when the process ends, however it ends. Others may read the file meanwhile.
