@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,24 +77,27 @@ class Job:
                 return
 
 
-def batches(files: Iterable[str], first: Iterable[str], few: int) -> Iterator[list[str]]:
-    """Yield the files of every process: first those named together, then a few at a time.
+def batches(
+    files: Iterable[str], first: Iterable[str], few: int
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the files of every process: those that go first, and the others a few at a time.
 
     >>> files = [f"tests/test_{name}.py" for name in ("audit", "cli", "game", "json", "pins")]
-    >>> for batch in batches(files, ["game cli", "logs"], 2):
-    ...     print(*batch)
-    tests/test_cli.py tests/test_game.py
-    tests/test_audit.py tests/test_json.py
+    >>> early, late = batches(files, ["game cli", "logs"], 2)
+    >>> early
+    [['tests/test_cli.py', 'tests/test_game.py']]
+    >>> late
+    [['tests/test_audit.py', 'tests/test_json.py']]
     """
     left = [file for file in files if file != "tests/test_pins.py"]
+    early = []
     for names in first:
         wanted = {f"tests/test_{name}.py" for name in names.split()}
         found = [file for file in left if file in wanted]
         left = [file for file in left if file not in wanted]
         if found:
-            yield found
-    for start in range(0, len(left), few):
-        yield left[start : start + few]
+            early.append(found)
+    return early, [left[start : start + few] for start in range(0, len(left), few)]
 
 
 def jobs(everything: bool, scratch: str) -> list[Job]:
@@ -110,23 +113,20 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
     marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
     wanted = ["--hypothesis-profile=many"] if everything else ["-m", "not slow"]
-    plain = [
-        pytest("interpreted", batch, *wanted)
-        for batch in batches([*tests, "src/belated", "scripts"], LONG, FEW)
-    ]
+    early, late = batches([*tests, "src/belated", "scripts"], LONG, FEW)
     if everything:
-        compiled = [pytest("compiled", each) for each in batches(tests, LONG_COMPILED, 1)]
+        early_compiled, late_compiled = batches(tests, LONG_COMPILED, 1)
+        options = []
     else:
-        found = batches(marked, LONG_COMPILED, FEW_COMPILED)
-        compiled = [pytest("compiled", batch, "-m", "compiled and not slow") for batch in found]
-    long, long_compiled = len(LONG), len(LONG_COMPILED)
+        early_compiled, late_compiled = batches(marked, LONG_COMPILED, FEW_COMPILED)
+        options = ["-m", "compiled and not slow"]
     return [
-        *compiled[:long_compiled],
-        *plain[:long],
+        *(pytest("compiled", batch, *options) for batch in early_compiled),
+        *(pytest("interpreted", batch, *wanted) for batch in early),
         _pins(python, scratch) if everything else Job("pins", [[python, "tests/pins.py"]]),
         Job("mypy", [[python, "-m", "mypy"]]),
-        *compiled[long_compiled:],
-        *plain[long:],
+        *(pytest("compiled", batch, *options) for batch in late_compiled),
+        *(pytest("interpreted", batch, *wanted) for batch in late),
         Job(
             "ruff and the direction of imports",
             [

@@ -33,6 +33,7 @@ for name, examples in (("few", 40), ("many", 200)):
         database=None,
         print_blob=True,
     )
+settings.load_profile("few")  # unless pytest is told --hypothesis-profile=many
 
 Python = Callable[..., str]
 

@@ -233,7 +233,40 @@ def test_the_verdict_on_the_flights() -> None:
         "; on this log this cost about 3.1 % in mean squared error (2.0 to 4.2 %)." in told.verdict
     )
     unsure = replace(found, felt=Felt(0.031, -0.02, 0.082, "mean squared error", 5_000))
-    assert "cost nothing in mean squared error that chance would not explain" in unsure.verdict
+    assert "cost in mean squared error is not clear, as the log is too short" in unsure.verdict
+    sure = replace(found, felt=Felt(0.001, -0.02, 0.022, "mean squared error", 5_000))
+    assert "this cost next to nothing in mean squared error (-2.0 to 2.2 %)" in sure.verdict
+
+
+def test_guarantees_that_say_nothing_yet_are_no_headline() -> None:
+    found = audit({"asked_at": list(range(60)), "answered_at": list(range(500, 560))})
+    assert all(promise.bound.vacuous for promise in found.promises)
+    assert "The guarantees say nothing yet on this log" in found.verdict
+    assert "multiplies" not in found.verdict
+    assert found.summary().count("says nothing yet") == len(found.promises)
+
+
+def test_rows_that_are_mostly_silent_ask_what_that_means() -> None:
+    table = {"asked_at": [0, 1, 2, 3, 4], "answered_at": [9, None, None, 5, None]}
+    found = audit(table)
+    assert "3 of 5 were never answered. If no answer means no" in found.warning
+    assert "--silence 0" in found.summary()
+    assert not replace(found, asked=("--silence", "0")).warning
+    assert not audit(table | {"answered_at": [9, None, 4, 5, 9]}).warning
+
+
+def test_the_command_takes_what_silence_means(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{t},{t + 5 if t % 3 == 0 else ''},{t % 7}" for t in range(120)]
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(["asked_at,answered_at,size", *rows]))
+    for more in ([], ["--target", "answered_at"]):
+        arguments = ["audit", str(path), "--silence", "0", "--deadline", "9", "--json", *more]
+        assert cli.main(arguments) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["felt"]["measure"] == "log loss"
+        assert not found["warning"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +274,7 @@ def test_the_verdict_on_the_flights() -> None:
     [
         ([0.0] * 50, "Nothing is late: every answer comes before the next prediction. The guar"),
         ([5.0] * 50, "; for the guarantee every answer is worth waiting for."),
-        ([np.nan] * 50, "No answer ever came, so there is nothing to wait for. In theory"),
+        ([np.nan] * 50, "No answer ever came, so there is nothing to wait for. The guarantees say"),
         (
             [5000.0] * 3 + [0.5] * 5000,
             "; for the guarantee, waiting longer than 500 ms (wait=0 in predictions) costs more "

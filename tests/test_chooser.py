@@ -487,8 +487,12 @@ def test_rewards_may_be_revised_and_added_to() -> None:
     assert one.report().mean_reward == 5.0
     one.observe("k", 1.0)
     assert one.report().mean_reward == 1.0
+    one.choose({"x": 1.0})
+    assert one.report().mean_reward == 0.5
+    assert "over all 2, with 0 for the 1 of which nothing was heard" in str(one.report())
     bare = bl.Chooser(["a"], bits=BITS)
     ticket = bare.choose({}).ticket
+    assert bare.report().mean_reward is None
     with pytest.raises(BadFeedback):
         bare.add(ticket, 1.0)
 

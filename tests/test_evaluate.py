@@ -236,7 +236,7 @@ def test_columns_of_the_table_stand_apart(found: Evaluation) -> None:
         "reward",
         "95 % interval",
         "vs logged",
-        "95 % interval",
+        f"95 %, all {len(found.given) - 1}",
         "sample size",
     ]
     at = lines.index(head)
@@ -637,7 +637,7 @@ def test_a_reward_needs_its_time(rows: list[naive.Row]) -> None:
     [
         ({"action": "deed"}, "which column says what was done"),
         ({"probability": "p"}, "which column says how likely"),
-        ({"reward": "gain"}, "has no column 'gain'"),
+        ({"reward": "gain"}, "which column says what came of it.* no 'gain' among"),
         ({"context": ["town"]}, "has no column 'town'"),
         ({"slices": ["town"]}, "no column 'town' in the context"),
         ({"policies": {"x": "missing_"}}, "has no column 'missing_'"),

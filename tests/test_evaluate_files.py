@@ -235,7 +235,7 @@ def test_the_command_writes_words_and_a_page(
     ("more", "message"),
     [
         ([], "say what reward that means with silence= (--silence)"),
-        (["--silence", "0", "--action", "deed"], "Give action= (--action)"),
+        (["--silence", "0", "--action", "deed"], "Give action= (--action action), if"),
         (["--silence", "0", "--deadline", "soon"], "a deadline is a number"),
         (["--silence", "0", "--against", "me"], "against must be one of"),
         (["--silence", "0", "--out", "/nowhere/at/all.html"], "there is no folder"),

@@ -23,6 +23,7 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.kernels.linear import layout as lm
+from belated.linear.clock import time_of, times_of
 from belated.linear.settings import Settings
 from naive_linear import NaiveLinear
 
@@ -643,7 +644,7 @@ def told(how: str, model: Any, at: Any) -> None:
     elif how == "predict_many":
         model.predict_many([{"x": 1.0}], at=at)
     elif how == "replay":
-        model.replay([{"x": 1.0}], [1.0], [1], at=[at])
+        model.replay([{"x": 1.0}], [1.0], [model.rounds], at=[at])
     else:
         model.tick(at)
 
@@ -675,6 +676,64 @@ def test_a_number_among_dates_is_refused_and_changes_nothing(how: str) -> None:
     told(how, model, NOON + timedelta(minutes=1))
 
 
+MILLISECONDS = NOON.timestamp() * 1000.0
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
+def test_milliseconds_are_no_seconds_and_change_nothing(how: str, scale: float) -> None:
+    """Not where the deadline has a unit, and not where dates have been given."""
+    timed = bl.LinearModel("squared", deadline="30d")
+    dated = bl.LinearModel("squared", deadline=math.inf)
+    for model in (timed, dated):
+        model.predict({"x": 1.0}, at=NOON)
+        model.predict({"x": 1.0}, at=NOON.timestamp() + 60.0)
+        model = bl.LinearModel.restore(model.snapshot())
+        before = model.snapshot()
+        with pytest.raises(ClockError, match=r"seconds since 1970 or a datetime.*at=ms / 1000"):
+            told(how, model, scale * MILLISECONDS)
+        assert model.snapshot() == before
+        model.tick(datetime.max)  # as far as dates go
+
+
+def test_thirty_days_are_thirty_days() -> None:
+    model = bl.LinearModel("logistic", silence=0, deadline=timedelta(days=30))
+    with pytest.raises(ClockError):
+        model.predict({"a": 1}, key="a", at=MILLISECONDS)
+    with pytest.raises(ClockError):
+        model.replay([{"a": 1}] * 2, [], [0, 1], at=[NOON.timestamp(), MILLISECONDS])
+    mixed: Any = [NOON, MILLISECONDS]
+    with pytest.raises(ClockError):
+        model.replay([{"a": 1}] * 2, [], [0, 1], at=mixed)
+    assert model.rounds == 0
+    model.predict({"a": 1}, key="a", at=MILLISECONDS / 1000)
+    assert model.observe("a", 1, at=MILLISECONDS / 1000 + 7200)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_date_after_milliseconds_is_refused(how: str) -> None:
+    """Numbers are in a unit of the user's where the deadline is a number too."""
+    model = bl.LinearModel("squared", deadline=30 * 86_400_000)
+    model.predict({"x": 1.0}, at=MILLISECONDS)
+    assert model.predict({"x": 1.0}, at=MILLISECONDS + 7_200_000).ticket == 1
+    before = model.snapshot()
+    with pytest.raises(ClockError, match="is a date, and times have been numbers so far"):
+        told(how, model, NOON)
+    with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
+        model.predict({"x": 1.0}, at=MILLISECONDS, deadline="30d")
+    with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
+        model.predict({"x": 1.0}, deadline="30d")
+    assert model.snapshot() == before
+
+
+def test_dates_of_numpy_are_those_of_the_standard_library() -> None:
+    """To the last bit, one by one and many at once."""
+    for micro in range(0, 10**6, 7919):
+        moment = datetime(2026, 1, 1, 1, tzinfo=UTC) + timedelta(microseconds=micro)
+        same = np.datetime64(moment.replace(tzinfo=None), "ns")
+        assert time_of(same, "") == moment.timestamp() == times_of([same], "")[0]
+
+
 def test_seconds_since_1970_and_dates_go_together() -> None:
     model = bl.LinearModel("squared", deadline="1h")
     model.predict({"x": 1.0}, at=NOON)
@@ -694,6 +753,15 @@ def test_choosers_and_intervals_refuse_mixed_times_too() -> None:
         with pytest.raises(ClockError, match="is a date, and times have been numbers"):
             getattr(each, verb)({"x": 1.0}, at=NOON)
         assert each.snapshot() == before
+    timed = bl.Chooser(["a", "b"], silence=0.0, deadline="30d")
+    ranges = bl.Intervals(bl.LinearModel("squared", deadline="30d"))
+    for other, verb in ((timed, "choose"), (ranges, "predict")):
+        getattr(other, verb)({"x": 1.0}, key="a", at=NOON)
+        before = other.snapshot()
+        for call in (getattr(other, verb), lambda row, at, o=other: o.observe("a", 1.0, at=at)):
+            with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
+                call({"x": 1.0}, at=MILLISECONDS)
+        assert other.snapshot() == before
 
 
 @pytest.mark.parametrize(

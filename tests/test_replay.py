@@ -35,7 +35,7 @@ from belated.replays.contenders import (
     WAITING,
 )
 from belated.replays.task import Labels
-from belated.replays.words import advice, command, standing, summary
+from belated.replays.words import advice, against, command, standing, summary
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
@@ -405,11 +405,51 @@ def test_the_verdict_is_computed(found: Replay) -> None:
     assert found.price == pytest.approx(1.0 - at_once / ours)
     assert f"{found.price:.1%} less (" in found.verdict
     # Nothing is known of the first predictions; one start says little about the next one.
-    assert "no price of lateness that chance would not explain" in found.verdict
+    assert "too short or too uneven to tell the price of lateness" in found.verdict
     assert "50.0% less (" in changed(found, AT_ONCE, -0.5).verdict
     assert "that is the price of lateness" in changed(found, AT_ONCE, -0.5).verdict
     assert found.verdict in repr(found)
     assert str(found) == found.summary()
+
+
+def uneven(found: Replay, name: str, share: float) -> Replay:
+    """The same replay with a method that loses so much more, all of it in the first few rows."""
+    from dataclasses import replace
+
+    ours = found.methods[OURS]
+    losses = ours.losses.copy()
+    few = np.flatnonzero(found.task.known)[:5]
+    losses[few] += share * ours.mean_loss * found.counted / len(few)
+    loss = ours.mean_loss * (1.0 + share)
+    other = replace(found.methods[name], losses=losses, mean_loss=loss, later_loss=loss)
+    return replace(found, methods={**found.methods, name: other})
+
+
+def test_what_is_not_known_is_not_called_the_same(found: Replay) -> None:
+    doubtful = uneven(changed(found, WAITING, 0.0), MEAN, 4.25)
+    assert MEAN in doubtful.ties
+    assert not doubtful.share(MEAN).is_same  # type: ignore[union-attr]
+    cards = {about: size for size, about in page_module._numbers(doubtful)}
+    about = "is the error of the mean of past labels: +425.0 % on a log too short or uneven to tell"
+    assert cards[about] == "not clear"
+    words = standing(doubtful)
+    assert words.index("too uneven to tell: ") < words.index(f'"{MEAN}" +425.0% (')
+    assert words.index("About as good as") < words.index(f'"{WAITING}" +0.0%')
+    # A loss cannot fall by more than all of it.
+    share = doubtful.share(MEAN)
+    assert share is not None
+    assert share.low == -1.0
+    assert "(-100.0% to many times)" in against(doubtful, MEAN)
+
+
+def test_ratios_without_measure_are_put_in_words(found: Replay) -> None:
+    wild = uneven(uneven(found, MEAN, 90.0), AT_ONCE, 90.0)
+    assert against(wild, MEAN) == "91 times (-100.0% to many times) tie"
+    assert "91 times as much (-100.0% to many times)" in wild.verdict
+    less = uneven(found, AT_ONCE, -0.5)
+    assert "50.0% less (" in less.verdict
+    rows = {row[0]: row[1:] for row in page_module._differences(wild).table.rows}  # type: ignore[union-attr]
+    assert rows[MEAN] == ("many times", -100.0, "many times", "not clear")
 
 
 def changed(found: Replay, name: str, share: float) -> Replay:
@@ -440,10 +480,14 @@ def test_whoever_is_best_is_named(found: Replay) -> None:
 def test_a_tie_is_called_a_tie(found: Replay) -> None:
     same = changed(changed(found, WAITING, 0.0), AT_ONCE, 0.0)
     assert WAITING in same.ties
-    assert "No difference that chance would not explain: " in standing(same)
+    assert "About as good as belated: " in standing(same)
     assert f'"{WAITING}" +0.0% (+0.0 to +0.0)' in standing(same)
-    assert "no price of lateness that chance would not explain" in same.verdict
+    assert "lateness costs next to nothing here" in same.verdict
     assert "+0.0% (+0.0 to +0.0) tie" in same.summary()
+    assert (
+        "about the same",
+        "would be the error of the mean of past labels",
+    ) in page_module._numbers(changed(same, MEAN, 0.0))
     few = replay(small(), first=30)
     assert few.blocks == 0
     assert "too few labels to say which method is better" in standing(few)

@@ -16,9 +16,9 @@ from belated.errors import LogError, SpecError
 from belated.linear import LinearModel
 from belated.logs import Kinds, Log
 from belated.replays import Replay, replay
-from belated.replays.contenders import OURS, WAITING
+from belated.replays.contenders import BLIND, MEAN, OURS, WAITING
 from belated.replays.silence import Silence, in_unit
-from belated.replays.words import command
+from belated.replays.words import command, kinds
 
 # What is tested is what stands around the models; compiled, those take no time.
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
@@ -345,7 +345,7 @@ def test_silence_counts_every_row_whose_deadline_has_passed() -> None:
 def test_silence_is_that_of_the_live_model() -> None:
     table = conversions()
     found = replay(table, "y", silence=0, deadline=20)
-    task = found.task
+    task, is_silence = found.task, found.task.hearing.is_silence
     model = LinearModel("logistic", silence=0.0, deadline=20.0, wait=None)
     live = []
     for event, at in zip(task.spoken.tolist(), task.spoken_at.tolist(), strict=True):
@@ -362,7 +362,32 @@ def test_silence_is_that_of_the_live_model() -> None:
             said.append(waiting.predict({"size": table["size"][event]}).value)
         else:
             waiting.observe(~event, float(task.labels[~event]))
-    assert found.methods[WAITING].predictions.tolist() == said
+    # Before the first silence is heard it has heard yeses only, and says the share so far.
+    first = next(
+        i for i, event in enumerate(task.events.tolist()) if event < 0 and is_silence[~event]
+    )
+    early = int(np.count_nonzero(task.events[:first] >= 0))
+    assert found.methods[WAITING].predictions[early:].tolist() == said[early:]
+    shares = found.methods[MEAN].predictions[:early]
+    assert found.methods[WAITING].predictions[:early].tolist() == shares.tolist()
+    assert found.methods[BLIND].predictions[:early].tolist() == shares.tolist()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_running_mean_counts_silence_at_once(loss: Any) -> None:
+    found = replay(conversions(), "y", silence=0, deadline=20, loss=loss)
+    prior = 0.5 if loss == "logistic" else 0.0
+    current: dict[int, float] = {}
+    said = []
+    for event in found.task.spoken.tolist():
+        if event >= 0:
+            count = len(current) + 2.0 * prior
+            said.append((sum(current.values()) + prior) / count if count else 0.0)
+            current[event] = 0.0
+        else:
+            current[~event] = 1.0
+    assert found.methods[MEAN].predictions.tolist() == pytest.approx(said)
+    assert "silence counted at once" in found.methods[MEAN].about
 
 
 @pytest.mark.parametrize("unit", [None, "s"])
@@ -436,6 +461,43 @@ def test_a_longest_wait_that_leaves_no_rows_asks_for_a_deadline() -> None:
     table["answered_at"][row] = row + 380
     with pytest.raises(LogError, match="say with --deadline how long an answer counts"):
         replay(table, "y", silence=0)
+
+
+def times_alone() -> dict[str, Any]:
+    """The same visits without a column of labels: a time of purchase, or none."""
+    found = conversions()
+    del found["y"]
+    return found
+
+
+@pytest.mark.parametrize("target", [None, "answered_at"])
+def test_the_time_of_an_answer_is_a_yes_where_silence_means_something(target: Any) -> None:
+    told = replay(conversions(), "y", silence=0, deadline=20)
+    found = replay(times_alone(), target, silence=0, deadline=20)
+    assert found.task.how.loss == "logistic"
+    assert found.methods[OURS].predictions.tolist() == told.methods[OURS].predictions.tolist()
+    assert found.target == "whether answered_at is there"
+    row = next(row for row in kinds(found) if row[0] == "answered_at")
+    assert row[1:] == ("the label", "1 where there is a time, 0 where there is none (--silence)")
+    assert "--target answered_at" in command(found)
+    assert found.task.kinds.names == ("size",)
+
+
+def test_a_time_as_the_target_says_how_it_becomes_a_yes_or_no() -> None:
+    with pytest.raises(LogError, match=r"'answered_at' is when the answer came.* --silence 0"):
+        replay(times_alone(), "answered_at")
+    with pytest.raises(LogError, match="an answer is a 1, and so cannot be what silence means"):
+        replay(times_alone(), silence=1)
+    with pytest.raises(LogError, match="which column is to be predicted"):
+        replay(times_alone())
+
+
+def test_a_log_by_hand_without_labels_takes_silence_too() -> None:
+    asked = np.arange(100.0)
+    log = Log(asked, np.where(asked % 3 == 0.0, asked + 5.0, np.nan), unit="h")
+    found: Replay = replay(log, silence=0, deadline="6h")
+    assert found.task.how.loss == "logistic"
+    assert found.task.labels[:4].tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
 def test_a_log_by_hand_takes_silence_too() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import pytest
 import belated as bl
 from belated import cli
 from belated.datasets import flights
-from belated.errors import BadFeatures, BadKey, LogError, SnapshotError, UnknownTicket
-from belated.logs import read
+from belated.errors import BadFeatures, BadKey, ClockError, LogError, SnapshotError, UnknownTicket
+from belated.logs import Log, read
 from belated.replays import replay
 from belated.replays.saving import keys_of
 from sealing import header_of, rewritten
@@ -24,6 +24,10 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
 START = datetime(2024, 1, 1)
 HALF = START + timedelta(hours=400)
+EPOCH = datetime(1970, 1, 1)
+DAYS = START.replace(tzinfo=UTC).timestamp() + 60 * 86_400.0
+COLUMNS = ("days", "asked_at", "answered_at")
+SILENCE: dict[str, Any] = {"silence": 0, "deadline": "4d", "key": "order", "loss": "logistic"}
 
 
 def rows_of(count: int = 800, seed: int = 0) -> list[dict[str, str]]:
@@ -73,15 +77,16 @@ def gone_on(
     key: str | None,
     label: Any = float,
     at: bool = False,
+    now: datetime = HALF,
 ) -> list[float]:
     """Lead a live model through what comes after the half; return its predictions."""
-    now = HALF.isoformat()
+    half = now.isoformat()
     events = []
     for number, row in enumerate(rows):
         name = number if key is None else row[key]
-        if row["asked_at"] > now:
+        if row["asked_at"] > half:
             events.append((row["asked_at"], 1, name, row))
-        if row["answered_at"] > now:
+        if row["answered_at"] > half:
             events.append((row["answered_at"], 0, name, row))
     values = []
     for moment, is_prediction, name, row in sorted(events, key=lambda event: event[:2]):
@@ -107,7 +112,8 @@ def test_half_replayed_and_half_live_is_the_whole_replayed(
     words = ["--target", "days", "--predicted", "asked_at", "--observed", "answered_at"]
     words += ["--key", key] if key else ["--ignore", "order"]
     assert cli.main(["replay", str(half), *words, "--no-page", "--save", str(file)]) == 0
-    assert f"Model saved to {file}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.index(" of all predictions") < out.index(f"Model saved to {file}")
     model = bl.LinearModel.load(file)
     assert model.rounds == first
     assert model.open > 20
@@ -145,6 +151,106 @@ def test_with_silence_and_a_clock(tmp_path: Path) -> None:
     ]
     values = gone_on(model, in_time, "order", at=True)
     assert values == found.methods["belated"].predictions[first:].tolist()
+
+
+UNITS = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
+
+
+def floored(rows: list[dict[str, str]], unit: str) -> list[dict[str, str]]:
+    """Return a log whose answers came at whole units of time."""
+
+    def floor(cell: str) -> str:
+        step = timedelta(microseconds=max(10**6 // UNITS[unit], 1))
+        return (EPOCH + (datetime.fromisoformat(cell) - EPOCH) // step * step).isoformat()
+
+    return [row | {"answered_at": row["answered_at"] and floor(row["answered_at"])} for row in rows]
+
+
+def counted(rows: list[dict[str, str]], unit: str) -> list[dict[str, str]]:
+    """Return a log with its times as counts since 1970."""
+
+    def count(cell: str) -> str:
+        micro = (datetime.fromisoformat(cell) - EPOCH) // timedelta(microseconds=1)
+        return str(micro * UNITS[unit] // 10**6)
+
+    both = ("asked_at", "answered_at")
+    return [row | {name: row[name] and count(row[name]) for name in both} for row in rows]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_counts_since_1970_go_on_as_dates(
+    unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However a log counts them, times are dates to the model: it takes those and seconds."""
+    yes = [row | {"days": "1" if row["days"] else ""} for row in floored(rows_of(400), unit)]
+    half = START + timedelta(hours=200)
+    path = written(tmp_path / "whole.csv", counted(yes, unit))
+    found = replay(path, *COLUMNS, **SILENCE)
+    file = tmp_path / "model.belated"
+    words = ["--target", "days", "--predicted", "asked_at", "--observed", "answered_at"]
+    words += ["--silence", "0", "--deadline", "4d", "--loss", "logistic", "--key", "order"]
+    part = written(tmp_path / "half.csv", counted(until(yes, half), unit))
+    assert cli.main(["replay", str(part), *words, "--no-page", "--save", str(file)]) == 0
+    assert "give datetimes or seconds since 1970 as at=" in capsys.readouterr().out
+    model = bl.LinearModel.load(file)
+    assert (model.settings.needs_times, model.settings.deadline) == (True, 4 * 86_400.0)
+    first = len(until(yes, half))
+    assert model.rounds == first
+    with pytest.raises(ClockError, match="milliseconds"):
+        model.tick(half.replace(tzinfo=UTC).timestamp() * 1000.0)
+    in_time = [row if _took(row) <= timedelta(days=4) else row | {"answered_at": ""} for row in yes]
+    values = gone_on(model, in_time, "order", at=True, now=half)
+    assert values == found.methods["belated"].predictions[first:].tolist()
+    assert bl.LinearModel.restore(model.snapshot()).predict(yes[0], at=DAYS).ticket == 400
+    model.tick(START + timedelta(days=400))
+    assert model.open == 0
+
+
+def test_the_slowest_answer_is_in_time() -> None:
+    """Which is the deadline where nobody says one, whatever rounding does to its time."""
+    asked = 1_767_571_761_743 + 600_017 * np.arange(200)
+    answered = asked + 86_400_123  # all are the slowest
+    known = np.arange(200) % 3 > 0
+    target = np.where(known, 1.0, np.nan)
+    options: Any = {"target": target, "features": {"a": np.arange(200.0) % 7}}
+    counts = Log(asked, answered, known, unit="ms", is_epoch=True, **options)
+    dates = Log(asked.view("M8[ms]").astype("M8[ns]"), answered.view("M8[ms]"), known, **options)
+    for log in (counts, dates):
+        found = replay(log, loss="logistic", silence=0)
+        assert found.model.report().late == 0
+
+
+def _took(row: dict[str, str]) -> timedelta:
+    if not row["answered_at"]:
+        return timedelta.max
+    return datetime.fromisoformat(row["answered_at"]) - datetime.fromisoformat(row["asked_at"])
+
+
+def test_a_replay_of_counts_is_that_of_their_dates(tmp_path: Path) -> None:
+    rows = floored(rows_of(300), "ms")
+    yes = [row | {"days": "1" if row["days"] else ""} for row in rows]
+    dated = replay(written(tmp_path / "d.csv", yes), *COLUMNS, **SILENCE)
+    for unit in ("ms", "ns"):
+        path = written(tmp_path / f"{unit}.csv", counted(yes, unit))
+        found = replay(path, *COLUMNS, **SILENCE)
+        for name, method in found.methods.items():
+            assert (method.predictions == dated.methods[name].predictions).all()
+
+
+def test_numbers_of_a_log_stay_in_its_unit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"a": str(i), "b": str(i + 3) if i % 3 else "", "y": "1" if i % 3 else ""}
+        for i in range(60)
+    ]
+    path = written(tmp_path / "log.csv", rows)
+    words = ["--silence", "0", "--deadline", "5", "--target", "y", "--loss", "logistic"]
+    words += ["--predicted", "a", "--observed", "b", "--unit", "min", "--no-page"]
+    assert cli.main(["replay", str(path), *words, "--save", str(tmp_path / "m")]) == 0
+    assert "give numbers in min, as the log has them, as at=" in capsys.readouterr().out
+    model = bl.LinearModel.load(tmp_path / "m")
+    assert (model.settings.needs_times, model.settings.deadline) == (False, 5.0)
 
 
 def test_rows_mean_what_they_mean_in_the_log(tmp_path: Path) -> None:

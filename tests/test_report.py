@@ -465,6 +465,13 @@ def test_images_depend_on_nothing_but_the_figure(figure: Figure) -> None:
     assert len(render(figure, "svg", bare=True)) < len(image)
 
 
+def test_small_numbers_keep_their_digits_in_drawings() -> None:
+    figure = Heat("t", ("r",), ("a", "b"), ((0.00123, 0.00456),), "v", log=False)
+    texts = "".join(ElementTree.fromstring(render(figure, "svg")).itertext())
+    assert "0.00123" in texts
+    assert "0.00456" in texts
+
+
 def test_images_show_the_same_curves() -> None:
     """One filled area per band: what stands on the page stands in the image."""
     bands = len([trace for trace in to_plotly(LINES)["data"] if "fill" in trace])

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +32,14 @@ from hypothesis.stateful import (
 )
 
 import belated as bl
-from belated.errors import NotCommitted, StoreError, StoreInUse, StoreWarning, UnknownModel
+from belated.errors import (
+    ClockError,
+    NotCommitted,
+    StoreError,
+    StoreInUse,
+    StoreWarning,
+    UnknownModel,
+)
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, stored, stretches
@@ -308,6 +316,40 @@ def test_times_of_labels_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         model.predict({"x": 1.0}, at=3.0)
         model.observe(3, 1.0, at=4.0)
         assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_times_are_seconds_or_dates_where_deadlines_have_a_unit(path: Path) -> None:
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    ms = noon.timestamp() * 1000.0
+    with bl.open(path) as store:
+        timed = store.model("timed", linear(deadline="30d"))
+        timed.predict({"x": 1}, key="a", at=noon)
+        choices = store.model("c", chooser(deadline="30d"))
+        ranges = store.model("i", bl.Intervals(linear(silence=None, deadline="30d")))
+        wrong: list[Callable[[], Any]] = [
+            lambda: timed.predict({"x": 1}, at=ms),
+            lambda: timed.observe("a", 1, at=ms),
+            lambda: timed.tick(ms),
+            lambda: choices.choose({}, at=ms),
+            lambda: ranges.predict({"x": 1}, at=ms),
+        ]
+        for call in wrong:
+            with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
+                call()
+        assert (timed.history.events, choices.history.events, ranges.history.events) == (1, 0, 0)
+        assert timed.observe("a", 1, at=ms / 1000 + 7200)
+        timed.tick(datetime.max)
+        plain = store.model("plain", linear(deadline=30 * 86_400_000))
+        plain.predict({"x": 1}, at=ms)
+        late: list[Callable[[], Any]] = [lambda: plain.tick(noon), plain.tick]
+        for call in late:
+            with pytest.raises(ClockError, match="is a date, and times have been numbers so far"):
+                call()
+        with pytest.raises(ClockError, match="seconds since 1970 or a datetime"):
+            plain.predict({"x": 1}, at=ms, deadline="1d")
+        assert plain.history.events == 1
+        for name in ("timed", "plain"):
+            assert from_log(store, name).model.snapshot() == store.model(name).snapshot()
 
 
 def test_answers_that_are_functions(path: Path) -> None:
@@ -1136,12 +1178,9 @@ def test_the_clock_may_jump(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def kills(folder: Path, count: int, python: Python) -> str:
     shared = Path("/dev/shm")  # a killed process needs no disk to be lost
-    where = shared / folder.name if os.access(shared, os.W_OK) else folder
-    where.mkdir(exist_ok=True)
-    try:
-        return python("store_kills.py", str(where), str(count), "1")
-    finally:
-        shutil.rmtree(where)
+    root = shared if os.access(shared, os.W_OK) else folder
+    with tempfile.TemporaryDirectory(dir=root) as where:
+        return python("store_kills.py", where, str(count), "1")
 
 
 def test_killed_again_and_again(tmp_path: Path, python: Python) -> None:

@@ -658,7 +658,7 @@ def test_the_command_runs_what_it_is_told(
     command("drift", "--quick", "--out", str(tmp_path), "--engine", "serial")
     said = capsys.readouterr().out
     assert said.startswith("tiny: 3 cells, rows in ")
-    assert (tmp_path / "tiny-quick.html").exists()
+    assert "This is the quick version" in (tmp_path / "tiny-quick.html").read_text()
     assert len(lines_of(tmp_path / "tiny-quick.jsonl")) == 4
 
 

@@ -65,6 +65,27 @@ def add_kinds(parser: Arguments) -> None:
         parser.add_argument(f"--{name}", metavar="COLUMN", nargs="+", help=about)
 
 
+def add_silence(parser: argparse.ArgumentParser) -> None:
+    """Add what rows without an answer mean."""
+    silence = parser.add_argument_group("rows without an answer")
+    silence.add_argument(
+        "--silence",
+        metavar="VALUE",
+        help="the target that no answer means; scores then count every row whose deadline passed",
+    )
+    silence.add_argument(
+        "--deadline",
+        metavar="TIME",
+        help="with --silence: how long an answer counts, such as 30d, 12h or 90min (default: the "
+        "longest that one took)",
+    )
+    silence.add_argument(
+        "--answered-only",
+        action="store_true",
+        help="learn and count only rows with an answer, whatever the others hold",
+    )
+
+
 def add_output(parser: argparse.ArgumentParser, default: str) -> None:
     """Add what is written: a page, no page, or JSON."""
     parser.add_argument(

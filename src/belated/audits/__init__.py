@@ -76,11 +76,13 @@ def audit(
         )
     elif predicted or observed or dates or tz or unit or encoding:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
-    columns = None
+    columns, labels = None, target
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
+        # The time of an answer is no label, but replays may ask whether one came.
+        labels = None if target == data.columns.observed else target
     with row_counter(f"reading {data.name}", progress) as rows:
-        tally, waits = _counted(data, ties, target, rows)
+        tally, waits = _counted(data, ties, labels, rows)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
     unit = "ns" if data.is_calendar else data.unit

@@ -26,7 +26,12 @@ def run(arguments: argparse.Namespace, price: Price) -> None:
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
     found = _found(arguments)
-    is_read_twice = arguments.target is not None and arguments.log != "-"
+    has_labels = arguments.target is not None or arguments.silence is not None
+    is_read_twice = has_labels and arguments.log != "-"
+    if not has_labels and (arguments.deadline is not None or arguments.answered_only):
+        raise LogError(
+            "audit: --deadline and --answered-only are about labels; give --target, or --silence"
+        )
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
@@ -38,14 +43,24 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
 def _found(arguments: argparse.Namespace) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
-        if arguments.target is not None:
+        if arguments.target is not None or arguments.silence is not None:
             raise LogError("audit: flights has its target already; give no column for it")
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    return audit(
+    found = audit(
         arguments.log,
         target=arguments.target,
         ties=arguments.ties,
         progress=None,
         **reading(arguments),
     )
+    return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _silence(arguments: argparse.Namespace) -> list[str]:
+    """Return what was said of rows without an answer, as arguments."""
+    parts = ["--answered-only"] if arguments.answered_only else []
+    for name in ("silence", "deadline"):
+        if (value := getattr(arguments, name)) is not None:
+            parts += [f"--{name}", value]
+    return parts

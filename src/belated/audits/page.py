@@ -84,8 +84,7 @@ def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
         (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
     ]
     if audit.felt is not None:
-        is_tie = audit.felt.low <= 0.0 <= audit.felt.high
-        size = "no clear cost" if is_tie else f"{100.0 * audit.felt.share:.2g} %"
+        size = "an unclear share" if audit.felt.is_tie else f"{100.0 * audit.felt.share:.2g} %"
         found.append((size, f"of the {audit.felt.measure} is due to lateness, in a quick replay"))
     else:
         share = audit.answered / audit.rounds
@@ -274,7 +273,8 @@ def _guarantees(audit: Audit) -> Section:
         Series("without", (), tuple(promise.bound.learning for promise in found)),
     )
     figure = Bars("Guaranteed regret", names, groups, "regret at most", log_y=True)
-    says = (
+    says = "" if any(not promise.bound.vacuous for promise in found) else f"{audit.theory} "
+    says += (
         f"The guarantee of Corollary 5.3 is {plain(audit.factor, 3)} times what it would be if all "
         f"answers came at once; with the tight rate {plain(audit.tight_factor, 3)} times. All "
         f"numbers are {CONSTANTS}; where values come back, the dimension is 10. A result says "

@@ -19,7 +19,7 @@ from belated.audits.tradeoff import Patience, by_clock, by_rounds
 from belated.logs.bad import BadRows
 from belated.logs.log import SECONDS, Unit, as_date
 from belated.report.durations import humane, iso_moment, moment
-from belated.report.plain import counted, plain
+from belated.report.plain import SAME, counted, plain
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,21 @@ class Felt:
     """Predictions that were replayed."""
 
     @property
+    def is_tie(self) -> bool:
+        """Whether it may be nothing."""
+        return self.low <= 0.0 <= self.high
+
+    @property
     def words(self) -> str:
         """The cost in a few words, and only as much as the interval allows."""
         ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
-        if self.low <= 0.0 <= self.high:
-            return f"this cost nothing in {self.measure} that chance would not explain ({ends} %)"
+        if max(-self.low, self.high) <= SAME and self.is_tie:
+            return f"this cost next to nothing in {self.measure} ({ends} %)"
+        if self.is_tie:
+            return (
+                f"what this cost in {self.measure} is not clear, as the log is too short or too "
+                f"uneven ({ends} %)"
+            )
         if self.share < 0.0:
             return f"this cost nothing in {self.measure} ({ends} %)"
         return f"this cost about {100.0 * self.share:.2g} % in {self.measure} ({ends} %)"
@@ -171,8 +181,21 @@ class Audit:
         """What lateness does to the guarantee, which holds in the worst case: no measured error."""
         if self.tally.total_delay == 0:
             return "The guarantee is what it would be without lateness."
+        if all(promise.bound.vacuous for promise in self.promises):
+            return self._vacuous
         price = f"In theory lateness multiplies the guarantee by {plain(self.factor, 2)}"
         return f"{price}; {self.advice}." if self.answered else f"{price}."
+
+    @property
+    def _vacuous(self) -> str:
+        """What to say where no guarantee that waits for every answer says anything."""
+        if all(promise.bound.vacuous for promise in self.more_promises):
+            return (
+                "The guarantees say nothing yet on this log: with its lateness each one exceeds "
+                f"{self.rounds:,}, which no sequence of plays does."
+            )
+        only = "Of the guarantees only some that skip late answers say anything on this log"
+        return f"{only}; {self.advice}."
 
     @property
     def advice(self) -> str:
@@ -199,8 +222,20 @@ class Audit:
 
     @property
     def warning(self) -> str:
-        """What to know if lateness depends on the label, or nothing."""
-        return warning(self.outcomes, self.unit)
+        """What to know if lateness depends on the label, or if most rows have no answer."""
+        return " ".join(filter(None, (warning(self.outcomes, self.unit), self._silent)))
+
+    @property
+    def _silent(self) -> str:
+        """Say that no answer may be one, where that is so of most rows and nobody said anything."""
+        is_told = "--silence" in self.asked or "--answered-only" in self.asked
+        if is_told or 2 * self.never <= self.rounds or not self.answered:
+            return ""
+        return (
+            f"{self.never:,} of {self.rounds:,} were never answered. If no answer means no, as "
+            "where only a sale is ever heard of, nothing is lost there: say so with --silence 0 "
+            "(and --deadline 30d), here and to belated replay."
+        )
 
     def lasting(self, length: float) -> str:
         """Return a length of time in words."""

@@ -146,11 +146,11 @@ def by_label(outcomes: tuple[Outcome, ...], unit: Unit | None) -> list[tuple[str
 
 
 def guarantees(audit: Audit) -> list[tuple[str, str, str, str]]:
-    """Return name, value with lateness, value without, and their ratio."""
+    """Return name, value with lateness, value without, and their ratio if it says something."""
     rows = []
     for promise in audit.promises:
         bound = promise.bound
         name = f"{bound.name} {bound.note}".strip()
-        factor = plain(bound.factor, 3)
+        factor = "says nothing yet" if bound.vacuous else plain(bound.factor, 3)
         rows.append((name, plain(bound.total, 4), plain(bound.learning, 4), factor))
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from belated.arguments import Commands, add_log, add_output, add_reading, add_times
+from belated.arguments import Commands, add_log, add_output, add_reading, add_silence, add_times
 
 
 def add_audit(commands: Commands) -> None:
@@ -25,6 +25,7 @@ def add_audit(commands: Commands) -> None:
         "fewer of them whether lateness depends on the label",
     )
     add_reading(columns)
+    add_silence(parser)
     parser.add_argument(
         "--ties",
         choices=["observe-first", "predict-first"],

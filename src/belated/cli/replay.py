@@ -11,6 +11,7 @@ from belated.arguments import (
     add_log,
     add_output,
     add_reading,
+    add_silence,
     add_times,
     whole,
 )
@@ -28,7 +29,7 @@ def add_replay(commands: Commands) -> None:
     add_log(parser)
     _add_columns(parser)
     _add_labels(parser)
-    _add_silence(parser)
+    add_silence(parser)
     parser.add_argument(
         "--wait",
         metavar="N",
@@ -95,26 +96,6 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     )
     add_kinds(columns)
     add_reading(columns)
-
-
-def _add_silence(parser: argparse.ArgumentParser) -> None:
-    silence = parser.add_argument_group("rows without an answer")
-    silence.add_argument(
-        "--silence",
-        metavar="VALUE",
-        help="the target that no answer means; scores then count every row whose deadline passed",
-    )
-    silence.add_argument(
-        "--deadline",
-        metavar="TIME",
-        help="with --silence: how long an answer counts, such as 30d, 12h or 90min (default: the "
-        "longest that one took)",
-    )
-    silence.add_argument(
-        "--answered-only",
-        action="store_true",
-        help="learn and count only rows with an answer, whatever the others hold",
-    )
 
 
 def _add_labels(parser: argparse.ArgumentParser) -> None:

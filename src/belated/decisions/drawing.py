@@ -12,7 +12,7 @@ from belated.decisions.actions import Table
 from belated.decisions.distributions import are_distributions
 from belated.decisions.scorer import Scorer
 from belated.decisions.settings import Settings
-from belated.decisions.tally import Tally
+from belated.decisions.tally import MOST_NAMES, Tally
 from belated.errors import SpecError
 from belated.kernels.decisions import entries
 from belated.kernels.decisions.weighing import RULES
@@ -81,6 +81,8 @@ class Drawer:
         tried = self._tried
         if self._rule[-1] == 0.0 or tried.issuperset(names):
             return _NOBODY
+        if len(tried) > MOST_NAMES:  # names that come and go; the tally knows them all the same
+            tried.clear()
         tried.update(name for name in names if name not in tried and not tally.is_new(name))
         return np.array([a for a, name in enumerate(names) if name not in tried], dtype=np.int64)
 

@@ -34,6 +34,10 @@ class ChooserReport:
     ``agreement`` is how often the chooser would take the baseline, and ``gain`` what it predicts
     to win by its own choices, per choice; both are None without a baseline. A gain that the model
     predicts is a guess: ``bl.evaluate`` measures it.
+
+    ``mean_reward`` is over the rewards heard; where silence is a reward, over all that were shown,
+    with ``silence`` for those of which nothing was heard, so that young choices pull it towards
+    that. ``bl.evaluate`` counts only choices that are old enough.
     """
 
     rounds: int
@@ -47,6 +51,7 @@ class ChooserReport:
     mode: str
     actions: dict[str, ActionReport]
     model: LinearReport
+    silence: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -62,7 +67,7 @@ class ChooserReport:
         lines = [
             f"choices       {self.rounds:>10,}   {self.mode}",
             f"answered      {self.answered:>10,}   open {self.open:,}, unseen {self.withdrawn:,}",
-            f"mean reward   {mean:>10}",
+            f"mean reward   {mean:>10}   {self._over}",
             f"exploring     {self.explored:>10.1%}   of the choices",
         ]
         if self.agreement is not None and self.gain is not None:
@@ -77,6 +82,15 @@ class ChooserReport:
         if len(often) > _SHOWN:
             lines.append(f"  and {len(often) - _SHOWN:,} more")
         return "\n".join(lines)
+
+    @property
+    def _over(self) -> str:
+        """What the mean reward is over."""
+        if self.silence is None:
+            return f"over the {self.answered:,} answered"
+        shown = sum(action.chosen for action in self.actions.values())
+        silent = f"{self.silence:g} for the {shown - self.answered:,} of which nothing was heard"
+        return f"over all {shown:,}, with {silent}"
 
 
 def report_of(
@@ -114,4 +128,5 @@ def report_of(
         mode=mode,
         actions=actions,
         model=model,
+        silence=silence,
     )

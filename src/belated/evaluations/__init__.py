@@ -78,7 +78,8 @@ def evaluate(
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
     ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``,
-    ``encoding`` and ``on_bad``, or a file of Vowpal Wabbit's dsjson. Every row is a decision: the
+    ``encoding`` and ``on_bad``, a file of Vowpal Wabbit's dsjson, or the log of a stored
+    :class:`belated.Chooser` (``store.log``) or its export. Every row is a decision: the
     ``action`` taken, the ``probability`` with which it was taken, the ``reward``, when it was
     ``decided`` and when it was ``rewarded`` (columns of times are guessed where there is no doubt),
     and the ``context``, by default every other column.
@@ -120,7 +121,9 @@ def evaluate(
         slices=None if slices is None else tuple(slices),
     )
     prefixes = [column for _, column in asked.policies]
-    read = decisions_of(log, columns, prefixes, silence=silence, reading=asked.reading)
+    read = decisions_of(
+        log, columns, prefixes, silence=silence, deadline=deadline, reading=asked.reading
+    )
     counted = ripe(
         read,
         silence=silence,

@@ -95,7 +95,7 @@ def read(path: StrPath, *, on_bad: OnBad = "error") -> DecisionLog:
         ),
         decided=np.array([event.decided - first for event in events]),
         wait=np.array([_wait(e) if is_ else np.nan for e, is_ in zip(events, heard, strict=True)]),
-        context=_table([event.context for event in events]),
+        context=table_of([event.context for event in events]),
         rows=order,
         whole=len(order),
         offered=None if offered.all() else offered,
@@ -212,7 +212,7 @@ def _leaves(given: Any, name: str = "") -> Iterator[tuple[str, float | str]]:
         yield name, float(given)
 
 
-def _table(rows: Sequence[Mapping[str, float | str]]) -> dict[str, Array]:
+def table_of(rows: Sequence[Mapping[str, float | str]]) -> dict[str, Array]:
     """Return features as columns; one with any text is text."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns: dict[str, Array] = {}

@@ -65,6 +65,10 @@ class DecisionLog:
     """When the first decision was made."""
     is_epoch: bool = False
     """Whether times are numbers that count ``unit`` since 1970."""
+    latest: float = 0.0
+    """A time after the first decision up to which something would have been heard."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of its columns."""
     bad: BadRows = NONE_BAD
     """Rows that were left out."""
 
@@ -90,7 +94,7 @@ class DecisionLog:
     @property
     def end(self) -> float:
         """The latest time of which the log knows anything."""
-        latest = float(self.decided[-1])
+        latest = max(float(self.decided[-1]), self.latest)
         known = self.heard
         return (
             max(latest, float((self.decided + self.wait)[known].max())) if known.any() else latest

@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.arrays import Floats
 from belated.evaluations.estimators import Terms, Weighed
-from belated.evaluations.intervals import FEW, block_means, interval
+from belated.evaluations.intervals import FEW, Estimate, block_means, interval
 from belated.evaluations.policies import Policy
 
 _SURE = 0.9999
@@ -30,13 +30,22 @@ def warnings_of(weighed: Weighed, shown: str) -> tuple[str, ...]:
             f"{shown}: one decision has {share:.1%} of all weight, and all {weights.size:,} say as "
             f"much as {weighed.effective:,.0f} of its own would; its interval is made wide."
         )
-    mean = interval(Terms(weights, np.zeros_like(weights), share), weights, level=_SURE)
-    if not mean.low <= 1.0 <= mean.high:
-        found.append(
-            f"{shown}: its weights should be 1 on average and are {mean.value:.3g}: either it does "
-            "what the logged policy never does there, or the logged probabilities are wrong."
-        )
     return tuple(found)
+
+
+def astray(weighed: Weighed) -> Estimate | None:
+    """Return the mean of the weights where it is surely not 1.
+
+    It is 1 where the logged probabilities are right and whatever the policy does was possible, less
+    where some of it was not, and never more.
+    """
+    weights = weighed.weights
+    total = float(weights.sum())
+    if total == 0.0:
+        return None
+    terms = Terms(weights, np.zeros_like(weights), weighed.largest / total)
+    mean = interval(terms, weights, level=_SURE)
+    return None if mean.low <= 1.0 <= mean.high else mean
 
 
 def likeness(values: Floats) -> float:

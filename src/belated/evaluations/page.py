@@ -46,8 +46,10 @@ def page_of(evaluation: Evaluation) -> Page:
     }
     if evaluation.bad:
         facts["left out"] = str(evaluation.bad)
-    lead = [evaluation.verdict, title(evaluation)]
-    lead += [f"Warning: {warning}" for warning in evaluation.warnings]
+    lead = [f"Warning: {warning}" for warning in evaluation.about_log]
+    lead += [evaluation.verdict, title(evaluation)]
+    others = evaluation.warnings[len(evaluation.about_log) :]
+    lead += [f"Warning: {warning}" for warning in others]
     return Page(
         f"{Path(evaluation.name).name}: is another policy better?",
         "\n\n".join(lead),
@@ -121,7 +123,10 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
     rows = [
         (one.name, one.standing, *_cells(one.difference), *_cells(one.surely)[1:]) for one in judged
     ]
-    heads = ("policy", "standing", "difference", "low", "high", "low, for all", "high, for all")
+    heads = (
+        *("policy", "standing", "difference", "low, this one alone", "high, this one alone"),
+        *("low, for all at once", "high, for all at once"),
+    )
     counts = {
         word: sum(one.standing == word for one in judged) for word in ("better", "tie", "worse")
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,35 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
-from belated.evaluations import dsjson
+from belated.evaluations import dsjson, stored
 from belated.evaluations.asked import Columns, Reading
 from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
-from belated.logs import BadRow, BadRows, Log, OnBad, Unit, read
+from belated.logs import BadRow, BadRows, Log, OnBad, Unit, scan
 from belated.logs.bad import SHOWN
-from belated.logs.columns import Roles
-from belated.logs.rules import NoFeature
+from belated.logs.columns import NoColumn, Roles
+from belated.logs.rules import NoFeature, plain_name
+from belated.logs.spans import span_in
 
 USUAL = Columns()
 AS_IT_IS = Reading()
 ROLES = Roles("decided", "rewarded", "each was made", "its reward was known")
-MEANINGS = {"action": "what was done", "probability": "how likely that was"}
+MEANINGS = {
+    "action": "what was done",
+    "probability": "how likely that was",
+    "reward": "what came of it",
+}
+LIKE = {
+    "action": r"action|layout|variant|arm|choice|chosen|treatment|decision|offer|banner|version",
+    "probability": r"prob|probs|probability|probabilities|propensity|p|pscore|chance|likelihood",
+    "reward": r"reward|revenue|value|outcome|converted|conversion|clicked|click|sale|sales|amount|"
+    r"profit|gain|payoff|bought|label|target|score",
+}
+"""What else such columns are called, or end with."""
+MISSING = "must not be missing"
+LEAST_COUNTED = 20
+"""Rows from which on it is no accident that a column counts them."""
+Place = Callable[[int], str]
+"""Says where a row stands."""
 LINES = {".json", ".jsonl", ".ndjson"}
 """Endings of files with one JSON object per line, which may be in that form all the same."""
 
@@ -33,12 +52,13 @@ def decisions_of(
     policies: Sequence[str] = (),
     *,
     silence: float | None = None,
+    deadline: Any = None,
     reading: Reading = AS_IT_IS,
 ) -> DecisionLog:
     """Return the decisions of a log.
 
     ``policies`` are names or prefixes of columns that belong to other policies, and so to no
-    context.
+    context. In the log of a store, rewards that are revised count as they were at the ``deadline``.
     """
     if isinstance(data, DecisionLog):
         _refuse("a DecisionLog", data.name, columns, reading, Columns._fields)
@@ -46,12 +66,16 @@ def decisions_of(
     if isinstance(data, str | Path) and _is_dsjson(Path(data)):
         _refuse("dsjson", str(data), columns, reading, Columns._fields)
         return dsjson.read(data, on_bad=reading.on_bad)
+    if (found := stored.lines_in(data)) is not None:
+        name, lines = found
+        _refuse("the log of a store", name, columns, reading, Columns._fields)
+        span = None if deadline is None else span_in(deadline, "s", "evaluate")
+        return stored.decisions_in(name, lines, silence=silence, deadline=span)
     if isinstance(data, Log):
         _refuse("a Log", data.name, columns, reading, ("decided", "rewarded"))
-        log = data
-    else:
-        log = _read(data, columns, reading)
-    return _decisions(log, columns, policies, silence, reading.on_bad)
+        return _decisions(data, columns, policies, silence, reading.on_bad, _row)
+    log, place = _read(data, columns, reading)
+    return _decisions(log, columns, policies, silence, reading.on_bad, place)
 
 
 def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
@@ -65,9 +89,14 @@ def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Seq
         )
 
 
-def _read(data: Any, columns: Columns, reading: Reading) -> Log:
+def _row(i: int) -> str:
+    return f"row {i}"
+
+
+def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Place]:
+    """Return the log, and what says where a row of it stands."""
     try:
-        return read(
+        found = scan(
             data,
             columns.decided,
             columns.rewarded,
@@ -78,17 +107,30 @@ def _read(data: Any, columns: Columns, reading: Reading) -> Log:
             **reading._asdict(),
         )
     except NoFeature as error:
-        role = "action" if error.name == columns.action else "probability"
-        raise _question(role, error.name, error.known) from None
+        raise _question(columns, (*error.known, columns.reward)) from None
+    except NoColumn as error:
+        if error.column != columns.reward:
+            raise
+        raise _question(columns, error.known) from None
+    log = found.read()
+    return log, _row if log.bad else found.source.place  # with rows left out, no longer the same
 
 
 def _decisions(
-    log: Log, columns: Columns, policies: Sequence[str], silence: float | None, on_bad: OnBad
+    log: Log,
+    columns: Columns,
+    policies: Sequence[str],
+    silence: float | None,
+    on_bad: OnBad,
+    place: Place,
 ) -> DecisionLog:
     if log.target is None:
         raise LogError(f"evaluate: {log.name} has no rewards; name their column (--reward)")
-    names = _named(_column(log, columns.action, "action"))
-    probability = _column(log, columns.probability, "probability")
+    for name in (columns.action, columns.probability):
+        if name not in log.features:
+            raise _question(columns, (*log.features, columns.reward))
+    names = _named(log.features[columns.action])
+    probability = log.features[columns.probability]
     if probability.dtype.kind != "f":
         raise LogError(f"evaluate: column {columns.probability!r} of {log.name} holds no numbers")
     if log.target.dtype.kind != "f":
@@ -97,7 +139,7 @@ def _decisions(
     if silence is not None:  # a silence that was written down is still none that was heard
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
     faults = {
-        columns.action: (np.array([name is None for name in names]), "must not be missing"),
+        columns.action: (np.array([name is None for name in names]), MISSING),
         columns.probability: (~can_be(probability), NO_PROBABILITY),
         columns.reward: (
             log.answered & ~np.isfinite(reward),
@@ -108,14 +150,14 @@ def _decisions(
             "has no time for its reward; give one, or silence= if that reward means none",
         ),
     }
-    good, bad = _sound(log, faults, names, probability, reward, on_bad)
+    good, bad = _sound(log, faults, (names, probability, reward, reward), on_bad, place)
     order = np.flatnonzero(good)
     order = order[np.argsort(log.predicted_at[order], kind="stable")]
     if not order.size:
         raise LogError(f"evaluate: {log.name} has no rows that can be used\n{bad}")
     actions, action = _coded([names[i] for i in order.tolist()])
     decided, wait, unit = _times(log.take(order))
-    context, more = _split(log.take(order), columns, policies)
+    context, more, notes = _split(log.take(order), columns, policies)
     return DecisionLog(
         name=log.name,
         actions=actions,
@@ -131,22 +173,37 @@ def _decisions(
         unit=unit,
         start=log.predicted_at[order[0]],
         is_epoch=log.is_epoch,
+        notes=(*notes, *(f"{note}." for note in log.notes)),
         bad=bad,
     )
 
 
-def _column(log: Log, name: str, role: str) -> Array:
-    if name in log.features:
-        return log.features[name]
-    raise _question(role, name, log.features)
-
-
-def _question(role: str, name: str, known: Iterable[str]) -> LogError:
-    listed = ", ".join(map(repr, known)) or "none"
+def _question(columns: Columns, known: Iterable[str]) -> LogError:
+    """Ask for all columns that are not there, and name those that it could be."""
+    names = list(known)
+    missing = [role for role in MEANINGS if getattr(columns, role) not in names]
+    taken = {getattr(columns, role) for role in MEANINGS}
+    free = [name for name in names if name not in taken]
+    likely = {role: next((n for n in free if _is_like(n, role)), None) for role in missing}
+    options = " ".join(f"--{role} {shlex.quote(likely[role] or 'COLUMN')}" for role in missing)
+    python = ", ".join(f"{role}=" for role in missing)
+    meant = ", if that is what is meant" if any(likely.values()) else ""
     return LogError(
-        f"evaluate: which column says {MEANINGS[role]}? Give {role}= (--{role}); there is no "
-        f"{name!r} among {listed}"
+        f"evaluate: which column{'' if len(missing) == 1 else 's'} "
+        f"{'says' if len(missing) == 1 else 'say'} {_and([MEANINGS[role] for role in missing])}? "
+        f"Give {python} ({options}){meant}; there is no "
+        f"{_and([repr(getattr(columns, role)) for role in missing])} among "
+        f"{', '.join(map(repr, free)) or 'none'}"
     )
+
+
+def _is_like(name: str, role: str) -> bool:
+    """Whether a column is called what those of a role are called."""
+    return re.search(rf"(^|_)({LIKE[role]})$", plain_name(name)) is not None
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join([*filter(None, [", ".join(words[:-1])]), words[-1]])
 
 
 def _named(column: Array) -> list[str | None]:
@@ -170,22 +227,22 @@ def _coded(names: Sequence[Any]) -> tuple[tuple[str, ...], Ints]:
 def _sound(
     log: Log,
     faults: Mapping[str, tuple[Bools, str]],
-    names: Sequence[str | None],
-    probability: Floats,
-    reward: Floats,
+    columns: Sequence[Any],
     on_bad: OnBad,
+    place: Place,
 ) -> tuple[Bools, BadRows]:
     """Return which rows can be used, and what is wrong with the others."""
     wrong = np.logical_or.reduce([which for which, _ in faults.values()])
     if not wrong.any():
         return ~wrong, log.bad
-    cells: dict[str, Any] = dict(zip(faults, (names, probability, reward, reward), strict=True))
+    cells: dict[str, Any] = dict(zip(faults, columns, strict=True))
     first = []
     for i in np.flatnonzero(wrong)[:SHOWN].tolist():
         column, (_, reason) = next((c, fault) for c, fault in faults.items() if fault[0][i])
         value = cells[column][i]
-        shown = "" if value is None else f"{value}"
-        first.append(BadRow(f"row {i}", column, shown, reason))
+        is_empty = value is None or value != value
+        told = MISSING if is_empty and reason == NO_PROBABILITY else reason
+        first.append(BadRow(place(i), column, "" if is_empty else f"{value}", told))
     bad = BadRows(int(np.count_nonzero(wrong)), tuple(first))
     if on_bad == "error":
         raise LogError(
@@ -215,13 +272,16 @@ def _columns_of(policy: str, columns: Iterable[str]) -> list[str]:
 
 def _split(
     log: Log, columns: Columns, policies: Sequence[str]
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the columns of the context, and those that belong to neither it nor the decision."""
+) -> tuple[dict[str, Array], dict[str, Array], tuple[str, ...]]:
+    """Return the context, the columns that are neither it nor the decision, and what to know."""
     roles = {columns.action, columns.probability, columns.reward}
     others = {name: column for name, column in log.features.items() if name not in roles}
     theirs = {name for policy in policies for name in _columns_of(policy, others)}
+    counts: list[str] = []
     if columns.context == "all":
         chosen = [name for name in others if name not in theirs]
+        counts = [name for name in chosen if _counts_rows(others[name])]
+        chosen = [name for name in chosen if name not in counts]
     else:
         chosen = list(dict.fromkeys(columns.context))
     for name in chosen:
@@ -229,7 +289,16 @@ def _split(
             listed = ", ".join(map(repr, others)) or "none"
             raise LogError(f"evaluate: {log.name} has no column {name!r}; it has {listed}")
     context = {name: others[name] for name in chosen}
-    return context, {name: column for name, column in others.items() if name not in context}
+    notes = tuple(f"Left out of it: {name}, which only counts the rows." for name in counts)
+    return context, {name: c for name, c in others.items() if name not in context}, notes
+
+
+def _counts_rows(column: Array) -> bool:
+    """Whether every row has the next whole number, up or down."""
+    if column.dtype.kind != "f" or len(column) < LEAST_COUNTED:
+        return False
+    steps = np.diff(column)
+    return bool(abs(steps[0]) == 1.0 and (steps == steps[0]).all())
 
 
 def _is_dsjson(path: Path) -> bool:

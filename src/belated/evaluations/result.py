@@ -240,6 +240,16 @@ class Evaluation:
         return apart(self.ripe.log, self.speeds)
 
     @cached_property
+    def about_log(self) -> tuple[str, ...]:
+        """What is wrong with the log itself, the first of the warnings."""
+        from belated.evaluations.words import case_warning, weights_warning
+
+        means = {name: overlap.astray(weighed) for name, weighed in self.weighed.items()}
+        wrong = {name: mean for name, mean in means.items() if mean is not None}
+        found = (case_warning(self.ripe.log.actions), weights_warning(self, wrong))
+        return tuple(text for text in found if text)
+
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to know before one believes any of it."""
         from belated.evaluations.words import (
@@ -248,7 +258,7 @@ class Evaluation:
             speed_warning,
         )
 
-        found: list[str] = []
+        found = list(self.about_log)
         if self.ripe.still_open:
             found.append(open_warning(self.ripe))
         if self.apart is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
@@ -20,16 +21,18 @@ if TYPE_CHECKING:
     from belated.evaluations.result import Evaluation, Judged
     from belated.evaluations.speeds import Speed
 
-HEADS = ("policy", "reward", "95 % interval", "against", "95 % interval", "", "sample size")
+HEADS = ("policy", "reward", "95 % interval", "against", "95 %", "", "sample size")
 
 
 def summary(evaluation: Evaluation) -> str:
     """Return all lines."""
     lines = [*textwrap.wrap(title(evaluation), WIDTH), ""]
+    for warning in evaluation.about_log:
+        lines += [*textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="  "), ""]
     lines += [f"  {line}" for line in textwrap.wrap(evaluation.verdict, WIDTH - 2)]
     lines += ["", *aligned([heads(evaluation), *table(evaluation)])]
     lines += ["", *textwrap.wrap(notes(evaluation), WIDTH)]
-    for warning in evaluation.warnings:
+    for warning in evaluation.warnings[len(evaluation.about_log) :]:
         lines += textwrap.wrap(f"warning: {warning}", WIDTH, subsequent_indent="  ")
     if evaluation.bad:
         lines += ["", f"left out: {evaluation.bad}"]
@@ -48,6 +51,8 @@ def show(evaluation: Evaluation, out: TextIO) -> None:
 
     console = Console(file=out)
     console.print(Text(title(evaluation)))
+    for warning in evaluation.about_log:
+        console.print(Text(f"warning: {warning}", style="yellow"))
     console.print(Panel(Text(evaluation.verdict, style="bold")))
     grid = Table()
     for number, head in enumerate(heads(evaluation)):
@@ -56,7 +61,7 @@ def show(evaluation: Evaluation, out: TextIO) -> None:
         grid.add_row(*map(Text, row), style="bold" if row[5] == "better" else None)
     console.print(grid)
     console.print(Text(notes(evaluation)))
-    for warning in evaluation.warnings:
+    for warning in evaluation.warnings[len(evaluation.about_log) :]:
         console.print(Text(f"warning: {warning}", style="yellow"))
     if evaluation.bad:
         console.print(Text(f"left out: {evaluation.bad}", style="yellow"))
@@ -141,16 +146,20 @@ def notes(evaluation: Evaluation) -> str:
     others = len(evaluation.given) - 1
     how = TITLES[evaluation.estimator]
     together = "one comparison" if others == 1 else f"all {others} comparisons"
+    log = evaluation.ripe.log
     return (
-        f"Rewards per decision, {how}. Intervals are for one policy at a time; better, worse and "
-        f"tie, and the intervals above, hold for {together} at once. The sample size "
-        "is the effective one: as many decisions of the policy's own would say as much."
-    )
+        f"Rewards per decision, {how}. Intervals of rewards are for one policy at a time; those of "
+        f"differences, and with them better, worse and tie, hold for {together} at once. The "
+        "sample size is the effective one: as many decisions of the policy's own would say as "
+        f"much. Context: {', '.join(log.context) or 'none'}."
+    ) + "".join(f" {note}" for note in log.notes)
 
 
 def heads(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the heads of the table."""
-    return (*HEADS[:3], f"vs {evaluation.against}"[:10], *HEADS[4:])
+    others = len(evaluation.given) - 1
+    together = "95 % interval" if others == 1 else f"{HEADS[4]}, all {others}"
+    return (*HEADS[:3], f"vs {evaluation.against}"[:10], together, *HEADS[5:])
 
 
 def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
@@ -163,8 +172,8 @@ def table(evaluation: Evaluation) -> list[tuple[str, ...]]:
                 judged.name[:28],
                 "unknown" if found is None else plain(found.value),
                 "" if found is None else range_of(found),
-                "" if judged.difference is None else _signed(judged.difference.value),
-                "" if judged.difference is None else range_of(judged.difference),
+                "" if judged.surely is None else _signed(judged.surely.value),
+                "" if judged.surely is None else range_of(judged.surely),
                 judged.standing,
                 f"{judged.effective:,.0f}",
             )
@@ -185,6 +194,55 @@ def _signed(value: float) -> str:
 
 
 # ---- warnings ----------------------------------------------------------------------------------
+
+
+def weights_warning(evaluation: Evaluation, means: Mapping[str, Estimate]) -> str:
+    """Say that weights are not 1 on average, and what that proves of the log."""
+    if not means:
+        return ""
+    # Of a policy of which all probabilities are known, weights above 1 have one reason.
+    known = [name for name in means if evaluation.given[name].probabilities is not None]
+    worst = max(known, key=lambda name: means[name].value, default=None)
+    if worst is not None and means[worst].low > 1.0:
+        return (
+            "the logged probabilities are wrong, and with them all that follows: the weights of "
+            f"{worst} should be 1 on average and are {means[worst].value:.3g}"
+            f"{_of_action(evaluation, worst)}. Log the probability that the action had when it was "
+            "taken."
+        )
+    listed = ", ".join(f"{name} {mean.value:.3g}" for name, mean in means.items())
+    they = "it does" if len(means) == 1 else "they do"
+    return (
+        f"weights should be 1 on average and are not: {listed}. Either {they} what the logged "
+        "policy never does there, or the logged probabilities are wrong."
+    )
+
+
+def _of_action(evaluation: Evaluation, policy: str) -> str:
+    """Say how often the one action of a policy was taken, and how often it should have been."""
+    log, name = evaluation.ripe.log, policy.removeprefix("always ")
+    if not policy.startswith("always ") or name not in log.actions:
+        return ""
+    of = log.action == log.actions.index(name)
+    share, logged = float(of.mean()), float(log.probability[of].mean())
+    return (
+        f" ({name} was taken in {share:.1%} of the decisions, and its logged probability is "
+        f"{logged:.1%} on average)".replace("%", " %")
+    )
+
+
+def case_warning(actions: Sequence[str]) -> str:
+    """Say which actions differ only in capital letters or spaces."""
+    alike: dict[str, list[str]] = {}
+    for name in actions:
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    pairs = [" and ".join(map(repr, names)) for names in alike.values() if len(names) > 1]
+    if not pairs:
+        return ""
+    return (
+        f"{'; '.join(pairs)} differ only in capital letters or spaces, and count as different "
+        "actions: if they are the same, write them alike."
+    )
 
 
 def open_warning(ripe: Ripe) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats
 from belated.errors import ClockError, LogError, SpecError
@@ -18,11 +18,12 @@ Duration = float | timedelta | np.timedelta64 | str
 """A number in the same unit, or a length of time: also a text such as "30d", "36h" or "15min"."""
 SINCE_1970 = 1e8
 """From here on a number may be seconds since 1970, as dates are; it is a day in 1973."""
+AFTER_DATES = 2.6e11
+"""No datetime is so many seconds after 1970; in milliseconds it is a day in 1978."""
 NUMBERS, DATES = 1, 2
-"""What times were, as a model remembers it."""
+"""What times were, as a model remembers it: numbers alone, or dates, maybe with numbers."""
 
 _SECOND = np.timedelta64(1, "s")
-_EPOCH = np.datetime64(0, "s")
 
 
 def time_of(at: Any, who: str) -> float:
@@ -34,7 +35,7 @@ def time_of(at: Any, who: str) -> float:
     if isinstance(at, datetime):
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     if isinstance(at, np.datetime64):
-        value = float((at - _EPOCH) / _SECOND)
+        value = float(_seconds(np.asarray(at)))
     elif isinstance(at, str | bytes | bool | timedelta):
         value = math.nan
     else:
@@ -51,12 +52,43 @@ def times_of(at: ArrayLike, who: str) -> Floats:
     """Return many times as numbers."""
     array = np.asarray(at)
     if array.dtype.kind == "M":
-        array = (array - _EPOCH) / _SECOND
+        array = _seconds(array)
     if array.dtype.kind == "O":
         array = np.array([time_of(each, who) for each in array.ravel()]).reshape(array.shape)
     if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
         raise ClockError(f"{who}: times are finite numbers or datetimes")
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _seconds(dates: NDArray[Any]) -> Floats:
+    """Return dates as seconds since 1970; nanoseconds of now would be rounded twice as a float."""
+    whole = dates.astype("datetime64[s]")
+    seconds: Floats = whole.astype(np.int64) + (dates - whole) / _SECOND
+    return seconds
+
+
+def holds_dates(at: ArrayLike) -> bool:
+    """Tell whether one of many times is a date."""
+    array = np.asarray(at)
+    return array.dtype.kind == "M" or (array.dtype.kind == "O" and any(map(is_date, array.flat)))
+
+
+def largest_number(at: ArrayLike) -> float:
+    """Return the largest of those times that are numbers, and no dates."""
+    array = np.asarray(at)
+    if array.dtype.kind == "O":
+        return max((float(each) for each in array.flat if not is_date(each)), default=-math.inf)
+    return -math.inf if array.dtype.kind == "M" else float(np.max(array, initial=-math.inf))
+
+
+def check_seconds(value: float, who: str) -> None:
+    """Refuse a number that is no seconds since 1970, but milliseconds or less."""
+    if value >= AFTER_DATES:
+        raise ClockError(
+            f"{who}: {value:.15g} is too large for seconds since 1970, and seems to be "
+            "milliseconds or less; nothing has changed: give seconds since 1970 or a datetime, "
+            "such as at=ms / 1000"
+        )
 
 
 def first_of(at: ArrayLike) -> Any:

@@ -118,12 +118,12 @@ class ModelMemory(Memory):
 
     @property
     def has_dates(self) -> bool:
-        """Whether the latest of them was a date."""
+        """Whether one of them was a date, so that all are seconds since 1970."""
         return bool(self.n[N.HAS_TIMES] == DATES)
 
     def note_time(self, *, is_date: bool) -> None:
         """Remember that times are given, and of what kind."""
-        self.n[N.HAS_TIMES] = DATES if is_date else NUMBERS
+        self.n[N.HAS_TIMES] = DATES if is_date or self.has_dates else NUMBERS
 
     # --- Room ------------------------------------------------------------------------------------
 

@@ -35,11 +35,16 @@ from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.clock import (
+    AFTER_DATES,
     SINCE_1970,
     Duration,
     Time,
+    check_seconds,
     first_of,
+    has_unit,
+    holds_dates,
     is_date,
+    largest_number,
     span_of,
     time_of,
     times_of,
@@ -90,7 +95,8 @@ class LinearModel:
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
     something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
     predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
-    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970.
+    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970;
+    beside a deadline with a unit, numbers are seconds too.
 
     ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
@@ -228,9 +234,7 @@ class LinearModel:
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
-        if at is not None or self._settings.deadline is not None:
-            self._time(at, "predict")
-        self._span(deadline)
+        self._when(at, deadline)
 
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
@@ -265,7 +269,7 @@ class LinearModel:
                 self._keys.check(key, self._memory.is_open)
             now, span = _NEVER, _NEVER
             if at is not None or deadline is not None or self._settings.deadline is not None:
-                now, span = self._time(at, "predict"), self._span(deadline)
+                now, span = self._when(at, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
@@ -291,9 +295,7 @@ class LinearModel:
         self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
     ) -> int:
         """Return the ticket of a row that a chooser has made, which keeps others out itself."""
-        now, span = _NEVER, _NEVER
-        if at is not None or deadline is not None or self._settings.deadline is not None:
-            now, span = self._time(at, "predict"), self._span(deadline)
+        now, span = self._when(at, deadline)
         ticket, _ = self._predict(*self._arrays, *row, now, span)
         if ticket < 0:
             arguments = (*row, now, span)
@@ -452,6 +454,15 @@ class LinearModel:
         entries.tick()(*self._arrays, self._time(at, "tick"))
         self._memory.note_time(is_date=is_date(at))
 
+    def _when(self, at: Time | None, deadline: Duration | None) -> tuple[float, float]:
+        """Return the time of a prediction and the deadline of its ticket."""
+        if at is None and deadline is None and self._settings.deadline is None:
+            return _NEVER, _NEVER
+        now, span = self._time(at, "predict"), self._span(deadline)
+        if deadline is not None and has_unit(deadline) and not is_date(at):
+            check_seconds(now, "predict")
+        return now, span
+
     def _time(self, at: Time | None, who: str) -> float:
         """Return the time as the kernels take it; NaN where predictions are counted instead."""
         memory = self._memory
@@ -470,23 +481,34 @@ class LinearModel:
                 "at= from the first prediction on"
             )
         value = time_of(at, who)
-        if memory.has_times and is_date(at) != memory.has_dates:
-            self._refuse_mixed(at, value, who)
+        if is_date(at):
+            self._check_date(at, value, who)
+        else:
+            self._check_number(value, who)
         return value
 
-    def _refuse_mixed(self, at: Time, value: float, who: str) -> None:
-        """Refuse a date among numbers and a number among dates, if these are not since 1970."""
-        clock = self._memory.clock
-        if is_date(at) and -math.inf < clock < SINCE_1970 <= value:
+    def _check_date(self, at: Time, value: float, who: str) -> None:
+        """Refuse a date where times have been numbers, if those are no seconds since 1970."""
+        memory = self._memory
+        if memory.has_dates or not memory.has_times:
+            return
+        clock = memory.clock
+        if -math.inf < clock < SINCE_1970 <= value or clock >= AFTER_DATES:
             raise ClockError(
                 f"{who}: {at!r} is a date, and times have been numbers so far, the latest "
-                f"{clock:g}; nothing has changed: give numbers"
+                f"{clock:.15g}; nothing has changed: give numbers"
             )
-        if not is_date(at) and value < SINCE_1970:
+
+    def _check_number(self, value: float, who: str) -> None:
+        """Refuse a number where only seconds since 1970 can be meant, if it is none."""
+        has_dates = self._memory.has_dates
+        if has_dates and value < SINCE_1970:
             raise ClockError(
                 f"{who}: times have been dates so far, and {value:g} is no number of seconds since "
                 "1970; nothing has changed: give dates"
             )
+        if has_dates or self._settings.needs_times:
+            check_seconds(value, who)
 
     def _span(self, deadline: Duration | None) -> float:
         """Return the deadline of one ticket; NaN for that of all."""
@@ -613,7 +635,7 @@ class LinearModel:
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
         if at is not None and count:  # as live, where the times of labels alone are not kept
-            self._memory.note_time(is_date=is_date(first_of(at)))
+            self._memory.note_time(is_date=holds_dates(at))
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
         done = 0
@@ -658,6 +680,8 @@ class LinearModel:
             raise ClockError(f"replay: {events} events need as many times, got {times.shape}")
         if events:
             self._time(first_of(at), "replay")
+            if self._settings.needs_times or self._memory.has_dates or holds_dates(at):
+                check_seconds(largest_number(at), "replay")
         return times
 
     def _spans(self, deadlines: ArrayLike | None, rows: int) -> Floats:

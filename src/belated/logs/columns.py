@@ -37,6 +37,17 @@ WORDS = {"calendar": "dates", "whole": "numbers", "number": "numbers"}
 """What each kind of times is called."""
 
 
+class NoColumn(LogError):
+    """A column that was asked for and is not there."""
+
+    def __init__(self, name: str, column: str, known: Sequence[str]) -> None:
+        """Keep which one, and the columns that there are."""
+        super().__init__(
+            f"logs: {name} has no column {column!r}; it has {', '.join(map(repr, known))}"
+        )
+        self.column, self.known = column, tuple(known)
+
+
 class Roles(NamedTuple):
     """What the two columns of times are called where they are asked for, and what they say."""
 
@@ -86,9 +97,7 @@ def choose(
         raise LogError(f"logs: features is 'all' or a list of columns, got {features!r}")
     for column in wanted:
         if column is not None and column not in names:
-            raise LogError(
-                f"logs: {name} has no column {column!r}; it has {', '.join(map(repr, names))}"
-            )
+            raise NoColumn(name, column, names)
     if predicted is None or observed is None:
         predicted, observed = _guess(batch, name, predicted, observed, order, roles)
     if predicted == observed:

@@ -29,9 +29,15 @@ Told = Literal["number", "text", "time", "ignore"]
 """What a column can be told to become."""
 AS_TEXT = " (text)"
 """Ends the name of the words that a column of numbers becomes too."""
-NOTHING = ("", "nan", "nat", "none", "null", "na", "n/a", "<na>")
+NOTHING = (
+    *("", "nan", "nat", "none", "null", "(null)", "\\n", "na", "n/a", "<na>", "n.a.", "#n/a"),
+    *("#na", "k.a.", "k. a.", "?", "-", "--", "\u2013", "\u2014"),
+)
 """How text says that there is no value, in small letters."""
-NEVER = (*NOTHING, "inf", "+inf", "infinity", "never")
+NEVER = (
+    *(*NOTHING, "inf", "+inf", "infinity", "never"),
+    *("0000-00-00", "0000-00-00 00:00:00", "0000-00-00t00:00:00"),
+)
 """How text says that a time never came."""
 ANSWERS = (
     *(("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("off", "on")),
@@ -133,7 +139,7 @@ class Kind:
         else:
             found = numerals.seconds_of(value)
         if found is None:
-            raise self._refusal(value, f"is no finite number, {self.form}")
+            raise self._refusal(value, numerals.LIKE[self.form])
         return found
 
     def yes(self, value: Any) -> float:

@@ -99,6 +99,11 @@ class Log:
         return self.predicted_at.dtype.kind == "M"
 
     @property
+    def has_dates(self) -> bool:
+        """Whether times are dates, also as counts since 1970."""
+        return self.is_calendar or self.is_epoch
+
+    @property
     def times(self) -> Times:
         """Both columns of times by one clock, as :meth:`Timeline.of` takes them."""
         clock = Clock(self.predicted_at.dtype)
@@ -165,7 +170,7 @@ class Log:
     def _span(self) -> str:
         ends = self.predicted_at.min(), self.predicted_at.max()
         first, last = (as_date(time, self.unit) if self.is_epoch else time for time in ends)
-        if self.is_calendar or self.is_epoch:
+        if self.has_dates:
             first, last = (time.astype("datetime64[m]") for time in (first, last))
         return f"{first} to {last}"
 
@@ -179,6 +184,18 @@ def as_date(time: Any, unit: Unit | None) -> np.datetime64:
     whole = int(time)  # exact, where a float would not be
     scale = round(SECONDS[unit or "s"] * 1e9)
     return np.datetime64(whole * scale + int((time - whole) * scale), "ns")
+
+
+def as_dates(times: Array, unit: Unit | None) -> Array:
+    """Return counts since 1970 as dates, whole ones exactly.
+
+    >>> as_dates(np.array([1_700_000_000_123]), "ms")
+    array(['2023-11-14T22:13:20.123000000'], dtype='datetime64[ns]')
+    """
+    scale = round(SECONDS[unit or "s"] * 1e9)
+    whole = times.astype(np.int64)  # a float would not be exact
+    rest = np.round((times - whole) * scale).astype(np.int64)
+    return (whole * scale + rest).view("datetime64[ns]")
 
 
 def joined(blocks: Sequence[Log], bad: BadRows) -> Log:

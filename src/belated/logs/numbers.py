@@ -42,7 +42,7 @@ def _rewritten(column: Any, form: NumberForm) -> Cells:
     missing = nulls(text)
     values = each_word(text, lambda cell: _or_nan(numerals.number(cell, form)), np.float64)
     bad = np.isnan(values) & ~missing
-    reason = f"is no finite number, {form}"
+    reason = numerals.LIKE[form]
     return Cells(np.where(missing | bad, 0.0, values), missing, bad, column, lambda _: reason)
 
 

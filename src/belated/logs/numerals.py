@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-NumberForm = Literal["plain", "decimal comma", "thousands", "duration"]
-"""12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M."""
+NumberForm = Literal["plain", "decimal comma", "thousands", "duration", "per cent"]
+"""12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M; 60% or 2,5 %."""
 
 PLAIN = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 WHOLE = r"^\s*[+-]?\d+\s*$"
@@ -34,6 +34,7 @@ FORMS: Mapping[NumberForm, str] = MappingProxyType(
         "decimal comma": r"^\s*[+-]?(\d{1,3}([.' ]\d{3})+|\d+)(,\d+)?\s*$",
         "thousands": r"^\s*[+-]?(\d{1,3}([,' ]\d{3})+|\d+)(\.\d+)?\s*$",
         "duration": rf"({CLOCKED})|(\s*-?PT?[0-9][0-9TWDHMS.,]*)",
+        "per cent": r"^\s*[+-]?\d+([.,]\d+)?\s*%\s*$",
     }
 )
 """What the cells of each form look like."""
@@ -41,9 +42,20 @@ REWRITTEN: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
     {
         "decimal comma": ((r"[.' ]", ""), (r",", ".")),
         "thousands": ((r"[,' ]", ""),),
+        "per cent": ((r"\s*%", ""), (r",", ".")),
     }
 )
-"""What turns a form into the plain one."""
+"""What turns a form into the plain one; per cent are then divided by 100."""
+LIKE: Mapping[str, str] = MappingProxyType(
+    {
+        "plain": "is no finite number",
+        "decimal comma": "is no finite number such as 1.234,5",
+        "thousands": "is no finite number such as 1,234.5",
+        "duration": "is no duration such as 1:30:00",
+        "per cent": "is no number such as 60%",
+    }
+)
+"""What is wrong with a cell that is not in its form."""
 _SECONDS = {"weeks": 604_800.0, "days": 86_400.0, "hours": 3_600.0, "minutes": 60.0, "seconds": 1.0}
 
 
@@ -54,6 +66,8 @@ def number(text: str, form: NumberForm) -> float | None:
     (1234.5, 1234.5, None)
     >>> number("1:30:00", "duration"), number("PT90M", "duration"), number("inf", "plain")
     (5400.0, 5400.0, None)
+    >>> number("60%", "per cent"), number("2,5 %", "per cent")
+    (0.6, 0.025)
     """
     text = text.strip()
     if form == "duration":
@@ -66,6 +80,8 @@ def number(text: str, form: NumberForm) -> float | None:
     if not re.match(PLAIN, text, re.ASCII):
         return None
     value = float(text)
+    if form == "per cent":
+        value /= 100.0
     return value if math.isfinite(value) else None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from belated.arrays import Array, Bools
 from belated.errors import LogError
+from belated.logs import sentinels
 from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
 from belated.logs.becoming import features_of, read_kind
 from belated.logs.cells import Cells, decoded, is_text, with_gaps
@@ -127,16 +128,36 @@ def scan(
         zone_named(tz)
     source = source_of(data, encoding)
     sample = source.peek()
+    marks = sentinels.marks_in(sample)
     columns = choose(
-        sample, source.name, predicted, observed, target, weight, features, dates, roles
+        sentinels.without(sample, marks),
+        *(source.name, predicted, observed, target, weight, features, dates, roles),
     )
+    marks, noted = _marked(sample, columns, marks)
+    sample = sentinels.without(sample, marks)
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     _refuse_unused(clocks, found, tz, unit, dates)
-    truth = None if target is None else _kind_of_target(sample, target, tz, dates)
-    notes = _repeated(sample)
-    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes)
+    # A target that is the time of the answer says only whether one came, as ``answered`` does.
+    is_label = target is not None and target != columns.observed
+    truth = _kind_of_target(sample, str(target), tz, dates) if is_label else None
+    notes = (*_repeated(sample), *noted)
+    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, marks)
+
+
+def _marked(
+    sample: Any, columns: Columns, marks: dict[str, float]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the number that stands for no answer, if there is one, and what to say of it."""
+    name = columns.observed
+    mark = marks.get(name)
+    if mark is None:
+        mark = sentinels.mark_before(sample, columns.predicted, name)
+    if mark is None:
+        return {}, ()
+    times = f"{sentinels.count(sample, name, mark):,} of the first {sample.num_rows:,} rows"
+    return {name: mark}, (f"{name} = {mark:g} in {times} is taken as no answer",)
 
 
 def _refuse_unused(
@@ -200,6 +221,8 @@ class Scan:
     on_bad: OnBad = "error"
     noted: tuple[str, ...] = ()
     """What the first rows show."""
+    marks: Mapping[str, float] = field(default_factory=dict)
+    """The number that stands for no answer, by its column."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -259,7 +282,7 @@ class Scan:
         for batch in self.source.batches(self._wanted):
             if not batch.num_rows:
                 continue
-            block, bad = self._block(batch, start)
+            block, bad = self._block(sentinels.without(batch, self.marks), start)
             self.bad += bad
             start += batch.num_rows
             if len(block) and (self.on_bad == "skip" or not self.bad):

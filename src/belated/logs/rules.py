@@ -172,7 +172,9 @@ def _number_form(column: Any) -> NumberForm:
         return "plain"
     counts = {form: count_like(text, pattern) for form, pattern in numerals.FORMS.items()}
     # Plain ones fit other forms too; of two that fit as well, the first is meant.
-    order: tuple[NumberForm, ...] = ("plain", "thousands", "decimal comma", "duration")
+    order: tuple[NumberForm, ...] = (
+        *("plain", "thousands", "decimal comma", "duration", "per cent"),
+    )
     return max(order, key=lambda form: counts[form])
 
 

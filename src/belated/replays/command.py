@@ -39,22 +39,30 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.predictions is not None:
         check_folder(arguments.predictions, "--predictions")
         predictions.check(arguments.predictions)
-    report(arguments, _saved, show)
+    found = report(arguments, _saved, show)
+    if not arguments.json:
+        _tell(arguments, found)
 
 
 def _saved(arguments: argparse.Namespace) -> Replay:
-    """Return the replay, its model saved where the arguments say."""
+    """Return the replay, its model and predictions saved where the arguments say."""
     found = _found(arguments)
     if arguments.save is not None:
         found.model.save(arguments.save)
-        if not arguments.json:
-            words = saving.says(found.model, found.task.how, found.task.target, arguments.key)
-            print(f"Model saved to {arguments.save}. {words}\n")
     if arguments.predictions is not None:
         found.write_predictions(arguments.predictions)
-        if not arguments.json:
-            print(f"Predictions written to {arguments.predictions}.\n")
     return found
+
+
+def _tell(arguments: argparse.Namespace, found: Replay) -> None:
+    """Say what was saved where, last of all."""
+    if arguments.save is not None:
+        task = found.task
+        what = f"1 where {task.target} comes" if task.is_arrival else task.target
+        words = saving.says(found.model, task.how, what, arguments.key, task.log.unit)
+        print(f"\nModel saved to {arguments.save}. {words}")
+    if arguments.predictions is not None:
+        print(f"\nPredictions written to {arguments.predictions}.")
 
 
 def _found(arguments: argparse.Namespace) -> Replay:

@@ -82,6 +82,8 @@ class Replayer:
         self.ours = task.how.listening(task.kinds or None)
         """The model that goes on where the log ends."""
         self.scales: tuple[Scale, ...] = ()
+        self.means = _running_means(task)
+        """What the running mean says, by ticket."""
 
     @staticmethod
     def steps(task: Task, names: tuple[str, ...], refit: int = 0) -> int:
@@ -99,16 +101,16 @@ class Replayer:
         if task.how.silence is None:
             yield from self._other_waits()
         yield from self._blind()
-        mean = self._running_mean()
-        yield mean
+        yield self._running_mean()
         if self.refit:
-            yield from self._refitted(mean.predictions)
+            yield from self._refitted()
         for name in self.names:
             predict, learn = others.ready(name, self.task)
             begin = time.perf_counter()
             report = self._reporter(len(self.task.events))
             values = others.play(predict, learn, self.task, report)
             seconds = time.perf_counter() - begin
+            values = self._started(values)
             yield self._contender(others.TITLES[name], others.about(name), values, seconds)
 
     def pair(self) -> Iterator[Contender]:
@@ -143,8 +145,11 @@ class Replayer:
             )
         else:
             model = task.how.model(None)
-            about = "the same model, which learns of silence only when the deadline has passed"
-        return self._linear(WAITING, about, model, task.events)
+            about = (
+                "the same model, which learns of silence only when the deadline has passed; until "
+                f"the first has, it has heard answers only, and says the {MEAN} instead"
+            )
+        return self._linear(WAITING, about, model, task.events, starts=True)
 
     def _other_waits(self) -> Iterator[Contender]:
         """Run the model at several waits, of which the best is kept, and at no limit."""
@@ -167,13 +172,14 @@ class Replayer:
         about = "the same model, with no limit on waiting"
         yield replace(forever, name=FOREVER, about=about)
 
-    def _refitted(self, means: Floats) -> Iterator[Contender]:
+    def _refitted(self) -> Iterator[Contender]:
         """Run models that are fitted anew every so often."""
         for name in refits.names(self.task.how.loss):
             report = self._reporter(self.refit)
             begin = time.perf_counter()
-            values = refits.play(name, self.task, self.refit, means, report)
+            values = refits.play(name, self.task, self.refit, self.means, report)
             seconds = time.perf_counter() - begin
+            values = self._started(values)
             about = refits.about(name, self.refit)
             yield self._contender(refits.TITLES[name], about, values, seconds)
 
@@ -186,6 +192,7 @@ class Replayer:
         at: Array | None = None,
         keys: Sequence[Key] | None = None,
         report: Advance | None = None,
+        starts: bool = False,
     ) -> Contender:
         task = self.task
         weights = np.where(task.weights > 0.0, task.weights, 1.0)
@@ -199,7 +206,17 @@ class Replayer:
         report(len(events))
         # With silence every label is learned, by what was heard or what was not.
         used = model.report().observed if task.how.silence is None else None
+        values = self._started(values) if starts else values
         return self._contender(name, about, values, seconds, used)
+
+    def _started(self, values: Floats) -> Floats:
+        """Return predictions that are the running mean before the first silence is heard.
+
+        Until then a method that hears of silence at the deadline has heard answers only, of which
+        nobody would make predictions.
+        """
+        early = np.arange(self.task.rounds) < self.task.first_silence
+        return np.where(early, self.means, values)
 
     def _blind(self) -> Iterator[Contender]:
         """Run AdaGrad at all scales: as tuned without delays, and the best with them."""
@@ -215,6 +232,7 @@ class Replayer:
             seconds = time.perf_counter() - begin
             before += total
             early = self._ada_grad(rows, task.at_once, scale * unit, _later(report, before))
+            late = self._started(late)
             costs = [self._cost(values)[1] for values in (late, early)]
             found.append((Scale(scale, *costs), late, seconds))
         self.scales = tuple(scale for scale, _, _ in found)
@@ -236,19 +254,16 @@ class Replayer:
         return ada_grad(self.model, rows, task.labels, task.weights, events, scale, report)
 
     def _running_mean(self) -> Contender:
-        """Predict the mean of the labels that have come; for yes or no, and rates, from 1/2 on."""
-        task = self.task
+        """Predict the mean of the labels so far, which is what any model has to beat."""
         begin = time.perf_counter()
-        prior = LOSSES[task.how.loss].prior
-        is_label = task.events < 0
-        tickets = np.where(is_label, ~task.events, 0)
-        labels = np.where(is_label, task.labels[tickets] * task.weights[tickets], 0.0)
-        sums = np.cumsum(labels) + prior
-        counts = np.cumsum(np.where(is_label, task.weights[tickets], 0.0)) + 2.0 * prior
-        means = sums / np.where(counts > 0.0, counts, 1.0)
-        values = means[~is_label]
+        values = _running_means(self.task)
         self._reporter(1)(1)
         about = "the mean of the labels that have come so far"
+        if self.task.how.silence is not None:
+            about = (
+                "the mean of the labels so far, silence counted at once and corrected when an "
+                "answer comes"
+            )
         return self._contender(MEAN, about, values, time.perf_counter() - begin)
 
     def _contender(
@@ -291,6 +306,28 @@ class Replayer:
 def _later(report: Advance, before: int) -> Advance:
     """Return a report that counts events of this run after those of the runs before."""
     return lambda done: report(before + done)
+
+
+def _running_means(task: Task) -> Floats:
+    """Return the mean of the labels so far, by ticket; for yes or no, and rates, from 1/2 on.
+
+    With silence every earlier prediction counts: by what was heard of it, or else by silence.
+    """
+    silence = task.how.silence
+    prior = LOSSES[task.how.loss].prior
+    events = task.events if silence is None else task.spoken
+    is_label = events < 0
+    tickets = np.where(is_label, ~events, events)
+    weights = np.where(is_label, task.weights[tickets], 0.0)
+    sums = np.cumsum(np.where(is_label, task.labels[tickets] * weights, 0.0)) + prior
+    counts = np.cumsum(weights) + 2.0 * prior
+    if silence is not None:
+        asked = (~is_label).astype(np.float64)
+        before = np.cumsum(asked) - asked  # predictions before this event
+        sums = sums + silence * (before - np.cumsum(is_label))
+        counts = before + 2.0 * prior
+    means = sums / np.where(counts > 0.0, counts, 1.0)
+    return means[~is_label]
 
 
 def _unit(task: Task) -> float:

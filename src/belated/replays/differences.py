@@ -20,11 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from belated.arrays import Floats, Ints
+from belated.report.plain import SAME
 
 BLOCKS = (8, 20)
 """Fewest and most blocks."""
 LEAST = 5
 """Predictions in a block; with fewer there is no interval."""
+MANY = 10.0
+"""From how much more on a share is told as so many times, and the end of an interval as many."""
 _QUANTILES = (
     *(2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604),
     *(2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930),
@@ -54,9 +57,19 @@ class Difference:
         """Whether the interval holds 0, so that nobody is ahead."""
         return self.low <= 0.0 <= self.high
 
-    def per(self, size: float) -> Difference:
-        """Return the difference as a share of a mean loss."""
-        return Difference(self.mean / size, self.low / size, self.high / size)
+    @property
+    def is_same(self) -> bool:
+        """Whether a share is a tie with a narrow interval; in a wide one much may be hidden.
+
+        >>> Difference(0.01, -0.02, 0.04).is_same, Difference(4.25, -0.7, 9.2).is_same
+        (True, False)
+        """
+        return self.is_tie and self.low >= -SAME and self.high <= SAME
+
+    def per(self, size: float, lowest: float = -math.inf) -> Difference:
+        """Return the difference as a share of a mean loss, none of whose ends is below a limit."""
+        low, high = self.low / size, self.high / size
+        return Difference(self.mean / size, max(low, lowest), max(high, lowest))
 
 
 def blocks(count: int, delays: Ints) -> int:

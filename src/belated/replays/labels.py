@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -53,6 +54,11 @@ class Labels:
     def is_binary(self) -> bool:
         """Whether the target is made a yes or no."""
         return self.threshold is not None or self.positive is not None
+
+    @property
+    def lowest(self) -> float:
+        """By what share a loss can fall, at most: by all of it, but Poisson losses go below 0."""
+        return -math.inf if self.loss == "poisson" else -1.0
 
     def model(
         self, wait: Literal["skip"] | int | None = "skip", columns: Kinds | None = None

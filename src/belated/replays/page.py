@@ -15,7 +15,7 @@ from belated.audits import label_page
 from belated.linear.losses import LOSSES
 from belated.logs.log import as_date
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
-from belated.replays.differences import Difference
+from belated.replays.differences import MANY, Difference
 from belated.replays.measures import calibration_error, finite, natural
 from belated.replays.result import Replay
 from belated.replays.words import (
@@ -24,6 +24,7 @@ from belated.replays.words import (
     against,
     command,
     deadline,
+    estimate,
     kinds,
     shown,
     standing,
@@ -31,7 +32,7 @@ from belated.replays.words import (
 )
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, moment
-from belated.report.plain import counted, first_up, plain
+from belated.report.plain import SAME, counted, first_up, plain
 
 SPREAD = 12.0
 """Ratio of values from which on an axis is logarithmic."""
@@ -88,24 +89,34 @@ def _numbers(replay: Replay) -> tuple[tuple[str, str], ...]:
     found = []
     share = replay.share(AT_ONCE)
     if share is not None and replay.task.delays.any():
-        found.append((_less(share), "would be the error if every label came at once"))
+        found.append(_card(share, "if every label came at once"))
     share = replay.share(MEAN)
     if share is not None:
-        found.append((_less(share), "would be the error of the mean of past labels"))
+        found.append(_card(share, "of the mean of past labels"))
     late = [name for name in (*replay.ahead, *replay.ties, *replay.behind) if name != MEAN]
     late = [name for name in late if replay.share(name) is not None]
     if late:
         best = min(late, key=lambda name: replay.methods[name].mean_loss)
         share = replay.share(best)
         assert share is not None  # of those that have one
-        found.append((_less(share), f"would be the error of the best other method here, {best}"))
+        found.append(_card(share, f"of the best other method here, {best}"))
     return tuple(found)
 
 
+def _card(share: Difference, whose: str) -> tuple[str, str]:
+    """Return a difference in a few words, and what it is; where it is not known, say so."""
+    if share.is_known and share.is_tie and not share.is_same:
+        size = estimate(share).replace("%", " %")
+        return "not clear", f"is the error {whose}: {size} on a log too short or uneven to tell"
+    return _less(share), f"would be the error {whose}"
+
+
 def _less(share: Difference) -> str:
-    """Return a difference in a few words; a tie is none."""
-    if share.is_tie and share.is_known:
+    """Return a difference that is known in a few words."""
+    if share.is_same:
         return "about the same"
+    if share.mean >= MANY:
+        return estimate(share)
     size = f"{abs(share.mean):.0%}" if abs(share.mean) >= 0.1 else f"{abs(share.mean):.1%}"
     return f"{size.replace('%', ' %')} {'less' if share.mean < 0.0 else 'more'}"
 
@@ -121,7 +132,8 @@ def _differences(replay: Replay) -> Section:
         return Section(question, None, standing(replay))
     says += (
         f"Whiskers are 95 % intervals, from {replay.blocks} blocks of time in which every "
-        "prediction is paired with that of belated; one that holds 0 is a tie. Each is right for "
+        "prediction is paired with that of belated; one that holds 0 is a tie, and only where it "
+        f"is within {SAME:.0%} of 0 are two methods called about the same. Each is right for "
         "itself in 95 of 100 logs; of many, some are wrong by chance."
     )
     if replay.task.delays.any():
@@ -133,13 +145,13 @@ def _differences(replay: Replay) -> Section:
         )
     shares = {name: replay.share(name) for name in replay.methods if name != OURS}
     known = {name: share for name, share in shares.items() if share is not None}
-    drawn = [name for name, share in known.items() if share.is_known and share.mean <= FAR_BAR]
+    drawn = [name for name, share in known.items() if share.mean <= FAR_BAR and share.high <= MANY]
     drawn.sort(key=lambda name: known[name].mean)
     hidden = [name for name in shares if name not in drawn]
     note = ""
     if hidden:
         listed = (f"{name} ({against(replay, name) or 'overflow'})" for name in hidden)
-        note = f"Too far away to be drawn: {'; '.join(listed)}."
+        note = f"Too far away, or too little known, to be drawn: {'; '.join(listed)}."
     heads = ("method", "difference, %", "low", "high", "says")
     rows = tuple(_row(replay, name, known.get(name)) for name in [*drawn, *hidden])
     if not drawn:
@@ -162,9 +174,14 @@ def _differences(replay: Replay) -> Section:
 def _row(replay: Replay, name: str, share: Difference | None) -> tuple[Any, ...]:
     if share is None or not share.is_known:
         return shown(replay, name), None, None, None, "overflow"
-    ends = (round(100.0 * end, 2) for end in (share.mean, share.low, share.high))
+    ends = (
+        "many times" if end > MANY else round(100.0 * end, 2)
+        for end in (share.mean, share.low, share.high)
+    )
     word = "better" if share.high < 0.0 else "worse"
-    return shown(replay, name), *ends, "tie" if share.is_tie else word
+    if share.is_tie:
+        word = "about the same" if share.is_same else "not clear"
+    return shown(replay, name), *ends, word
 
 
 def _losses(replay: Replay) -> Section:

@@ -22,7 +22,8 @@ MOST = 20_000
 def price(arguments: argparse.Namespace) -> Felt | None:
     """Return what lateness cost on the log that the arguments of an audit name."""
     asked = Asked(arguments.target, **reading(arguments))
-    return felt(task_of(arguments.log, asked, Labels(), Silence(), loss=None))
+    said = Silence(arguments.silence, arguments.deadline, arguments.answered_only)
+    return felt(task_of(arguments.log, asked, Labels(), said, loss=None))
 
 
 def felt(task: Task) -> Felt | None:
@@ -34,9 +35,9 @@ def felt(task: Task) -> Felt | None:
         late, at_once = Replayer(task, 0, (), bar).pair()
     known = task.known
     count = blocks(int(np.count_nonzero(known)), task.delays)
-    apart = difference(late.losses[known], at_once.losses[known], task.weights[known], count)
+    apart = difference(at_once.losses[known], late.losses[known], task.weights[known], count)
     if not apart.is_known or not late.mean_loss > 0.0:
         return None
-    share = apart.per(late.mean_loss)
+    share = apart.per(late.mean_loss, task.how.lowest)
     measure = LOSSES[task.how.loss].measure
-    return Felt(share.mean, share.low, share.high, measure, task.rounds)
+    return Felt(-share.mean, -share.high, -share.low, measure, task.rounds)

@@ -17,7 +17,7 @@ from belated.logs import Log
 from belated.logs.log import as_date
 from belated.replays import differences, lateness, measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
-from belated.replays.differences import Difference
+from belated.replays.differences import MANY, Difference
 from belated.replays.measures import Bin, Curve, Slice, finite
 from belated.replays.scores import scores
 from belated.replays.task import Task
@@ -70,6 +70,8 @@ class Replay:
     @property
     def target(self) -> str:
         """What is predicted, in words."""
+        if self.task.is_arrival:
+            return f"whether {self.task.target} is there"
         return self.task.how.words(self.task.target)
 
     @cached_property
@@ -123,13 +125,14 @@ class Replay:
     def share(self, name: str) -> Difference | None:
         """Return the same as a share of our loss; None where that says nothing.
 
-        Poisson losses may be negative, and then have no shares.
+        Poisson losses may be negative, and then have no shares. Others cannot fall by more than all
+        of a loss, and so no interval goes beyond that.
         """
         ours = self.methods[OURS].mean_loss
         apart = self.differences.get(name)
         if apart is None or not ours > 0.0 or not math.isfinite(apart.mean):
             return None
-        return apart.per(ours)
+        return apart.per(ours, self.task.how.lowest)
 
     @property
     def ahead(self) -> tuple[str, ...]:
@@ -181,9 +184,12 @@ class Replay:
         then = f"told every label at once, the same model would have {plain(at_once)}"
         if self.share(AT_ONCE) is not None:
             then += f", {self.price_range}"
-        apart = self.differences[AT_ONCE]
+        apart, share = self.differences[AT_ONCE], self.share(AT_ONCE)
+        if share is not None and share.is_same:
+            return f"{start}; {then}: lateness costs next to nothing here."
         if apart.is_tie:
-            return f"{start}; {then}: no price of lateness that chance would not explain."
+            doubt = "the log is too short or too uneven to tell the price of lateness"
+            return f"{start}; {then}: {doubt}."
         if apart.mean > 0.0:
             return f"{start}; {then}: lateness costs nothing here."
         return f"{start}; {then}: that is the price of lateness."
@@ -193,12 +199,18 @@ class Replay:
         """The price of lateness in words, with its interval."""
         share = self.share(AT_ONCE)
         assert share is not None  # asked where there are shares
-        word = "less" if share.mean <= 0.0 else "more"
-        text = f"{abs(share.mean):.1%} {word}"
+        is_less = share.mean <= 0.0
+        text = f"{abs(share.mean):.1%} {'less' if is_less else 'more'}"
+        if share.mean >= MANY:
+            text = f"{plain(share.mean + 1.0, 3)} times as much"
         if not share.is_known:
             return text
-        ends = (-share.high, -share.low) if word == "less" else (share.low, share.high)
-        return f"{text} ({' to '.join(f'{round(100.0 * end, 1) + 0.0:.1f}' for end in ends)})"
+        low, high = (f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (share.low, share.high))
+        if is_less:
+            low, high = (f"{round(-100.0 * end, 1) + 0.0:.1f}" for end in (share.high, share.low))
+        if share.high > MANY:
+            low, high = ("many times more", high) if is_less else (f"{low}%", "many times")
+        return f"{text} ({low} to {high})"
 
     def against(self, name: str) -> float | None:
         """Return how much more than ours a method loses, as a share; None where that says nothing.

@@ -9,6 +9,7 @@ from belated.errors import LogError
 from belated.learner.keys import Key
 from belated.linear import LinearModel
 from belated.linear.losses import LOSSES
+from belated.logs import Unit
 from belated.replays.labels import Labels
 from belated.report.plain import counted
 
@@ -38,7 +39,7 @@ def _text(cell: Any) -> str | None:
     return str(int(cell)) if is_whole else str(cell)
 
 
-def says(model: LinearModel, how: Labels, target: str, key: str | None) -> str:
+def says(model: LinearModel, how: Labels, target: str, key: str | None, unit: Unit | None) -> str:
     """Say how to go on with a model that was saved."""
     its = "its" if model.open == 1 else "their"
     names = f"{its} {'row number' if model.open == 1 else 'row numbers'}, from 0 on"
@@ -47,4 +48,14 @@ def says(model: LinearModel, how: Labels, target: str, key: str | None) -> str:
     what = how.words(target)
     labels = f"{yes:g} where {what}, else {no:g}" if how.is_binary else what
     waiting = f"{counted(model.open, 'row')} may still get a label, under {names}"
-    return f"{waiting}. Labels are {labels}."
+    return f"{waiting}. Labels are {labels}.{_times(model, unit)}"
+
+
+def _times(model: LinearModel, unit: Unit | None) -> str:
+    """Say what times are to be, where the model looks at them."""
+    if model.settings.deadline is None:
+        return ""
+    if model.settings.needs_times:
+        return " With every event give datetimes or seconds since 1970 as at= (no zone: UTC)."
+    of_unit = "" if unit is None else f" in {unit}"
+    return f" With every event give numbers{of_unit}, as the log has them, as at=."

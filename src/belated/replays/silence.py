@@ -19,6 +19,7 @@ from belated.errors import LogError
 from belated.linear.losses import LOSSES
 from belated.logs import Log, Unit
 from belated.logs.kinds import word
+from belated.logs.log import SECONDS
 from belated.logs.spans import span_in
 from belated.replays.labels import Labels
 
@@ -59,6 +60,13 @@ class Hearing:
     def take(self, rows: Any) -> Hearing:
         """Return some rows."""
         return Hearing(self.heard[rows], self.counts[rows], self.is_silence[rows])
+
+
+def arrivals(log: Log, said: Silence) -> Floats:
+    """Return the target of a log that has only times: 1 where an answer came; NaN elsewhere."""
+    if word(said.value) == "1":
+        raise LogError("replay: an answer is a 1, and so cannot be what silence means; say 0")
+    return np.where(log.answered, 1.0, np.nan)
 
 
 def heard(
@@ -137,10 +145,7 @@ def _with_silence(
     )
     changed = replace(changed, observed_at=_gapped(changed, heard_by))
     final = np.where(in_time, labels, np.where(is_silence, silence, np.nan))
-    deadline: Any = float(span)
-    if log.is_calendar:
-        deadline = timedelta(microseconds=float(span) / 1000.0)
-    how = replace(how, silence=silence, deadline=deadline)
+    how = replace(how, silence=silence, deadline=_deadline(log, said, span))
     return changed, final, how, Hearing(heard_by, is_over, is_silence)
 
 
@@ -174,7 +179,7 @@ def _label(how: Labels, said: Silence, truth: Array) -> float:
 def _span(log: Log, said: Silence, starts: Array, ends: Array, told: Bools) -> Any:
     """Return the deadline in the unit of the clock; by default the longest that an answer took."""
     if said.deadline is not None:
-        span = in_unit(said.deadline, log.unit, has_dates=log.is_calendar or log.is_epoch)
+        span = in_unit(said.deadline, log.unit, has_dates=log.has_dates)
         return np.int64(round(span)) if starts.dtype.kind == "i" else span
     if not told.any():
         raise LogError("replay: no row has an answer; say --deadline to learn from silence alone")
@@ -187,6 +192,15 @@ def _span(log: Log, said: Silence, starts: Array, ends: Array, told: Bools) -> A
             "after the end of the log; say with --deadline how long an answer counts"
         )
     return longest
+
+
+def _deadline(log: Log, said: Silence, span: Any) -> float | timedelta:
+    """Return the deadline as a model takes it: a length of time where times are dates."""
+    if not log.has_dates:
+        return float(span)
+    length = timedelta(seconds=float(span) * SECONDS[log.unit or "s"])
+    # Dates are floats to the model: the slowest answer, which is the deadline, shall not be late.
+    return length if said.deadline is not None else length + timedelta(microseconds=1)
 
 
 def in_unit(

@@ -16,10 +16,11 @@ from belated.learner.keys import Key
 from belated.linear import Rows
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
+from belated.logs.log import as_dates
 from belated.replays import checks
 from belated.replays.labels import Labels, settled
 from belated.replays.saving import keys_of
-from belated.replays.silence import Hearing, Silence, heard
+from belated.replays.silence import Hearing, Silence, arrivals, heard
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
 
@@ -76,6 +77,8 @@ class Task:
     """Rows of the log of which these are the first; 0: of all."""
     keys: Sequence[Key] = ()
     """The key of every row: that of a column, or the number of the row in the log."""
+    is_arrival: bool = False
+    """Whether the label is that an answer came at all: there is no other target."""
 
     @property
     def rounds(self) -> int:
@@ -109,11 +112,23 @@ class Task:
         return self._events(self.learned & ~self.hearing.is_silence)
 
     @cached_property
+    def first_silence(self) -> int:
+        """How many predictions are made before any silence is known for sure; 0 without silence."""
+        is_label = self.events < 0
+        tickets = np.where(is_label, ~self.events, 0)
+        places = np.flatnonzero(is_label & self.hearing.is_silence[tickets])
+        if self.how.silence is None:
+            return 0
+        end = places[0] if places.size else len(self.events)
+        return int(np.count_nonzero(~is_label[:end]))
+
+    @cached_property
     def spoken_at(self) -> Array:
-        """When those events happen."""
+        """When those events happen; dates, if the log counts since 1970."""
         log, is_label = self.log, self.spoken < 0
         tickets = np.where(is_label, ~self.spoken, self.spoken)
-        return np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
+        times = np.where(is_label, log.observed_at[tickets], log.predicted_at[tickets])
+        return as_dates(times, log.unit) if log.is_epoch else times
 
     def _events(self, kept_labels: Bools) -> Ints:
         events = self.log.timeline.events
@@ -176,9 +191,10 @@ def task_of(
     progress: Callable[[int], None] | None = None,
 ) -> Task:
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
-    log, name, features = _log(data, asked, progress)
+    log, name, features = _log(data, asked, silence, progress)
     log, keys = _keyed(log, asked)
-    truth = log.target
+    is_arrival = log.target is None and silence.value is not None
+    truth = arrivals(log, silence) if is_arrival else log.target
     if truth is None:
         raise LogError(f"replay: {log.name} has no target")
     how = settled(how, truth, name, is_told=loss is not None)
@@ -191,19 +207,27 @@ def task_of(
     found = checks.checked(log, labels, hearing.counts, answered, name, chosen, kinds)
     notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
-    return Task(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes, keys=keys)
+    return Task(
+        *(log, labels, hearing, how, name, chosen, kinds, asked, silence, notes),
+        keys=keys,
+        is_arrival=is_arrival,
+    )
 
 
 def _log(
-    data: Any, asked: Asked, progress: Callable[[int], None] | None
+    data: Any, asked: Asked, silence: Silence, progress: Callable[[int], None] | None
 ) -> tuple[Log, str, Features]:
     """Return the log, the name of its target, and the columns that were asked for."""
     if isinstance(data, Log):
         if asked.is_of_columns:
             raise LogError("replay: a Log has its columns, tz and unit already; give none here")
         return data, asked.target or "the target", asked.features
-    if asked.target is None:
-        raise LogError("replay: which column is to be predicted? Give target (--target)")
+    has_silence = silence.value is not None
+    if asked.target is None and not has_silence:
+        raise LogError(
+            "replay: which column is to be predicted? Give target (--target); where only the time "
+            "of an answer is known, or none, say what none means with --silence 0"
+        )
     wanted, told = asked.features, dict(asked.kinds)
     if wanted != "all":
         wanted = list(dict.fromkeys([*wanted, *asked.slices]))
@@ -225,7 +249,12 @@ def _log(
         on_bad=asked.on_bad,
     )
     checks.refuse_answers(found.columns)
-    return found.read(progress), asked.target, asked.features
+    if asked.target == found.columns.observed and not has_silence:
+        raise LogError(
+            f"replay: {asked.target!r} is when the answer came; to predict whether one comes, say "
+            "what no answer means with --silence 0, and else give another target"
+        )
+    return found.read(progress), asked.target or found.columns.observed, asked.features
 
 
 def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:

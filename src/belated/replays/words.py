@@ -13,17 +13,16 @@ from belated.linear.losses import LOSSES
 from belated.logs.spans import span_text
 from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
+from belated.replays.differences import MANY
 from belated.report.durations import humane
 from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
 from belated.report.typed import how_read
 
 if TYPE_CHECKING:
+    from belated.replays.differences import Difference
     from belated.replays.result import Replay
     from belated.replays.task import Asked
-
-FAR = 100.0
-"""From how much more on a change is shown as a factor."""
 
 
 def summary(replay: Replay) -> str:
@@ -115,7 +114,12 @@ KIND_HEADS = ("column", "became", "why")
 
 def kinds(replay: Replay) -> list[tuple[str, str, str]]:
     """Return every column, what it became, and why."""
-    return [(kind.name, kind.says, kind.why) for kind in replay.task.kinds]
+    found = [(kind.name, kind.says, kind.why) for kind in replay.task.kinds]
+    if replay.task.is_arrival:
+        no = replay.task.silence.value
+        why = f"1 where there is a time, {no} where there is none (--silence)"
+        found.insert(0, (replay.task.target, "the label", why))
+    return found
 
 
 def advice(replay: Replay) -> str:
@@ -132,15 +136,21 @@ def standing(replay: Replay) -> str:
         parts.append(f"Better than belated here: {listed}.")
     if not replay.blocks:
         return "There are too few labels to say which method is better."
-    if replay.ties:
-        parts.append(
-            f"No difference that chance would not explain: {_listed(replay, replay.ties)}."
-        )
+    if same := [name for name in replay.ties if _is_same(replay, name)]:
+        parts.append(f"About as good as belated: {_listed(replay, same)}.")
+    if unknown := [name for name in replay.ties if name not in same]:
+        listed = _listed(replay, unknown)
+        parts.append(f"The log is too short or too uneven to tell: {listed}.")
     if replay.behind:
         best, *rest = replay.behind
         more = f", and {len(rest)} other{'s' if len(rest) > 1 else ''}" if rest else ""
         parts.append(f"Worse than belated: {_listed(replay, (best,))}{more}.")
     return " ".join(parts)
+
+
+def _is_same(replay: Replay, name: str) -> bool:
+    share = replay.share(name)
+    return share is not None and share.is_same
 
 
 def _listed(replay: Replay, names: Sequence[str]) -> str:
@@ -189,13 +199,25 @@ def against(replay: Replay, name: str, tie: str = " tie") -> str:
     share = replay.share(name)
     if share is None:
         return ""
-    if share.mean >= FAR:
-        return f"{plain(share.mean + 1.0, 3)} times"
-    text = f"{_percent(share.mean):+,.1f}%"
+    text = estimate(share)
     if not share.is_known:
         return text
-    ends = " to ".join(f"{_percent(end):+,.1f}" for end in (share.low, share.high))
-    return f"{text} ({ends}){tie if share.is_tie else ''}"
+    return f"{text} ({_range(share)}){tie if share.is_tie else ''}"
+
+
+def estimate(share: Difference) -> str:
+    """Return how much more or less it is: in percent, or as so many times."""
+    if share.mean >= MANY:
+        return f"{plain(share.mean + 1.0, 3)} times"
+    return f"{_percent(share.mean):+,.1f}%"
+
+
+def _range(share: Difference) -> str:
+    """Return both ends of an interval, in the words of its estimate."""
+    if share.mean >= MANY and share.low > 0.0:
+        return " to ".join(plain(end + 1.0, 3) for end in (share.low, share.high))
+    low, high = (f"{_percent(end):+,.1f}" for end in (share.low, share.high))
+    return f"{low}% to many times" if share.high > MANY else f"{low} to {high}"
 
 
 def _percent(share: float) -> float:

@@ -32,8 +32,8 @@ def report(
     arguments: argparse.Namespace,
     find: Callable[[argparse.Namespace], _F],
     show: Callable[[_F, TextIO], None],
-) -> None:
-    """Find something out about a log, and show it as the arguments say."""
+) -> _F:
+    """Find something out about a log, show it as the arguments say, and return it."""
     path = arguments.out
     if path is not None and (arguments.no_page or arguments.json):
         other = "--json" if arguments.json else "--no-page"
@@ -45,10 +45,11 @@ def report(
     found = find(arguments)
     if arguments.json:
         print(found.to_json(indent=2))
-        return
+        return found
     show(found, sys.stdout)
     if has_page:
         _write_page(found, path)
+    return found
 
 
 def check_folder(path: Path, option: str) -> None:

@@ -118,9 +118,12 @@ def image_file(canvas: Canvas, ending: str, dpi: int | Literal["figure"] = "figu
 
 
 def _lean(drawing: bytes) -> bytes:
-    """Return an SVG without what nobody sees: rotations by nothing, and thousandths of a point."""
+    """Return an SVG without what nobody sees: rotations by nothing, and thousandths of a point.
+
+    Numbers that are written, as labels are, stand between tags and keep all of their digits.
+    """
     text = re.sub(rb' transform="rotate\(-?0 [^"]*\)"', b"", drawing)
-    text = re.sub(rb"(\d\.\d\d)\d+", rb"\1", text)
+    text = re.sub(rb"<[^>]*>", lambda tag: re.sub(rb"(\d\.\d\d)\d+", rb"\1", tag[0]), text)
     return re.sub(rb"\n\s*", b"\n", text)
 
 

@@ -17,7 +17,6 @@ import numbers as abstract
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from time import time
 from typing import Any, cast
 
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreError
-from belated.linear.clock import span_of, time_of
+from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
@@ -163,16 +162,6 @@ def _plain(name: str, value: Any) -> float | str | None:
     raise BadFeatures(
         f"features: {name!r} must be a number, a string or None, got {value!r}; nothing has changed"
     )
-
-
-def time_in(at: Any, who: str) -> float | None:
-    """Return a time as it is logged."""
-    return None if at is None else time_of(at, who)
-
-
-def now_in(at: Any, who: str) -> float:
-    """Return a time as it is logged; that of the system where none is given."""
-    return time() if at is None else time_of(at, who)
 
 
 def span_in(deadline: Any, who: str) -> float | None:

@@ -34,6 +34,10 @@ class Logged(NamedTuple):
     action: str | None = None
     """What was played."""
     probability: float | None = None
+    offered: tuple[str, ...] | None = None
+    """The actions that this choice was among; None: those of the chooser."""
+    hidden: bool = False
+    """Whether it was not shown at once."""
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
@@ -51,8 +55,7 @@ def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
     verb = event[0]
     if verb == of.PREDICT_MANY:
         rows, at = event[1], of.padded(event, 3)[2]
-        size = len(rows) if isinstance(rows, list) else of.ints_in(rows["rows"][0]).size - 1
-        for row in rows if isinstance(rows, list) else repeat(None, size):
+        for row in rows if isinstance(rows, list) else repeat(None, rows_in(event)):
             yield Logged(0, 0.0, "predict", next(tickets), at=at, features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
@@ -64,12 +67,20 @@ def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
         yield done(event)
 
 
+def rows_in(event: Event) -> int:
+    """Return how many tickets a prediction hands out."""
+    if event[0] == of.PREDICT:
+        return 1
+    rows = event[1]
+    return len(rows) if isinstance(rows, list) else of.ints_in(rows["rows"][0]).size - 1
+
+
 def predicted(kind: str, event: Event) -> Logged:
     """Return the line of a prediction or a choice."""
     if kind == "Learner":
         return Logged(0, 0.0, "predict", key=of.padded(event, 2)[1])
     if kind == "Chooser":
-        _, context, action, probability, key, at = of.padded(event, 6)[:6]
+        _, context, action, probability, key, at, _, menu, _, hidden = of.padded(event, 10)
         return Logged(
             *(0, 0.0, "choose"),
             key=key,
@@ -77,6 +88,8 @@ def predicted(kind: str, event: Event) -> Logged:
             features=context,
             action=action,
             probability=probability,
+            offered=None if menu is None else tuple(menu),
+            hidden=bool(hidden),
         )
     _, row, key, at = of.padded(event, 4)[:4]
     return Logged(0, 0.0, "predict", key=key, at=at, features=row)

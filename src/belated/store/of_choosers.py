@@ -60,7 +60,7 @@ class StoredChooser(StoredModel):
     ) -> Done:
         plain = None if context is None else _features_out(context, "a context")
         menu = None if actions is None else _actions_out(actions)
-        now, span = self._now(at, "choose"), of.span_in(deadline, "choose")
+        now, span = self._when(at, deadline, "choose")
         hidden = None if shown else True
         choice = model.choose(
             plain, menu, key=key, at=now, deadline=span, baseline=baseline, shown=not hidden
@@ -131,7 +131,7 @@ class StoredChooser(StoredModel):
         self._done(StoredChooser._tick, at)
 
     def _tick(self, model: Chooser, at: Time | None = None) -> Done:
-        now = of.now_in(at, "tick")
+        now = self._tick_at(at)
         model.tick(now)
         return None, [of.TICK, now]
 

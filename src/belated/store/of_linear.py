@@ -56,7 +56,7 @@ class StoredLinear(StoredModel):
         deadline: Duration | None = None,
     ) -> Done:
         row = row_out(model, features)
-        now, span = self._now(at, "predict"), of.span_in(deadline, "predict")
+        now, span = self._when(at, deadline, "predict")
         forecast = model.predict(as_logged(model, features, row), key=key, at=now, deadline=span)
         return forecast, [of.PREDICT, row, key, now, span]
 
@@ -121,7 +121,7 @@ class StoredLinear(StoredModel):
         self._done(StoredLinear._tick, at)
 
     def _tick(self, model: LinearModel, at: Time | None = None) -> Done:
-        now = of.now_in(at, "tick")
+        now = self._tick_at(at)
         model.tick(now)
         return None, [of.TICK, now]
 

@@ -19,7 +19,9 @@ from belated.files import StrPath
 from belated.store.database import Database, Described, Era, Row, Saved
 from belated.store.events import (
     NAMES,
+    OBSERVE_MANY,
     PREDICT,
+    PREDICT_MANY,
     decoded,
     encoded,
     new_row,
@@ -27,7 +29,7 @@ from belated.store.events import (
     sealed_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import done, predicted
+from belated.store.lines import Logged, done, predicted, rows_in
 from belated.store.recovery import chunks, opened
 from belated.store.tables import LARGEST
 
@@ -44,8 +46,8 @@ def _arrow(where: str) -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def export(database: Database, about: Described, path: StrPath) -> int:
-    """Write the log of a model to a file, and return how many events it has."""
+def export(database: Database, about: Described, path: StrPath, start: Any) -> int:
+    """Write the log of a model that was ``start`` before it; return how many events it has."""
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
         [
@@ -64,12 +66,15 @@ def export(database: Database, about: Described, path: StrPath) -> int:
         ],
         metadata={_ABOUT: _described(database, about)},
     )
-    target, count = Path(path), 0
+    target, count, ticket = Path(path), 0, KINDS[about.kind].rounds(start)
     beside = target.with_name(f".{target.name}.part")
     try:
         with parquet.ParquetWriter(beside, schema, compression="zstd") as writer:
             for some in chunks(database, about, about.first):
-                table = [line for row in some for line in _lines(about, row)]
+                table = []
+                for row in some:
+                    lines, ticket = _lines(about, row, ticket)
+                    table += lines
                 writer.write_table(arrow.Table.from_pylist(table, schema=schema))
                 count += len(table)
         beside.replace(target)
@@ -100,24 +105,58 @@ def _described(database: Database, about: Described) -> bytes:
     ).encode()
 
 
-def _lines(about: Described, row: Row) -> Iterator[dict[str, Any]]:
-    """Return the lines of a row of the log."""
+def _lines(about: Described, row: Row, ticket: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the lines of a row of the log, and the next ticket after them."""
+    found = []
     for place, event in enumerate(decoded([opened(about, row)])):
-        line = predicted(about.kind, event) if event[0] == PREDICT else done(event)
-        yield {
-            "number": row.first + place,
-            "commit": row.first,
-            "written": row.written,
-            "verb": line.verb,
-            "ticket": line.ticket,
-            "key": None if line.key is None else str(line.key),
-            "at": line.at,
-            "value": line.value,
-            "action": line.action,
-            "probability": line.probability,
-            "features": None if line.features is None else json.dumps(line.features),
-            "event": encoded(event),
-        }
+        line = done(event)
+        if event[0] == PREDICT:
+            line = predicted(about.kind, event)._replace(ticket=ticket)
+        if event[0] in (PREDICT, PREDICT_MANY):
+            ticket += rows_in(event)
+        found.append(
+            {
+                "number": row.first + place,
+                "commit": row.first,
+                "written": row.written,
+                "verb": line.verb,
+                "ticket": line.ticket,
+                "key": None if line.key is None else str(line.key),
+                "at": line.at,
+                "value": line.value,
+                "action": line.action,
+                "probability": line.probability,
+                "features": None if line.features is None else json.dumps(line.features),
+                "event": encoded(event),
+            }
+        )
+    return found, ticket
+
+
+def exported(path: StrPath) -> Iterator[Logged] | None:
+    """Return the lines of a log that ``export`` wrote; None: the file is something else.
+
+    What stands for many predictions or answers is left out.
+    """
+    _, parquet = _arrow("reading a log")
+    try:
+        metadata = parquet.read_schema(path).metadata or {}
+        about = json.loads(metadata[_ABOUT]) if _ABOUT in metadata else None
+    except (OSError, ValueError):
+        return None
+    return None if about is None else _exported(parquet, path, about["kind"])
+
+
+def _exported(parquet: Any, path: StrPath, kind: str) -> Iterator[Logged]:
+    table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
+    for number, written, ticket, text in zip(
+        *(column.to_pylist() for column in table.columns), strict=True
+    ):
+        event = json.loads(text)
+        if event[0] in (PREDICT_MANY, OBSERVE_MANY):
+            continue
+        line = predicted(kind, event) if event[0] == PREDICT else done(event)
+        yield line._replace(number=number, written=written, ticket=ticket)
 
 
 def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:

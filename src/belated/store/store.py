@@ -467,9 +467,11 @@ class Store:
 
         with self._lock:
             about = self._about(name)
+            entry = self._entries.get(name)
             self.writer.settle_all()
             with self.writer.turn:
-                return parquet.export(self._database, about, path)
+                start = begun(self._database, about, None if entry is None else entry.objects)
+                return parquet.export(self._database, about, path, start)
 
     def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
         """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.

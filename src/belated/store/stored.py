@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
 from time import time
@@ -11,9 +12,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.learner.keys import Key
-from belated.linear.clock import Time
+from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
+from belated.linear.model import LinearModel
 from belated.store.entry import Entry
-from belated.store.events import Event, encoded, name_in, time_in
+from belated.store.events import Event, encoded, name_in, span_in
 from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
@@ -212,7 +214,33 @@ class StoredModel:
         """Return the time of an event; that of the system where the model needs one."""
         if at is None:
             return time() if self._entry.needs_times else None
-        return time_in(at, who)
+        return self._told(at, who)
+
+    def _tick_at(self, at: Time | None) -> float:
+        """Return the time of a tick; that of the system, which is a date, where none is given."""
+        return self._told(datetime.fromtimestamp(time(), UTC) if at is None else at, "tick")
+
+    def _told(self, at: Time, who: str) -> float:
+        """Return a time as it is logged, where dates are numbers; refuse those among others."""
+        now = time_of(at, who)
+        if is_date(at):
+            self._linear._check_date(at, now, who)
+        return now
+
+    def _when(
+        self, at: Time | None, deadline: Duration | None, who: str
+    ) -> tuple[float | None, float | None]:
+        """Return the time of a prediction and the deadline of its ticket, as they are logged."""
+        now, span = self._now(at, who), span_in(deadline, who)
+        if now is not None and has_unit(deadline):
+            check_seconds(now, who)
+        return now, span
+
+    @property
+    def _linear(self) -> LinearModel:
+        """The model that has the clock; the caller has the lock."""
+        model: Any = self._entry.model
+        return model if isinstance(model, LinearModel) else model.model
 
     # --- State ----------------------------------------------------------------------------------
 

@@ -114,3 +114,5 @@ def _run(study: Study, arguments: argparse.Namespace) -> None:
     page, *images = write_results(results, files)
     failed = f", {len(results.failures)} cells failed" if results.failures else ""
     print(f"{study.name}: {page} and {len(images)} images{failed}", flush=True)
+    if results.rows:
+        print(study.opening(results.rows).says, flush=True)

@@ -102,6 +102,12 @@ def finish_rows(
         return Results.of(plan, rows)
 
 
+QUICK = (
+    "This is the quick version, with shorter games and few seeds: it shows the point, and its "
+    "numbers say less than those of the full one."
+)
+
+
 def page_of(results: Results) -> Page:
     """Return the page of a study."""
     from belated.report import Page
@@ -112,7 +118,7 @@ def page_of(results: Results) -> Page:
     opening = study.opening(results.rows) if results.rows else Opening("Nothing was played.", ())
     return Page(
         title=study.title,
-        lead=f"{opening.says}\n\n{study.question}",
+        lead="\n\n".join((opening.says, study.question, *([QUICK] if plan.quick else []))),
         sections=(*sections, *_failures(results.failures)),
         reproduce=plan.command,
         facts=_facts(results),

@@ -85,7 +85,7 @@ AT_ONCE = Lateness()
 class World(Spec):
     """A kind of rounds.
 
-    To add one: a class here with ``drawn``.
+    To add one: a class with ``drawn``, in ``generated`` or ``recorded``.
     """
 
     def drawn(self, seed: int) -> Drawn:
