@@ -61,8 +61,13 @@ def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     asked: dict[str, Any] = {"key": "k"}
     if kind in ("LinearModel", "Intervals"):
         asked["features"] = {"hour": 7, "town": "Porto"}
+    looked = ask("POST", f"/models/{name}/peek", {n: v for n, v in asked.items() if n != "key"})
+    assert looked.status == (409 if kind == "Learner" else 200)
     found = ask("POST", f"/models/{name}/{verb}", asked).body
     assert found["outcome"] == "applied"
+    assert {n: found.get(n) for n in looked.body if n in ("value", "low", "high")} == {
+        n: v for n, v in looked.body.items() if n in ("value", "low", "high")
+    }
     value = [0.6, 0.8] if kind == "Learner" else 1.0
     heard = ask("POST", f"/models/{name}/observe", {"ticket": found["ticket"], "value": value})
     assert (heard.status, heard.body) == (200, {"outcome": "applied"})
@@ -385,7 +390,7 @@ def test_limits_say_what_they_are(tmp_path: Path) -> None:
         few = ask("POST", predict, {"items": [{"features": {}}] * 3})
         rest = ask("POST", predict, {"items": [{"features": {}}] * 3})
         assert outcomes(few) + outcomes(rest) == ["applied"] * 5 + ["invalid"]
-        assert code(predict, {"features": {}}) == (429, "too_many_open")
+        assert code(predict, {"features": {}}) == (409, "too_many_open")
 
 
 def test_a_token_may_ask_only_so_often(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +16,17 @@ from hypothesis import strategies as st
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+import belated as bl
 import belated.service
+from belated.errors import NotCommitted
 from belated.service import Limits
+from belated.service.answers import Answers, note_of
 from belated.service.journal import Journal
+from belated.service.rank import flattened
+from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
-from service_calls import Answer, Caller, serving
+from belated.store import Store
+from service_calls import CHOOSER, Answer, Caller, serving
 
 FEW = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -215,3 +222,139 @@ def test_nothing_unpickles() -> None:
     for path in Path(belated.service.__file__).parent.glob("*.py"):
         assert "pickle" not in path.read_text()
         assert "eval(" not in path.read_text()
+
+
+def test_names_are_bounded_while_they_are_made() -> None:
+    limits = Limits(features=10, text=20)
+    long = {"n" * 10_000: {f"{i}": {f"{j}": 1 for j in range(50)} for i in range(50)}}
+    with pytest.raises(Refused, match="at most 20 characters"):
+        flattened([long], "doc", limits)
+    with pytest.raises(Refused, match="at most 10 features"):
+        flattened([{"a": list(range(100_000))}], "doc", limits)
+
+
+def test_choices_that_would_take_long_are_refused(tmp_path: Path) -> None:
+    context = {f"c{i}": 1.0 for i in range(9)}
+    actions: dict[str, Any] = {"a": {"x": 1, "y": 2}, "b": None}
+    ranked = [{"id": "a", "features": [{"x": 1, "y": 2}]}, {"id": "b"}]
+    with serving(tmp_path, Limits(products=40)) as ask:
+
+        def code(verb: str, body: Any) -> Any:
+            said = ask("POST", f"/models/layout/{verb}", body)
+            return said.status, said.body.get("error", {}).get("code")
+
+        item = {"context": context, "actions": actions}
+        assert code("choose", item)[0] == 200  # 10 x 4
+        assert code("peek", item)[0] == 200
+        assert code("rank", {"contextFeatures": [context], "actions": ranked})[0] == 201
+        said = ask("POST", "/models/layout/choose", {"items": [item, item]}).body["items"]
+        assert [each["outcome"] for each in said] == ["applied", "invalid"]
+        context["c9"] = 1.0
+        too_many = 422, "too_many_products"
+        assert code("choose", item) == too_many
+        assert code("peek", item) == too_many
+        assert code("rank", {"contextFeatures": [context], "actions": ranked}) == too_many
+        plain = {"context": {f"c{i}": 1.0 for i in range(20)}}
+        assert code("choose", plain) == too_many  # with the actions of the model
+        few = {"actions": ["a"], "interactions": ["c1"], "bits": 8}
+        ask("POST", "/models", {"name": "few", "kind": "Chooser", "settings": few})
+        assert ask("POST", "/models/few/choose", plain).status == 200
+
+
+def talk(ask: Caller, *parts: bytes) -> bytes:
+    """Send parts, and return all that comes back until the server hangs up."""
+    found = b""
+    with socket.create_connection((ask.server.host, ask.server.port), timeout=20) as wire:
+        try:
+            for part in parts:
+                wire.sendall(part)
+            while more := wire.recv(65536):
+                found += more
+        except ConnectionError:  # it hung up while more was sent
+            pass
+    return found
+
+
+GET = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+
+
+def test_heads_are_bounded_in_bytes_number_and_time(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(patience=0.3)) as ask:
+        assert not talk(ask, GET + b"A: b\r\n" * 100 + b"\r\n").startswith(b"HTTP/1.1 200")
+        close = b"Connection: close\r\n\r\n"
+        assert talk(ask, GET + b"A: b\r\n" * 90 + close).startswith(b"HTTP/1.1 200")
+        assert not talk(ask, GET + b"A: " + b"b" * 40_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 200")
+        assert b" 200 " not in talk(ask, GET + b"A: ", *[b"b" * 1000] * 5000)
+        chunked = b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nT: "
+        assert talk(ask, GET + chunked, *[b"b" * 1000] * 5000) is not None  # a trailer without end
+        assert talk(ask, b"") == b""  # nothing is said
+        assert talk(ask, GET + b"A: ") == b""
+        big = b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000
+        two = talk(ask, GET + big + GET + close)  # a long body is no head
+        assert two.count(b"HTTP/1.1 200") == 2
+
+
+def test_answers_are_kept_in_so_many_bytes(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        answers = Answers(store, most_bytes=100)
+        for i in range(10):
+            store.keep(f"service:answer:{i}", note_of(bytes(32), 200, bytes(30)))
+            answers.add(f"service:answer:{i}", bytes(32), 200, bytes(30))
+        assert list(answers._known) == [f"service:answer:{i}" for i in (7, 8, 9)]
+        answers.tidy()
+        assert len(store.notes("service:answer:")) <= 4
+        again = Answers(store, most_bytes=100)
+        again.load()
+        assert list(again._known) == [f"service:answer:{i}" for i in (7, 8, 9)]
+
+
+def test_long_texts_that_are_refused_are_not_kept(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        items: list[Any] = [{"features": {}}, *[{"features": {}, "x" * 450: 1}] * 50]
+        said = ask("POST", "/models/value/predict", {"items": items}, Idempotency_Key="k")
+        assert [each["outcome"] for each in said.body["items"]] == ["applied"] + ["invalid"] * 50
+        (note,) = ask.server.store.notes("service:answer:")
+        assert len(note.body) < 51 * 220
+
+
+def test_answers_of_a_model_that_was_deleted_are_none_of_the_next(tmp_path: Path) -> None:
+    body = {"actions": [{"id": "a"}, {"id": "b"}], "eventId": "e"}
+    with serving(tmp_path) as ask:
+        for _ in range(2):
+            assert ask("POST", "/models/layout/rank", body).status == 201
+            assert ask("GET", "/models/layout").body["rounds"] == 1
+            assert ask("DELETE", "/models/layout").status == 204
+            about = {"name": "layout", "kind": "Chooser", "settings": CHOOSER}
+            assert ask("POST", "/models", about).status == 201
+
+
+def test_there_are_no_more_models_than_there_may_be_however_many_are_made_at_once(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path, Limits(models=3)) as ask:
+
+        def make(place: int) -> int:
+            about = {"name": f"m{place}", "kind": "LinearModel", "settings": {"bits": 8}}
+            return ask("POST", "/models", about).status
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sorted(pool.map(make, range(6))) == [201] + [409] * 5
+        assert len(ask("GET", "/models").body["models"]) == 3
+
+
+def test_nobody_else_may_read_a_store_that_the_server_made(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        assert (tmp_path / "test.db").stat().st_mode & 0o077 == 0
+
+
+def test_rewards_that_could_not_be_kept_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(store: Store, *_: object) -> None:
+        raise NotCommitted("the disk is full")
+
+    with serving(tmp_path) as ask:
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "keep", full)
+            assert ask("PUT", "/models/layout/rewards", {"rewards": "sum"}).status == 503
+        assert ask.server.hub.models["layout"].rewards == "earliest"

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -138,7 +139,7 @@ class Flaky(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         busy = b'{"error": {"code": "busy", "message": "later"}}'
-        said = busy if turn == 2 else b'{"outcome": "applied"}'
+        said = busy if turn == 2 else b'{"outcome": "applied", "items": [{"outcome": "applied"}]}'
         self.send_response(429 if turn == 2 else 200)
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
@@ -176,6 +177,115 @@ def test_the_same_with_asyncio(flaky: str) -> None:
     assert asyncio.run(talk()) == "applied"
     assert len(Flaky.seen) == 3
     assert len(set(Flaky.seen)) == 1
+
+
+def test_an_outbox_sends_a_batch_under_one_key_until_it_is_answered(flaky: str) -> None:
+    with bl.Client(flaky, "t", tries=1) as client:
+        outbox = client.model("m").outbox(every=0.01)
+        outbox.put("observe", "k", 1)
+        outbox.close()
+    assert len(Flaky.seen) == 3
+    assert len(set(Flaky.seen)) == 1
+
+
+class Forgetful(http.server.BaseHTTPRequestHandler):
+    """Deletes, and hangs up before it says so; it is never ready."""
+
+    protocol_version = "HTTP/1.1"
+    seen: ClassVar[list[str]] = []
+
+    def do_DELETE(self) -> None:
+        """Hang up the first time."""
+        self.seen.append(self.path)
+        if len(self.seen) == 1:
+            self.close_connection = True
+        else:
+            self._say(404, b'{"error": {"code": "unknown_model", "message": "no model"}}')
+
+    def do_GET(self) -> None:
+        """Be busy."""
+        self.seen.append(self.path)
+        self._say(503, b"")
+
+    def _say(self, status: int, said: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def forgetful() -> Iterator[str]:
+    """Return the address of a server whose first answer is lost."""
+    Forgetful.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forgetful) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_what_was_deleted_by_a_lost_try_is_deleted(forgetful: str) -> None:
+    with bl.Client(forgetful, "t") as client:
+        client.delete("m")
+        assert len(Forgetful.seen) == 2
+        with pytest.raises(ServiceError, match="no model"):
+            client.delete("m")  # it was not there to begin with
+
+
+def test_the_same_of_what_is_deleted_with_asyncio(forgetful: str) -> None:
+    async def talk() -> None:
+        async with bl.AsyncClient(forgetful, "t") as client:
+            await client.delete("m")
+
+    asyncio.run(talk())
+    assert len(Forgetful.seen) == 2
+
+
+def test_whether_a_server_is_ready_is_asked_once(forgetful: str) -> None:
+    with bl.Client(forgetful, "t") as client:
+        assert not client.ready()
+    assert Forgetful.seen == ["/ready"]
+
+
+class OneAnswer(http.server.BaseHTTPRequestHandler):
+    """Answers once on every connection, and hangs up at the second request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Answer, and close the connection when more comes."""
+        if hasattr(self, "was_asked"):
+            self.close_connection = True
+            return
+        self.was_asked = True
+        time.sleep(0.05)  # so that requests overlap, and have connections of their own
+        said = b'{"models": []}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_connections_that_died_while_idle_do_not_use_up_the_tries() -> None:
+    async def talk(url: str) -> None:
+        async with bl.AsyncClient(url, "t", tries=1) as client:
+            await asyncio.gather(*(client.models() for _ in range(8)))
+            assert await client.models() == []
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), OneAnswer) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        asyncio.run(talk(f"http://127.0.0.1:{server.server_address[1]}"))
+        server.shutdown()
+        thread.join()
 
 
 def test_a_server_that_is_not_there_says_so() -> None:

@@ -35,7 +35,11 @@ class Process:
             env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         )
         assert self._process.stdout is not None
+        late = threading.Timer(60.0, self._process.kill)  # then its output ends
+        late.start()
         self.said = [self._process.stdout.readline() for _ in range(2)]
+        late.cancel()
+        assert all(self.said), "the server did not start"
         self.url = self.said[0].split()[-1]
 
     def end(self, how: signal.Signals) -> int:
@@ -65,6 +69,15 @@ def load(url: str, token: str, name: int, told: dict[str, Any], stopping: thread
                 return
 
 
+def more(told: dict[str, Any], count: int) -> None:
+    """Wait until so many more were told."""
+    target, until = len(told) + count, time.monotonic() + 60.0
+    while len(told) < target:
+        assert time.monotonic() < until, "nothing is answered"
+        assert not [key for key in list(told) if key.endswith("error")]
+        time.sleep(0.005)
+
+
 @pytest.mark.parametrize("kills", [2, pytest.param(30, marks=pytest.mark.slow)])
 def test_acknowledged_events_survive_kills_and_none_is_there_twice(
     tmp_path: Path, kills: int
@@ -83,16 +96,15 @@ def test_acknowledged_events_survive_kills_and_none_is_there_twice(
     for thread in threads:
         thread.start()
     for _ in range(kills):
-        time.sleep(rng.uniform(0.2, 0.8))
+        more(told, rng.randrange(8, 40))
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
         server = Process(tmp_path, port)
-    time.sleep(0.3)
+    more(told, 8)
     stopping.set()
     for thread in threads:
         thread.join()
     assert server.end(signal.SIGTERM) in (0, -signal.SIGTERM)
     assert not [key for key in told if key.endswith("error")]
-    assert len(told) > 20
     with bl.open(tmp_path / "kill.db") as store:
         model = store.model("value")
         assert model.rounds == len(told)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import random
 from array import array
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.errors import NotCommitted
+from belated.service.commits import Commits
 from belated.service.demo import Flights, Shop
+from belated.service.hub import Hub
 from belated.service.watch import AGES, Watch
 from belated.service.why import why
 from belated.store.events import OBSERVE
-from service_calls import serving
+from service_calls import Caller, serving
 
 REPORT = {"rounds": 10, "open": 3, "observed": 7}
 
@@ -37,11 +41,55 @@ def test_answers_are_counted_by_age() -> None:
 
 def test_times_of_old_tickets_are_dropped_and_new_ones_known() -> None:
     watch = Watch()
-    watch.remember(100, array("d", [1.0, 2.0, 3.0]))
+    watch.remember(100, array("d", [1.0, 2.0, 3.0]), [])
     watch.hear([OBSERVE, 101, 1.0], True, 4.0)
     watch.hear([OBSERVE, 5, 1.0], True, 4.0)
     assert watch.ages[1] == 1
     assert watch.recent() == [[100, 1.0, None], [101, 2.0, 4.0], [102, 3.0, None]]
+
+
+def test_times_are_those_of_their_tickets_where_some_were_lost_or_came_later() -> None:
+    watch = Watch()
+    for ticket, when in ((5, 10.0), (9, 50.0), (7, 30.0)):  # 6 and 8 were not committed
+        watch.ask(ticket, when)
+    for ticket in (7, 9):
+        watch.hear([OBSERVE, ticket, 1.0], True, 50.5)
+    assert watch.ages[:4] == [1, 0, 1, 0]
+    assert watch.recent() == [[5, 10.0, None], [7, 30.0, 50.5], [9, 50.0, 50.5]]
+    watch.ask(10**9, 60.0)  # far ahead: nothing is filled up to there
+    watch.hear([OBSERVE, 10**9, 1.0], True, 60.5)
+    assert watch.ages[0] == 2
+
+
+def test_what_is_not_committed_is_not_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(commits: Commits, pending: Any) -> None:
+        raise NotCommitted("lost")
+
+    with serving(tmp_path) as ask:
+        monkeypatch.setattr(Commits, "wait", lost)
+        assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
+        assert ask("POST", "/models/layout/choose", {}).status == 503
+        assert ask("GET", "/models/value/timeline").body["asked"] == 0
+        assert ask("GET", "/models/layout/timeline").body["asked"] == 0
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_timeline_goes_on_after_a_restart(
+    tmp_path: Path, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask:
+        for key in ("a", "b"):
+            ask("POST", "/models/value/predict", {"features": {}, "key": key})
+        ask("POST", "/models/value/observe", {"key": "b", "value": 1.0})
+        if not is_kept:  # as when it is killed
+            monkeypatch.setattr(Hub, "keep", lambda hub, served: None)
+    with serving(tmp_path) as other:
+        found = Caller(other.server, ask.token)("GET", "/models/value/timeline").body
+    assert (found["asked"], found["answered"]) == (2, 1)
+    assert [each[2] is None for each in found["recent"]] == [True, False]
+    assert found["ages"]["counts"][0] == 1
 
 
 def test_curves_are_thinned_and_kept() -> None:

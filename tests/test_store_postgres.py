@@ -215,6 +215,7 @@ def test_a_killed_writer_is_followed_within_seconds(url: str, tmp_path: Path) ->
         finally:
             os._exit(1)
     while not noted.exists() or not noted.read_text():
+        assert os.waitpid(process, os.WNOHANG) == (0, 0), "the writer has died"
         time.sleep(0.005)
     time.sleep(0.05)
     with bl.open(url) as store:

@@ -12,6 +12,7 @@ from belated.errors import SpecError
 if TYPE_CHECKING:
     from belated.service import Server
 
+_DEMO = "demo.db"
 _FORMS = ("quiet", "text", "json")
 
 
@@ -41,7 +42,7 @@ def add_serve(commands: Commands) -> None:
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second of one token")
     parser.add_argument("--models", type=int, default=1000, help="the most models (1000)")
     parser.add_argument("--open", type=int, default=1_000_000, help="the most open tickets a model")
-    parser.add_argument("--demo", action="store_true", help="play flights and a shop into it")
+    parser.add_argument("--demo", action="store_true", help=f"play flights and a shop into {_DEMO}")
     parser.set_defaults(run=_serve)
 
 
@@ -49,10 +50,11 @@ def _serve(arguments: argparse.Namespace) -> None:
     if arguments.add_token is not None:
         _add_token(arguments)
         return
+    _check_demo(arguments)
     from belated.service import Limits, Server, Settings
 
     limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)
-    data = arguments.store or arguments.data or ("demo.db" if arguments.demo else "belated.db")
+    data = arguments.store or arguments.data or (_DEMO if arguments.demo else "belated.db")
     server = Server(
         Settings(
             data=data,
@@ -70,6 +72,13 @@ def _serve(arguments: argparse.Namespace) -> None:
 
         play(server)
     server.run()
+
+
+def _check_demo(arguments: argparse.Namespace) -> None:
+    """Refuse a demonstration on a store of one's own: it makes models, and a new token."""
+    for name in ("data", "store", "tokens"):
+        if arguments.demo and getattr(arguments, name) is not None:
+            raise SpecError(f"serve: --demo has a store of its own, {_DEMO}; leave --{name} out")
 
 
 def _tell(server: Server, data: str) -> None:

@@ -8,13 +8,13 @@ import ssl
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 from belated.errors import ServiceError
 from belated.service.client import (
     AGAIN,
     COMPILING,
     SIZE,
+    UNHEARD,
     Actions,
     Address,
     Chosen,
@@ -23,7 +23,9 @@ from belated.service.client import (
     Row,
     asked,
     given,
+    is_gone,
     named,
+    new_key,
     pause,
     refusal,
 )
@@ -72,12 +74,12 @@ class AsyncClient:
         path: str,
         body: Any = None,
         *,
-        once: bool = False,
+        key: str | None = None,
         timeout: float | None = None,
     ) -> Any:
         """Send a request, again if need be, and return the answer as plain data."""
         content = b"" if body is None else json.dumps(body).encode()
-        headers = self._address.headers(uuid4().hex if once else None)
+        headers, is_lost = self._address.headers(key), False
         async with self._turns:
             for attempt in range(self._tries):
                 try:
@@ -87,8 +89,11 @@ class AsyncClient:
                     status, answer, after = 0, b"no answer in time", None
                 if status and status not in AGAIN:
                     break
+                is_lost = is_lost or status in UNHEARD
                 if attempt + 1 < self._tries:
                     await asyncio.sleep(pause(attempt, after))
+        if is_gone(method, status, is_lost):
+            return None
         if status == 0:
             raise ServiceError(f"{self._address.host}:{self._address.port}: {answer.decode()}")
         if status >= 400:
@@ -99,9 +104,26 @@ class AsyncClient:
         self, method: str, path: str, content: bytes, headers: dict[str, str]
     ) -> tuple[int, bytes, str | None]:
         """Return status, body and Retry-After of an answer; 0 and why where none came."""
-        wire: _Wire | None = None
+        wire = self._idle.pop() if self._idle else None
+        if wire is not None:
+            found = await self._ask(wire, method, path, content, headers)
+            if found[0]:
+                return found
+            await self.close()  # the others are as old: the server may have started anew
+        return await self._ask(None, method, path, content, headers)
+
+    async def _ask(
+        self,
+        wire: _Wire | None,
+        method: str,
+        path: str,
+        content: bytes,
+        headers: dict[str, str],
+    ) -> tuple[int, bytes, str | None]:
+        """Ask over a connection, or over a new one."""
         try:
-            wire = self._idle.pop() if self._idle else await self._connect()
+            if wire is None:
+                wire = await self._connect()
             wire[1].write(self._head(method, path, len(content), headers) + content)
             await wire[1].drain()
             status, found, body = await _answer(wire[0])
@@ -141,7 +163,7 @@ class AsyncClient:
     async def create(self, name: str, kind: str, **settings: Any) -> AsyncRemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
         body = {"name": name, "kind": kind, "settings": settings}
-        await self.request("POST", "/models", body, timeout=COMPILING)
+        await self.request("POST", "/models", body, key=new_key(), timeout=COMPILING)
         return self.model(name)
 
     def model(self, name: str) -> AsyncRemoteModel:
@@ -150,7 +172,7 @@ class AsyncClient:
 
     async def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
-        await self.request("DELETE", asked("", name))
+        await self.request("DELETE", asked("", name), key=new_key())
 
 
 class AsyncRemoteModel:
@@ -160,7 +182,7 @@ class AsyncRemoteModel:
         self.client, self.name = client, name
 
     async def _do(self, verb: str, body: Any) -> Any:
-        return await self.client.request("POST", asked(verb, self.name), body, once=True)
+        return await self.client.request("POST", asked(verb, self.name), body, key=new_key())
 
     async def predict(
         self, features: Row, *, key: str | None = None, deadline: float | str | None = None

@@ -1,7 +1,7 @@
 """First answers, for requests that come again with the same ``Idempotency-Key``.
 
 An answer is committed with the events that it tells of, so that a request that is sent again after
-a crash is either known or has never happened. The newest are kept, for a day.
+a crash is either known or has never happened. The newest are kept, for a day, and so many bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from belated.store import Store
 
 LIFETIME = 86_400.0
 MOST = 100_000
-_PREFIX = "answer:"
+BYTES = 64 << 20
+"""Of all answers that are kept; the oldest go first."""
+_PREFIX = "service:answer:"
 _HASH = 32
 
 
@@ -33,23 +35,26 @@ class Answer(NamedTuple):
 class Answers:
     """The newest answers, in memory and in the notes of a store."""
 
-    def __init__(self, store: Store, most: int = MOST) -> None:
-        self._store, self._most = store, most
+    def __init__(self, store: Store, most: int = MOST, most_bytes: int = BYTES) -> None:
+        self._store, self._most, self._most_bytes = store, most, most_bytes
+        self._bytes = 0
+        self._gone = 0.0  # when the newest of those was written that had to go
         self._known: OrderedDict[str, Answer] = OrderedDict()
         self._busy: dict[str, asyncio.Future[None]] = {}
 
     def load(self) -> None:
         """Read what is kept, and remove what is too old."""
         self._store.forget(_PREFIX, time() - LIFETIME)
-        for note in self._store.notes(_PREFIX)[-self._most :]:
+        for note in self._store.notes(_PREFIX):
             status = int.from_bytes(note.body[_HASH : _HASH + 2], "big")
-            self._known[note.name] = Answer(
-                note.body[:_HASH], status, note.body[_HASH + 2 :], note.written
+            self._keep(
+                note.name,
+                Answer(note.body[:_HASH], status, note.body[_HASH + 2 :], note.written),
             )
 
     def tidy(self) -> None:
-        """Remove from the store what is too old."""
-        self._store.forget(_PREFIX, time() - LIFETIME)
+        """Remove from the store what is too old, or had to go."""
+        self._store.forget(_PREFIX, max(time() - LIFETIME, self._gone))
 
     async def first(self, name: str, asked: bytes) -> Answer | None:
         """Return the first answer to a request; where there is none, the caller is to give it.
@@ -72,18 +77,28 @@ class Answers:
 
     def add(self, name: str, asked: bytes, status: int, body: bytes) -> None:
         """Remember an answer that was committed."""
-        self._known[name] = Answer(asked, status, body, time())
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
+        self._keep(name, Answer(asked, status, body, time()))
+
+    def _keep(self, name: str, answer: Answer) -> None:
+        former = self._known.pop(name, None)
+        self._bytes += len(answer.body) - (0 if former is None else len(former.body))
+        self._known[name] = answer
+        while len(self._known) > self._most or self._bytes > self._most_bytes:
+            _, old = self._known.popitem(last=False)
+            self._bytes -= len(old.body)
+            self._gone = max(self._gone, old.at)
 
     def done(self, name: str) -> None:
         """Let those go on that wait with the same key."""
         self._busy.pop(name).set_result(None)
 
 
-def name_of(token: str, path: str, key: str) -> str:
-    """Return the name of the note for a key: keys belong to a token and a route."""
-    said = "\0".join((token, path, key)).encode("utf-8", "surrogateescape")
+def name_of(token: str, path: str, number: int, key: str) -> str:
+    """Return the name of the note for a key: keys belong to a token, a route and a model.
+
+    A model has its number for itself: one that is made anew under the name of another has another.
+    """
+    said = "\0".join((token, path, str(number), key)).encode("utf-8", "surrogateescape")
     return _PREFIX + hashlib.sha256(said).hexdigest()
 
 

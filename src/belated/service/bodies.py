@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
+from belated.errors import SpecError
+from belated.linear.clock import span_of
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 
@@ -16,6 +18,7 @@ _ISO = re.compile(
     r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,6})?)S)?)?\Z"
 )
 _BIG = 1e15
+_LONGEST = 100  # characters of a duration
 
 
 def decoded(body: bytes) -> Any:
@@ -74,18 +77,29 @@ def number(value: Any, what: str) -> float:
 
 
 def span(value: Any, what: str) -> timedelta:
-    """Return a duration: a number of seconds, or a text such as P30D or PT10M."""
+    """Return a duration: a number of seconds, or a text such as P30D, PT10M, 30d or 15min."""
     if isinstance(value, str):
         found = _ISO.match(value)
-        if found is None or not any(found.groups()):
-            raise bad(f"{what} must be seconds, or a duration such as 'P30D' or 'PT10M'")
-        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-        total = 86400 * days + 3600 * hours + 60 * minutes + seconds
+        if found is not None and any(found.groups()):
+            days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+            total = 86400 * days + 3600 * hours + 60 * minutes + seconds
+        else:
+            total = _in_words(value, what)
     else:
         total = number(value, what)
     if not 0.0 <= total < 1e9:
         raise bad(f"{what} must be at least 0, and less than 30 years")
     return timedelta(seconds=total)
+
+
+def _in_words(value: str, what: str) -> float:
+    """Return the seconds of a text such as 30d, as models take it."""
+    try:
+        return span_of(value[:_LONGEST], what)
+    except SpecError:
+        raise bad(
+            f"{what} must be seconds, or a duration such as 'P30D', 'PT10M', '30d' or '15min'"
+        ) from None
 
 
 def time(value: Any, what: str) -> float | datetime:

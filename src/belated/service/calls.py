@@ -68,7 +68,9 @@ class Reader:
         """Refuse a verb that models of this kind do not have."""
         if verb not in _VERBS[self.kind]:
             have = ", ".join(sorted(_VERBS[self.kind]))
-            raise Refused(409, "no_such_verb", f"a {self.kind} has no {verb}; it has: {have}")
+            raise Refused(
+                409, "no_such_verb", f"a model of kind {self.kind} has no {verb}; it has: {have}"
+            )
 
     def members(self, verb: str) -> frozenset[str]:
         """Return what an item may have."""

@@ -33,6 +33,8 @@ Row = Mapping[str, Any] | Sequence[float]
 
 AGAIN = frozenset((408, 425, 429, 502, 503, 504))
 """Answers after which a request is sent again."""
+UNHEARD = frozenset((0, 502, 504))
+"""No answer, or none of the server itself: what was asked for may have been done."""
 _LONGEST = 5.0  # seconds between two tries
 COMPILING = 300.0
 """Seconds that a new model may take: its kernels may have to be compiled."""
@@ -90,6 +92,16 @@ def pause(attempt: int, after: str | None) -> float:
     """Return how long to wait before a request is sent again: longer every time, and by chance."""
     least = float(after) if after is not None and after.isdigit() else 0.0
     return min(max(least, random.uniform(0.5, 1.0) * 0.05 * 2.0**attempt), _LONGEST)
+
+
+def is_gone(method: str, status: int, is_lost: bool) -> bool:
+    """Tell whether something was deleted by a try whose answer was lost."""
+    return method == "DELETE" and status == 404 and is_lost
+
+
+def new_key() -> str:
+    """Return an ``Idempotency-Key``."""
+    return uuid4().hex
 
 
 def refusal(status: int, body: bytes) -> ServiceError:
@@ -152,19 +164,27 @@ class Client:
         path: str,
         body: Any = None,
         *,
-        once: bool = False,
+        key: str | None = None,
         timeout: float | None = None,
+        tries: int | None = None,
     ) -> Any:
-        """Send a request, again if need be, and return the answer as plain data."""
+        """Send a request, again if need be, and return the answer as plain data.
+
+        With a ``key`` it happens once, however often it is sent.
+        """
         self._connection(timeout or self._timeout)
         content = None if body is None else json.dumps(body).encode()
-        headers = self._address.headers(uuid4().hex if once else None)
-        for attempt in range(self._tries):
+        headers = self._address.headers(key)
+        tries, is_lost = tries or self._tries, False
+        for attempt in range(tries):
             status, answer, after = self._try(method, path, content, headers)
             if status and status not in AGAIN:
                 break
-            if attempt + 1 < self._tries:
+            is_lost = is_lost or status in UNHEARD
+            if attempt + 1 < tries:
                 time.sleep(pause(attempt, after))
+        if is_gone(method, status, is_lost):
+            return None
         if status == 0:
             raise ServiceError(f"{self._address.host}:{self._address.port}: {answer.decode()}")
         if status >= 400:
@@ -209,7 +229,7 @@ class Client:
     def create(self, name: str, kind: str, **settings: Any) -> RemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
         body = {"name": name, "kind": kind, "settings": settings}
-        self.request("POST", "/models", body, timeout=COMPILING)
+        self.request("POST", "/models", body, key=new_key(), timeout=COMPILING)
         return self.model(name)
 
     def model(self, name: str) -> RemoteModel:
@@ -218,12 +238,12 @@ class Client:
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
-        self.request("DELETE", asked("", name))
+        self.request("DELETE", asked("", name), key=new_key())
 
     def ready(self) -> bool:
-        """Tell whether all models are recovered and compiled."""
+        """Tell whether all models are recovered and compiled; it is asked once."""
         try:
-            self.request("GET", "/ready")
+            self.request("GET", "/ready", tries=1)
         except ServiceError:
             return False
         return True
@@ -240,7 +260,7 @@ class RemoteModel:
         self.client, self.name = client, name
 
     def _do(self, verb: str, body: Any) -> Any:
-        return self.client.request("POST", asked(verb, self.name), body, once=True)
+        return self.client.request("POST", asked(verb, self.name), body, key=new_key())
 
     def predict(
         self, features: Row, *, key: str | None = None, deadline: float | str | None = None
@@ -395,10 +415,10 @@ class Outbox:
 
     def _send(self, verb: str, items: list[dict[str, Any]]) -> None:
         attempt = 0
-        path, body = asked(verb, self._model.name), {"items": items}
+        path, body, key = asked(verb, self._model.name), {"items": items}, new_key()
         while True:
             try:
-                found = self._model.client.request("POST", path, body, once=True)["items"]
+                found = self._model.client.request("POST", path, body, key=key)["items"]
                 break
             except ServiceError as error:
                 if error.status not in AGAIN and error.status != 0:

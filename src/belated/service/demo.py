@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from belated.datasets.shipped import read_shipped
-from belated.errors import BelatedError
+from belated.errors import BelatedError, ServiceError
 from belated.service.client import Client, RemoteModel
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SPEED = 600.0
 """Seconds of the flights that pass in one."""
 _TICK = 0.25
+_OVER = (0, 503)  # what is heard of a server that is going, or has gone
 _VISITS = 6.0  # per second
 _LAYOUTS = ("calm", "bold", "list")
 _TASTES = {"phone": (0.06, 0.03, 0.14), "desktop": (0.08, 0.16, 0.05)}
@@ -49,8 +50,12 @@ def _play(server: Server) -> None:
                 for each in played:
                     each.go_on(time.monotonic() - begin)
                 time.sleep(_TICK)
-    except BelatedError:
-        return  # the server was stopped
+    except ServiceError as error:
+        if error.status in _OVER:
+            return  # the server was stopped
+        server.app.journal.say("failed", why=f"the demonstration: {error}")
+    except BelatedError as error:
+        server.app.journal.say("failed", why=f"the demonstration: {error}")
 
 
 class Flights:

@@ -22,6 +22,7 @@ Handler = Callable[[Hub, Request], Awaitable[Answer]]
 
 _CREATE = frozenset(("name", "kind", "settings"))
 _REPLAY = frozenset(("kind", "settings", "to"))
+_FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
 PARQUET = "application/vnd.apache.parquet"
 AGAIN = (("idempotency-replayed", "true"),)
 
@@ -46,7 +47,8 @@ def events(verb: str) -> Handler:
             said = await hub.apply(served, verb, items, _token(request), known)
             return Answer(*(known.answer or form(said)))
 
-        return await once(hub, request, request.header(b"idempotency-key"), body, form, work)
+        key = request.header(b"idempotency-key")
+        return await once(hub, request, served, key, body, form, work)
 
     return handle
 
@@ -54,6 +56,7 @@ def events(verb: str) -> Handler:
 async def once(
     hub: Hub,
     request: Request,
+    served: Served,
     key: str | None,
     body: bytes,
     form: Callable[[list[Said]], tuple[int, bytes]],
@@ -64,7 +67,7 @@ async def once(
         return await work(Known())
     if not 0 < len(key) <= hub.limits.text:
         raise bodies.bad(f"Idempotency-Key has 1 to {hub.limits.text} characters")
-    known = known_of(_token(request), request.where, key, body, form)
+    known = known_of(_token(request), request.where, served.number, key, body, form)
     first: Kept | None = await hub.answers.first(known.name, known.asked)
     if first is not None:
         return Answer(first.status, first.body, JSON, AGAIN)
@@ -87,6 +90,11 @@ def _items(document: dict[str, Any], hub: Hub) -> list[Any]:
 
 
 def _form_many(said: list[Said]) -> tuple[int, bytes]:
+    """Return many items; messages have what was sent in them, and are short, as all is kept."""
+    for each in said if len(said) > _FEW else ():
+        if "error" in each.body:
+            error = each.body["error"]
+            error["message"] = error["message"][:_SHORT]
     return 200, bodies.encoded({"items": [each.body for each in said]})
 
 
@@ -112,7 +120,8 @@ async def list_models(hub: Hub, request: Request) -> Answer:
     for name in sorted(hub.names):
         served = hub.models.get(name)
         if served is None:
-            found.append({"name": name, "is_ready": False})
+            damaged = name in hub.damaged
+            found.append({"name": name, "is_ready": False, "is_damaged": damaged})
         else:
             about = {"kind": served.kind, "rounds": served.rounds, "open": served.open}
             found.append({"name": name, "is_ready": True, **about})
@@ -153,7 +162,7 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     """Let a chooser play its own choices, or those of the baseline."""
     served = await hub.model(request.path["name"])
     if served.kind != "Chooser":
-        raise Refused(409, "no_such_verb", f"a {served.kind} has no mode")
+        raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no mode")
     mode = bodies.an_object(await request.json(), frozenset(("mode",))).get("mode")
     await hub.commits.wait(served.stored.begin("mode", mode))
     return answer({"mode": mode})
@@ -216,19 +225,20 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
     """Return what would be predicted or chosen, without a ticket."""
     served = await hub.model(request.path["name"])
     document = await request.json()
-    if served.kind == "LinearModel":
+    if served.kind in ("LinearModel", "Intervals"):
         given = bodies.an_object(document, frozenset(("features",)))
         row = bodies.row(given.get("features"), "features", hub.limits)
-        value = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
-        return answer({"value": value})
+        found = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
+        return answer(found._asdict() if served.kind == "Intervals" else {"value": found})
     if served.kind == "Chooser":
         given = bodies.an_object(document, frozenset(("context", "actions")))
         context = bodies.features(given.get("context") or {}, "context", hub.limits)
         actions = given.get("actions")
         menu = None if actions is None else bodies.actions(actions, hub.limits)
+        hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
         return answer({"options": [option._asdict() for option in options]})
-    raise Refused(409, "no_such_verb", f"a {served.kind} has no peek")
+    raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 
 async def health(hub: Hub, request: Request) -> Answer:
@@ -240,6 +250,9 @@ async def ready(hub: Hub, request: Request) -> Answer:
     """Say whether all models are recovered and compiled."""
     if not hub.is_ready:
         raise Refused(503, "not_ready", f"{len(hub.models)} of {len(hub.names)} models are ready")
+    if hub.damaged:  # which ones is for those who may see names: GET /models, and the log
+        damaged = len(hub.damaged)
+        return answer({"status": "damaged", "models": len(hub.names), "damaged": damaged})
     return answer({"status": "ready", "models": len(hub.names)})
 
 

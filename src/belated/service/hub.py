@@ -9,8 +9,9 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from time import time
 from typing import Any, TypeVar
 
@@ -29,8 +30,9 @@ from belated.store import Store
 
 T = TypeVar("T")
 
-_KEY, _TOKEN = "key", "token"
+_KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
+_TIDY = 60  # seconds between two removals of old answers
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
 
@@ -44,33 +46,44 @@ class Hub:
         self.signer = Signer(key)
         self._seeds = hmac.digest(key, b"seeds", "sha256")
         self.answers = Answers(store)
+        self.answers.load()  # before anything is answered: what is sent again must be known
         self.commits = Commits()
         self.metrics = Metrics()
         self.paths = (os.path.realpath(store._where), store._where)
         """Where the store lies; answers do not say."""
         self.names = set(store.models())
         self.models: dict[str, Served] = {}
+        self._coming: set[str] = set()
+        self.damaged: dict[str, str] = {}
+        """Models that could not be brought back, and why."""
         self.is_ready = False
+        self._lock = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
         self.started = time()
         self._resting: dict[str, asyncio.Event] = {}
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
 
+    def _noted(self, name: str) -> bytes | None:
+        """Return the note of exactly this name."""
+        found = [note.body for note in self.store.notes(name) if note.name == name]
+        return found[0] if found else None
+
     def _secret(self, name: str) -> bytes:
         """Return the key of the store, which is made when it is first asked for."""
-        found = self.store.notes(name)
-        if found:
-            return found[0].body
+        found = self._noted(name)
+        if found is not None:
+            return found
         key = secrets.token_bytes(32)
         self.store.keep(name, key)
         return key
 
     def own_token(self, anew: bool = False) -> str | None:
         """Let in the token that the store itself has; return it where it was made just now."""
-        found = [] if anew else self.store.notes(_TOKEN)
-        if found:
-            self.tokens = Tokens((*self.tokens.known, checked(json.loads(found[0].body))))
+        found = None if anew else self._noted(_TOKEN)
+        if found is not None:
+            self.tokens = Tokens((*self.tokens.known, checked(json.loads(found))))
             return None
         secret, token = made("owner", ("admin",))
         self.store.keep(_TOKEN, json.dumps(token.to_dict()).encode())
@@ -81,11 +94,14 @@ class Hub:
 
     def warm(self) -> None:
         """Bring every model back, compile what it needs, and begin to watch."""
-        self.answers.load()
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
-            self.load(name)
+            try:
+                self.load(name)
+            except Exception as error:  # whatever is wrong with one, the others are served
+                if name in self.names:  # else it was deleted meanwhile
+                    self.damaged[name] = str(error)
         self.is_ready = True
         self._keeper = threading.Thread(target=self._keep, name="belated-watch", daemon=True)
         self._keeper.start()
@@ -93,14 +109,26 @@ class Hub:
     def load(self, name: str) -> Served:
         """Return a model; one that is not in memory is recovered."""
         served = self.models.get(name)
-        if served is None:
-            served = Served(self.store.model(name), self.signer, self.limits)
-            for note in self.store.notes(served.note_name):
-                if note.name == served.note_name:
-                    served.restore(note.body)
-            served.read_tail()
-            served = self.models.setdefault(name, served)
-        return served
+        if served is not None:
+            return served
+        with self._turn(name):
+            served = self.models.get(name)
+            if served is None:
+                if name not in self.names:
+                    raise UnknownModel(f"there is no model {name!r}")
+                served = Served(self.store.model(name), self.signer, self.limits)
+                noted = self._noted(served.note_name)
+                if noted is not None:
+                    served.restore(noted)
+                served.read_tail()
+                self.models[name] = served
+                self.damaged.pop(name, None)
+            return served
+
+    def _turn(self, name: str) -> threading.Lock:
+        """Return what lets one thread at a time bring a model back or put it away."""
+        with self._lock:
+            return self._turns.setdefault(name, threading.Lock())
 
     def _keep(self) -> None:
         """Sample the curves, and keep them now and then."""
@@ -115,8 +143,9 @@ class Hub:
                             self.keep(served)
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
-            if turn % 3600 == 0:
-                self.answers.tidy()
+            if turn % _TIDY == 0:
+                with suppress(BelatedError):  # as above
+                    self.answers.tidy()
 
     def keep(self, served: Served) -> None:
         """Keep what is known beside a model."""
@@ -154,22 +183,35 @@ class Hub:
         """Put a model into the store, or return it if it is there; and whether it is new."""
         async with _Rest(self, specs.name(name)):
             is_new = name not in self.names
-            if is_new and len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            model = await self.work(self._made, name, kind, settings)
-            try:
-                await self.work(self.store.model, name, model)
-            except SpecError as error:
-                raise Refused(
-                    409,
-                    "other_settings",
-                    f"there is a model {name!r} with other settings: POST /models/{name}/replay "
-                    "builds one with these from its log",
-                ) from error
-            self.names.add(name)
-            return await self.work(self.load, name), is_new
+            with self._place(name):
+                return await self._create(name, kind, settings), is_new
+
+    async def _create(self, name: str, kind: Any, settings: Any) -> Served:
+        model = await self.work(self._made, name, kind, settings)
+        try:
+            await self.work(self.store.model, name, model)
+        except SpecError as error:
+            raise Refused(
+                409,
+                "other_settings",
+                f"there is a model {name!r} with other settings: POST /models/{name}/replay "
+                "builds one with these from its log",
+            ) from error
+        self.names.add(name)
+        return await self.work(self.load, name)
+
+    @contextmanager
+    def _place(self, name: str) -> Iterator[None]:
+        """Have a place for a model, or refuse; those that are being made count as well."""
+        if name not in self.names and len(self.names | self._coming) >= self.limits.models:
+            raise Refused(
+                409, "too_many_models", f"there are {self.limits.models} models; delete one"
+            )
+        self._coming.add(name)
+        try:
+            yield
+        finally:
+            self._coming.discard(name)
 
     def _made(self, name: str, kind: Any, settings: Any) -> Any:
         seed = hmac.digest(self._seeds, name.encode(), "sha256")
@@ -178,33 +220,36 @@ class Hub:
     async def delete(self, name: str) -> None:
         """Remove a model with its log."""
         async with _Rest(self, name):
-            await self.work(self.store.delete, name)
+            await self.work(self._remove, name)
+
+    def _remove(self, name: str) -> None:
+        with self._turn(name):
+            self.store.delete(name)
             self.names.discard(name)
             self.models.pop(name, None)
+            self.damaged.pop(name, None)
 
     async def replay(self, name: str, kind: Any, settings: Any, to: str) -> Served:
         """Build a model with other settings from the log of one."""
         async with _Rest(self, name):
             model = await self.work(self._made, to, kind, settings)
-            if to != name and len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            await self.work(lambda: self.store.replay(name, model, to=specs.name(to)))
+            with self._place(specs.name(to)):
+                await self.work(self._rebuild, name, model, to)
+                return await self.work(self.load, to)
+
+    def _rebuild(self, name: str, model: Any, to: str) -> None:
+        with self._turn(to):
+            self.store.replay(name, model, to=to)
             self.names.add(to)
             self.models.pop(to, None)
-            return await self.work(self.load, to)
 
     async def bring(self, name: str, path: str) -> Served:
         """Put a model that was exported into the store."""
         async with _Rest(self, specs.name(name)):
-            if len(self.names) >= self.limits.models:
-                raise Refused(
-                    409, "too_many_models", f"there are {self.limits.models} models; delete one"
-                )
-            await self.work(self.store.load, name, path)
-            self.names.add(name)
-            return await self.work(self.load, name)
+            with self._place(name):
+                await self.work(self.store.load, name, path)
+                self.names.add(name)
+                return await self.work(self.load, name)
 
     # --- Events ---------------------------------------------------------------------------------
 
@@ -217,13 +262,16 @@ class Hub:
         said: list[Said] = []
         places: list[int] = []
         calls: list[Call] = []
+        products = 0
         room = self.limits.open - served.open if verb in ASKING else 0
         for item in items:
             try:
                 call = reader.call(verb, item, token.may("admin"))
+                if verb == "choose":
+                    products += self.check_products(served, call[1], products)
                 if verb in ASKING and room <= len(calls):
                     raise Refused(
-                        429,
+                        409,
                         "too_many_open",
                         f"{self.limits.open} tickets are open; answer or cancel some, or give the "
                         "model a deadline",
@@ -246,13 +294,25 @@ class Hub:
         if said[places[0]] is _OPEN:  # no note was written
             for place, answer, call in zip(places, pending.answer, calls, strict=True):
                 said[place] = served.said(call, answer)
+        await self.commits.wait(pending)
         for event, answer in zip(pending.events, pending.answer, strict=True):
             if event is not None:
                 served.watched(event, answer, now)
-        await self.commits.wait(pending)
         for one in said:
             self.metrics.events[served.name, verb, one.body["outcome"]] += 1
         return said
+
+    def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:
+        """Return the products of features that a choice takes, or refuse what would take long."""
+        found = served.products(named)
+        if before + found > self.limits.products:
+            raise Refused(
+                422,
+                "too_many_products",
+                f"features of the context times those of all actions: at most "
+                f"{self.limits.products} in a request; send fewer, or set interactions",
+            )
+        return found
 
     def families(self) -> list[Family]:
         """Return what is counted of models and of the store."""
@@ -278,6 +338,12 @@ class Hub:
                 "counter",
                 "Events in them.",
                 [({}, float(writer.events))],
+            ),
+            (
+                "belated_damaged_models",
+                "gauge",
+                "Models that could not be brought back.",
+                [({}, float(len(self.damaged)))],
             ),
             (
                 "belated_ready",
@@ -311,9 +377,10 @@ class Known:
         return self.name, note_of(self.asked, *self.answer)
 
 
-def known_of(token: Token, path: str, key: str, body: bytes, form: Form) -> Known:
-    """Return a request with an ``Idempotency-Key``."""
-    return Known(name_of(token.name, path, key), hashlib.sha256(body).digest(), form)
+def known_of(token: Token, path: str, number: int, key: str, body: bytes, form: Form) -> Known:
+    """Return a request with an ``Idempotency-Key``, to the model of this number."""
+    name = name_of(token.name, path, number, key)
+    return Known(name, hashlib.sha256(body).digest(), form)
 
 
 class _Rest:

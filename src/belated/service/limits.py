@@ -19,6 +19,8 @@ class Limits:
     """Features of a row, a context or an action, and coordinates of a vector."""
     actions: int = 1000
     """Actions of a choice."""
+    products: int = 2_000_000
+    """Features of the context times features of all actions, over the choices of a request."""
     text: int = 500
     """Characters of a name, a key or a string that is a feature."""
     bits: int = 22

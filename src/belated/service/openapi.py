@@ -32,7 +32,7 @@ _ACTIONS = {
 }
 _SPAN = {
     "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
-    "description": "Seconds, or a duration of ISO 8601 such as P30D or PT10M.",
+    "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
 }
 _TIME = {
     "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
@@ -105,7 +105,11 @@ SCHEMAS: dict[str, Any] = {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {**_ABOUT, "is_ready": {"type": "boolean"}},
+                    "properties": {
+                        **_ABOUT,
+                        "is_ready": {"type": "boolean"},
+                        "is_damaged": {"type": "boolean"},
+                    },
                 },
             }
         },

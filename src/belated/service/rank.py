@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated.errors import BelatedError
 from belated.service import bodies
@@ -21,6 +21,7 @@ from belated.service.bodies import decoded, encoded
 from belated.service.calls import Said
 from belated.service.handlers import once
 from belated.service.hub import Hub, Known
+from belated.service.limits import Limits
 from belated.service.refusals import Refused, refusal_of
 from belated.service.requests import Answer, Request, answer
 from belated.service.served import Served
@@ -46,14 +47,16 @@ async def rank(hub: Hub, request: Request) -> Answer:
         return await _ranked(hub, served, named, event, known)
 
     key = request.header(b"idempotency-key") or (f"rank {event}" if is_named else None)
-    return await once(hub, request, key, body, lambda said: (201, encoded(said[0].body)), work)
+    return await once(
+        hub, request, served, key, body, lambda said: (201, encoded(said[0].body)), work
+    )
 
 
 async def _ranked(
     hub: Hub, served: Served, named: dict[str, Any], event: str, known: Known
 ) -> Answer:
     if served.open >= hub.limits.open:
-        raise Refused(429, "too_many_open", f"{hub.limits.open} events wait for their reward")
+        raise Refused(409, "too_many_open", f"{hub.limits.open} events wait for their reward")
     ranking: list[dict[str, Any]] = []
 
     def body(chosen: Any) -> dict[str, Any]:
@@ -75,8 +78,9 @@ async def _ranked(
     if isinstance(chosen, BelatedError):
         raise refusal_of(chosen)
     served.said(("choose", named), chosen)
-    served.watched(pending.events[0], chosen, time())
+    now = time()
     await hub.commits.wait(pending)
+    served.watched(pending.events[0], chosen, now)
     hub.metrics.events[served.name, "choose", "applied"] += 1
     return Answer(*(known.answer or (201, encoded(body(chosen)))))
 
@@ -95,24 +99,26 @@ def _choice(given: dict[str, Any], event: str, served: Served, hub: Hub) -> dict
         name = bodies.text(action.get("id"), "the id of an action", hub.limits)
         if name in menu:
             raise bodies.bad(f"the action {name!r} is there twice")
-        flat = flattened(action.get("features") or [], f"action {name!r}")
+        flat = flattened(action.get("features") or [], f"action {name!r}", hub.limits)
         menu[name] = bodies.features(flat, f"action {name!r}", hub.limits)
     for name in excluded:
         menu.pop(name, None)
     if not menu:
         raise bodies.bad("all actions are excluded")
     actions = bodies.actions(menu, hub.limits)
-    context = flattened(given.get("contextFeatures") or [], "contextFeatures")
+    context = flattened(given.get("contextFeatures") or [], "contextFeatures", hub.limits)
     deferred = given.get("deferActivation", False)
     if not isinstance(deferred, bool):
         raise bodies.bad("deferActivation must be true or false")
-    return {
+    named = {
         "context": bodies.features(context, "contextFeatures", hub.limits),
         "actions": actions,
         "key": event,
         "shown": not deferred,
         "baseline": next(iter(menu)) if served.state.mode == "apprentice" else None,
     }
+    hub.check_products(served, named)
+    return named
 
 
 async def reward(hub: Hub, request: Request) -> Answer:
@@ -131,8 +137,12 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     document = bodies.an_object(await request.json(), frozenset(("rewards",)))
     if document.get("rewards") not in ("earliest", "sum"):
         raise bodies.bad("rewards must be 'earliest' or 'sum'")
-    served.rewards = document["rewards"]
-    await hub.work(hub.keep, served)
+    former, served.rewards = served.rewards, document["rewards"]
+    try:
+        await hub.work(hub.keep, served)
+    except BelatedError:  # what is not kept does not count
+        served.rewards = former
+        raise
     return answer(document)
 
 
@@ -158,7 +168,7 @@ async def _told(
         return Answer(204, b"", headers=(("belated-outcome", outcome),))
 
     key = request.header(b"idempotency-key")
-    return await once(hub, request, key, body, lambda said: (204, b""), work)
+    return await once(hub, request, served, key, body, lambda said: (204, b""), work)
 
 
 async def _chooser(hub: Hub, request: Request) -> Served:
@@ -171,15 +181,17 @@ async def _chooser(hub: Hub, request: Request) -> Served:
         )
     served = await hub.model(name)
     if served.kind != "Chooser":
-        raise Refused(409, "no_such_verb", f"{name!r} is a {served.kind}, and ranks nothing")
+        raise Refused(409, "no_such_verb", f"{name!r} is of kind {served.kind}, and ranks nothing")
     return served
 
 
 # --- Features -------------------------------------------------------------------------------------
 
 
-def flattened(given: Any, what: str) -> dict[str, Any]:
+def flattened(given: Any, what: str, limits: Limits = Limits()) -> dict[str, Any]:  # noqa: B008
     """Return nested features as flat ones: objects within objects get names with dots.
+
+    No more and no longer names are made than there may be.
 
     >>> flattened([{"device": {"os": "ios"}}, {"tags": ["new", "red"], "hours": [7, 8]}], "doc")
     {'device.os': 'ios', 'tags=new': 1.0, 'tags=red': 1.0, 'hours.0': 7, 'hours.1': 8}
@@ -190,23 +202,34 @@ def flattened(given: Any, what: str) -> dict[str, Any]:
     for part in given if isinstance(given, list) else [given]:
         if not isinstance(part, dict):
             raise bodies.bad(f"{what} must be a list of objects")
-        _flatten("", part, flat, what, 0)
+        _Flat(flat, what, limits).add("", part, 0)
     return flat
 
 
-def _flatten(name: str, value: Any, flat: dict[str, Any], what: str, depth: int) -> None:
-    if depth > _DEEPEST:
-        raise bodies.bad(f"{what} is nested more than {_DEEPEST} deep")
-    if isinstance(value, dict):
-        for inner, each in value.items():
-            _flatten(f"{name}.{inner}" if name else inner, each, flat, what, depth + 1)
-    elif isinstance(value, list):
-        for place, each in enumerate(value):
-            if isinstance(each, str):
-                flat[f"{name}={each}"] = 1.0
-            else:
-                _flatten(f"{name}.{place}", each, flat, what, depth + 1)
-    elif isinstance(value, bool):
-        flat[name] = "true" if value else "false"
-    else:
-        flat[name] = value
+class _Flat(NamedTuple):
+    """Features so far, and what they may be."""
+
+    found: dict[str, Any]
+    what: str
+    limits: Limits
+
+    def add(self, name: str, value: Any, depth: int) -> None:
+        """Add a value under a name, or the parts of it."""
+        if depth > _DEEPEST:
+            raise bodies.bad(f"{self.what} is nested more than {_DEEPEST} deep")
+        if len(name) > self.limits.text:
+            raise bodies.bad(f"{self.what}: names have at most {self.limits.text} characters")
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                self.add(f"{name}.{inner}" if name else inner, each, depth + 1)
+        elif isinstance(value, list):
+            for place, each in enumerate(value):
+                if isinstance(each, str):
+                    self.add(f"{name}={each}", 1.0, depth + 1)
+                else:
+                    self.add(f"{name}.{place}", each, depth + 1)
+        else:
+            self.found[name] = value
+            if len(self.found) > self.limits.features:
+                most = self.limits.features
+                raise Refused(422, "too_many_features", f"{self.what}: at most {most} features")

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from belated.errors import MissingExtra, SpecError
+from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal
 from belated.service.limits import Limits
+from belated.service.wire import BYTES, protocol
 from belated.store import open as open_store
 
 PORT = 8765
+_START = 60.0  # seconds that a server gets to begin
 _GRACE = 30  # seconds that requests get to end when the server is stopped
 
 
@@ -46,19 +51,22 @@ class Server:
         self.settings = settings or Settings()
         uvicorn = _uvicorn()
         known = None if self.settings.tokens is None else of.read(self.settings.tokens)
-        self._socket = _listening(self.settings.host, self.settings.port)
-        self.host, self.port = self._socket.getsockname()[:2]
-        try:
+        with ExitStack() as held:  # let go of, from the last to the first, whatever fails
+            self._socket = _listening(self.settings.host, self.settings.port)
+            held.callback(self._socket.close)
+            self.host, self.port = self._socket.getsockname()[:2]
+            _make(self.settings.data)
             self.store = open_store(self.settings.data)
-        except BaseException:
-            self._socket.close()
-            raise
-        self.hub = Hub(self.store, self.settings.limits, known)
-        self.token = self.hub.own_token(self.settings.new_token) if known is None else None
-        self.app = App(self.hub, Journal(self.settings.log))
-        self.app.on_start = self._begin
-        self._server: Any = uvicorn.Server(config(self.app))
+            held.callback(self.store.close)
+            self.hub = Hub(self.store, self.settings.limits, known)
+            held.callback(self.hub.close)
+            self.token = self.hub.own_token(self.settings.new_token) if known is None else None
+            self.app = App(self.hub, Journal(self.settings.log))
+            self.app.on_start = self._begin
+            self._server: Any = uvicorn.Server(config(self.app, self.settings.limits.patience))
+            self._held = held.pop_all()
         self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
         self._is_up = threading.Event()
         self.on_ready: Callable[[], None] | None = None
 
@@ -82,29 +90,34 @@ class Server:
             self.app.journal.say("failed", why=str(error))
             self._server.should_exit = True
             raise
+        for name, why in self.hub.damaged.items():
+            self.app.journal.say("damaged", model=name, why=why)
         if self.on_ready is not None:
             self.on_ready()
 
     def run(self) -> None:
         """Serve until a signal comes: then finish what was accepted, and close the store."""
-        try:
+        with self._held:
             self._server.run([self._socket])
-        finally:
-            self._end()
-
-    def _end(self) -> None:
-        self.hub.close()
-        self.store.close()
-        self._socket.close()
 
     # --- In a thread ----------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         """Serve in a thread, and return when requests are answered."""
-        self._thread = threading.Thread(target=self.run, name="belated-server", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="belated-server", daemon=True)
         self._thread.start()
-        self._is_up.wait(60.0)
+        until = monotonic() + _START
+        while not self._is_up.wait(0.05):
+            if not self._thread.is_alive() or monotonic() > until:
+                self.stop()
+                raise ServiceError(f"the server at {self.url} did not start") from self._failure
         return self
+
+    def _work(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:  # told by whoever waits for the server
+            self._failure = error
 
     def __exit__(
         self,
@@ -116,10 +129,13 @@ class Server:
         self.stop()
 
     def stop(self) -> None:
-        """Finish what was accepted, and return when all is over."""
+        """Finish what was accepted, and return when all is over; raises what went wrong at it."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(_GRACE + 30)
+            if self._is_up.is_set() and self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -136,7 +152,15 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def config(app: Any) -> Any:
+def _make(data: StrPath) -> None:
+    """Make the file of a store that is not there, which nobody else may read: it has the key."""
+    if "://" in str(data):
+        return
+    with suppress(OSError):  # it is there; or the store says what is wrong
+        os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def config(app: Any, patience: float = Limits.patience) -> Any:
     """Return how an application is served."""
     return _uvicorn().Config(
         app,
@@ -146,9 +170,10 @@ def config(app: Any) -> Any:
         date_header=False,
         lifespan="on",
         ws="none",
+        http=protocol(patience),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
-        h11_max_incomplete_event_size=32768,
+        h11_max_incomplete_event_size=BYTES,
     )
 
 

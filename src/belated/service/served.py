@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import OrderedDict
+from collections.abc import Mapping
 from time import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
 from belated.service.limits import Limits
 from belated.service.specs import described
 from belated.service.tickets import Signer
-from belated.service.watch import Watch
+from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
 
@@ -47,6 +48,16 @@ class Served:
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
         return int(self.state.model.rounds if self.kind == "Intervals" else self.state.rounds)
+
+    def products(self, named: dict[str, Any]) -> int:
+        """Return how many products of features a choice takes."""
+        settings = self.state._settings
+        actions = settings.actions if named.get("actions") is None else named["actions"]
+        features = actions.values() if isinstance(actions, Mapping) else ()
+        over = len(actions or ()) + sum(len(each) for each in features if each)
+        context, crossing = named.get("context") or {}, settings.crossing
+        met = 0 if crossing == "none" else len(context)
+        return over * (1 + met if isinstance(crossing, str) else 1 + min(met, len(crossing)))
 
     # --- Events ---------------------------------------------------------------------------------
 
@@ -133,7 +144,7 @@ class Served:
     @property
     def note_name(self) -> str:
         """Where the curves are kept."""
-        return f"watch:{self.number}"
+        return f"service:watch:{self.number}"
 
     def kept(self) -> bytes:
         """Return what is kept beside the model."""
@@ -147,13 +158,14 @@ class Served:
         self.watch.restore(json.dumps(about["watch"]).encode())
 
     def read_tail(self) -> None:
-        """Find in the log when the newest tickets were asked for."""
+        """Find in the log when the newest tickets were asked for, and answered."""
         entry = self.stored._entry
         with entry.lock:
             length = entry.length
             rounds = self.rounds
         first = max(entry.about.first, length - _TAIL)
         times = array("d")
+        heard: list[tuple[events.Event, float]] = []
         with entry.store.writer.turn:
             rows = list(entry.store._database.rows(self.number, first))
         for row in rows:
@@ -163,4 +175,6 @@ class Served:
                     times.append(row.written)
                 elif event[0] == events.PREDICT_MANY:
                     return  # its tickets cannot be told from here
-        self.watch.remember(rounds - len(times), times)
+                elif event[0] in ANSWERS:
+                    heard.append((event, row.written))
+        self.watch.remember(rounds - len(times), times, heard)

@@ -11,7 +11,6 @@ import json
 import math
 from array import array
 from bisect import bisect_left
-from collections import deque
 from time import time
 from typing import Any
 
@@ -24,7 +23,7 @@ _REMEMBERED = 1 << 17  # tickets whose time of asking is known
 _POINTS = 240
 _RECENT = 900  # tickets whose answers are drawn
 _DRAWN = 45
-_ANSWERS = (of.OBSERVE, of.REVISE, of.ADD)
+ANSWERS = (of.OBSERVE, of.REVISE, of.ADD)
 
 
 class Watch:
@@ -40,48 +39,57 @@ class Watch:
         self.last_answered = math.nan
         self._first = 0  # ticket of the oldest time
         self._times = array("d")
-        self._recent: deque[list[Any]] = deque(maxlen=_RECENT)
+        self._recent: dict[int, list[Any]] = {}
         self.points: list[list[Any]] = []
         """[time, asked, answered, open, loss or reward so far, its count], thinned as it grows."""
         self._every = 1.0
+        self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
         self.is_changed = False
 
     def ask(self, ticket: int, now: float) -> None:
         """Count a prediction or choice."""
-        if not self._times:
-            self._first = ticket
-        elif len(self._times) == 2 * _REMEMBERED:
-            del self._times[:_REMEMBERED]
-            self._first += _REMEMBERED
-        self._times.append(now)
-        self._recent.append([ticket, now, None])
+        self._place(ticket, now)
         self.asked += 1
         self.last_asked = now
         self.is_changed = True
 
+    def _place(self, ticket: int, now: float) -> None:
+        """Remember when a ticket was asked for; some before it may come later, or never."""
+        if not self._times or ticket - self._first >= len(self._times) + _REMEMBERED:
+            self._first, self._times = ticket, array("d")
+        if ticket < self._first:
+            return
+        self._times.extend([math.nan] * (ticket - self._first + 1 - len(self._times)))
+        self._times[ticket - self._first] = now
+        if len(self._times) >= 2 * _REMEMBERED:
+            del self._times[:_REMEMBERED]
+            self._first += _REMEMBERED
+        self._recent[ticket] = [ticket, now, None]
+        if len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
+
     def hear(self, event: Event, is_used: bool, now: float) -> None:
         """Count what was heard of a ticket."""
-        if event[0] not in _ANSWERS:
+        if event[0] not in ANSWERS:
             return
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
         self.is_changed = True
         place = event[1] - self._first
-        if 0 <= place < len(self._times):
+        if 0 <= place < len(self._times) and not math.isnan(self._times[place]):
             self.ages[bisect_left(AGES, max(now - self._times[place], 0.0))] += 1
             self._close(event[1], now)
 
     def _close(self, ticket: int, now: float) -> None:
-        if self._recent and ticket >= self._recent[0][0]:
-            place = ticket - self._recent[0][0]
-            if place < len(self._recent) and self._recent[place][2] is None:
-                self._recent[place][2] = now
+        drawn = self._recent.get(ticket)
+        if drawn is not None and drawn[2] is None:
+            drawn[2] = now
 
     def recent(self) -> list[list[Any]]:
         """Return some of the newest tickets: number, when asked, when first answered or None."""
         step = -(-len(self._recent) // _DRAWN) or 1
-        return [list(each) for each in list(self._recent)[::step]]
+        return [list(self._recent[ticket]) for ticket in sorted(self._recent)[::step]]
 
     # --- Curves ---------------------------------------------------------------------------------
 
@@ -103,6 +111,7 @@ class Watch:
             "late": self.late,
             "last": [_time(self.last_asked), _time(self.last_answered)],
             "every": self._every,
+            "at": time(),
             "points": self.points,
         }
         return json.dumps(about).encode()
@@ -117,13 +126,25 @@ class Watch:
         self.last_asked = math.nan if asked is None else asked
         self.last_answered = math.nan if answered is None else answered
         self._every, self.points = about["every"], about["points"]
+        self._kept_at = about["at"]
 
-    def remember(self, first: int, times: array[float]) -> None:
-        """Learn from the log when tickets were asked for, so that the ages of answers go on."""
+    def remember(self, first: int, times: array[float], heard: list[tuple[Event, float]]) -> None:
+        """Learn from the log when tickets were asked for and answered, so that ages go on.
+
+        What is newer than the note that was gone on from is counted as well.
+        """
         self._first, self._times = first, times[-_REMEMBERED:]
         self._first += len(times) - len(self._times)
         for ticket, when in list(enumerate(times, first))[-_RECENT:]:
-            self._recent.append([ticket, when, None])
+            self._recent[ticket] = [ticket, when, None]
+        new = [when for when in times if when > self._kept_at]
+        self.asked += len(new)
+        self.last_asked = new[-1] if new else self.last_asked
+        for event, when in heard:
+            if when > self._kept_at:
+                self.hear(event, True, when)
+            else:
+                self._close(event[1], when)
 
     def about(self, now: float | None = None) -> dict[str, Any]:
         """Return everything as plain data."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from belated.errors import AlreadyObserved, UnknownTicket
-from belated.intervals import Interval, Intervals, IntervalsReport
+from belated.intervals import Interval, Intervals, IntervalsReport, Range
 from belated.learner.keys import Key
 from belated.linear.clock import Time
 from belated.linear.model import Row
@@ -57,6 +57,19 @@ class StoredIntervals(StoredModel):
         model.cancel(ticket)
         return None, [of.CANCEL, number, name]
 
+    def tick(self, at: Time | None = None) -> None:
+        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
+        self._done(StoredIntervals._tick, at)
+
+    def _tick(self, model: Intervals, at: Time | None = None) -> Done:
+        now = self._tick_at(at)
+        model.tick(now)
+        return None, [of.TICK, now]
+
+    def peek(self, features: Row) -> Range:
+        """Return what ``predict`` would, without a ticket."""
+        return self._read(lambda model: model.peek(features))  # type: ignore[no-any-return]
+
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
         return self._read(lambda model: model.report())  # type: ignore[no-any-return]
@@ -79,6 +92,7 @@ class StoredIntervals(StoredModel):
         "predict": _predict,
         "observe": _observe,
         "cancel": _cancel,
+        "tick": _tick,
     }
 
 
@@ -91,6 +105,8 @@ def apply(model: Intervals, event: Event) -> None:
     elif verb == of.OBSERVE:
         _, ticket, label, name, at = of.padded(event, 5)
         model.observe(ticket if name is None else name, label, at=at)
+    elif verb == of.TICK:
+        model.tick(event[1])
     else:
         _, ticket, name = of.padded(event, 3)
         model.cancel(ticket if name is None else name)
@@ -104,6 +120,9 @@ def play(model: Intervals, event: Event, past: Past) -> None:
         if key is not None:
             past.give(key, model.model.rounds)
         model.predict(row_in(model.model, row), at=timed(model.model, at, past))
+        return
+    if verb == of.TICK:
+        model.tick(event[1])
         return
     with suppress(AlreadyObserved, UnknownTicket):
         if verb == of.OBSERVE:
