@@ -72,7 +72,7 @@ def logged(store: Any, about: Any, first: int) -> list[str]:
     """Return what the log says, as the children note it."""
     found = []
     for row in store._database.rows(about.number, first):
-        for event in decoded([opened_row(row.first, row.events)]):
+        for event in decoded([opened_row(row)]):
             if event[0] == PREDICT:
                 found.append(f"p {event[2]}")
             elif event[0] == OBSERVE:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -281,6 +283,41 @@ def test_stretches_of_the_log_give_the_same_bits(
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_a_stretch_may_begin_with_a_weight(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear(silence=None))
+        model.predict([1.0])
+        model.observe(0, 1.0, 2.0)  # five places, of which that of the time is empty
+        model.predict({"x": 1.0})
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_a_weight_where_silence_counts_is_refused_also_when_late(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear(deadline=5))
+        model.many([("predict", {"features": {"x": 1.0}})] * 12)
+        for ticket, error in ((3, bl.BadFeedback), (11, bl.BadFeedback), (40, bl.UnknownTicket)):
+            with pytest.raises(error):
+                model.observe(ticket, 1.0, 2.0)
+        assert model.history.events == 12
+        assert not model.observe(3, 1.0)
+
+
+def test_times_of_labels_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for _ in range(3):
+            model.predict({"x": 1.0})
+        for ticket in range(2):
+            model.observe(ticket, 1.0, at=50.0 + ticket)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+        model.predict({"x": 1.0}, at=3.0)
+        model.observe(3, 1.0, at=4.0)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
 def test_times_are_seconds_or_dates_where_deadlines_have_a_unit(path: Path) -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     ms = noon.timestamp() * 1000.0
@@ -341,6 +378,45 @@ def test_a_rule_of_ones_own_is_asked_again(path: Path) -> None:
         store.model("m", chooser(decide=lambda values, ticket: [0.0, 0.0, 1.0]))
     with bl.open(path) as store:
         assert store.model("m", chooser(decide=decide)).choice(4) == made[4]
+
+
+def test_a_rule_of_ones_own_must_be_given_again(path: Path, tmp_path: Path) -> None:
+    def last(values: dict[str, float], ticket: int) -> list[float]:
+        return [0.0, 0.0, 1.0]
+
+    def first(values: dict[str, float], ticket: int) -> list[float]:
+        return [1.0, 0.0, 0.0]
+
+    with bl.open(path) as store:
+        model = store.model("m", chooser(decide=last))
+        model.choose({"x": 1.0})
+        model.save()
+        store.model("plain", chooser())
+        with pytest.raises(bl.SpecError, match="put in without a rule"):
+            store.model("plain", chooser(decide=last))
+        store.export("m", tmp_path / "log.parquet")
+        with pytest.raises(StoreError, match="put in with a rule"):
+            store.load("again", tmp_path / "log.parquet")
+        assert store.models() == ["m", "plain"]
+        again = store.load("again", tmp_path / "log.parquet", chooser(decide=last))
+        assert again.snapshot() == model.snapshot()
+    with bl.open(path) as store:
+        for refused in (lambda: store.model("m"), lambda: store.compact("m")):
+            with pytest.raises(StoreError, match="put in with a rule"):
+                refused()
+        with pytest.raises(bl.SpecError, match="put in with a rule"):
+            store.model("m", chooser())
+        model = store.model("m", chooser(decide=last))
+        assert model.choose({"x": 1.0}).action == store.model("m").choose({"x": 1.0}).action == "c"
+        with pytest.raises(StoreError, match="ticket 1"):
+            store.model("m", chooser(decide=first))
+        model.save()
+        store.model("m", chooser(decide=first))  # nothing speaks against it any more
+        assert model.choose({"x": 1.0}).action == "a"
+        assert store.replay("m", chooser(), to="m").choose({"x": 1.0}).ticket == 4
+        assert store.replay("again", chooser(), to="other").choose({"x": 1.0}).ticket == 1
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 5
 
 
 # --- Names and specs ------------------------------------------------------------------------------
@@ -435,6 +511,58 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open("redis://localhost")
 
 
+def test_a_damaged_file_is_refused_and_let_go(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear()).predict([1.0])
+    changes = [
+        "DROP TABLE models",
+        "UPDATE models SET kind = 'Nothing'",
+        "UPDATE models SET kind = 5",
+        "UPDATE models SET first = -5",
+        "UPDATE models SET first = 'x'",
+        "UPDATE models SET spec = 'text'",
+        "UPDATE models SET name = x'6d'",
+        "UPDATE events SET size = 'x'",
+        "UPDATE events SET size = -1",
+    ]
+    for place, change in enumerate(changes):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.execute(change)
+        connection.close()
+        with pytest.raises(StoreError), bl.open(worse) as store:
+            store.model("m")
+        shutil.copy(path, worse)
+        with bl.open(worse) as store:
+            assert store.model("m").rounds == 1
+
+
+def test_a_file_that_would_run_something_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        store.model("m", linear()).predict([1.0])
+    changes = [
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "ALTER TABLE models RENAME TO old; CREATE VIEW models AS SELECT * FROM old",
+        "CREATE TABLE more (x)",
+        "ALTER TABLE events ADD COLUMN more",
+        "CREATE INDEX more ON events (abs(size))",
+    ]
+    for place, change in enumerate(changes):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.executescript(change)
+        connection.close()
+        with pytest.raises(StoreError, match="no store makes"):
+            bl.open(worse)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ANALYZE")  # which adds tables of SQLite's own
+    connection.close()
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 1
+
+
 def test_one_writer_at_a_time(path: Path) -> None:
     with bl.open(path), pytest.raises(StoreInUse, match=f"process {os.getpid()}"):
         bl.open(path)
@@ -446,6 +574,61 @@ def test_one_writer_at_a_time(path: Path) -> None:
         model.predict([1.0])
     with pytest.raises(StoreError, match="is closed"):
         store.model("m")
+
+
+def child(work: Callable[[], Any]) -> int:
+    """Return what a process ends with that is forked to do something: 7 if it is refused."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except StoreError:
+            code = 7
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
+    store = bl.open(path)
+    model = store.model("m", linear())
+    model.predict([1.0])
+    works: list[Callable[[], Any]] = [
+        lambda: model.predict([1.0]),
+        lambda: model.save(),
+        lambda: model.rounds,
+        lambda: store.model("new", linear()),
+        lambda: store.replay("m", linear(), to="other"),
+        lambda: store.compact("m"),
+        lambda: store.delete("m"),
+        lambda: store.release("m"),
+        lambda: store.keep("note", b""),
+        lambda: store.forget("", 4e9),
+        lambda: disk(store).delete(1),
+        lambda: bl.open(path),
+    ]
+    assert {child(work) for work in works} == {7}
+    assert child(store.close) == 0
+    model.predict([1.0])
+    process = os.fork()
+    if process == 0:
+        time.sleep(5.0)
+        os._exit(0)
+    store.close()
+    with bl.open(path) as store:  # which the other process does not hold up
+        assert store.models() == ["m"]
+        assert store.model("m").rounds == 2
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def test_a_file_of_two_names_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path):
+        os.link(path, tmp_path / "other.db")
+        with pytest.raises(StoreError, match="other names"):
+            bl.open(tmp_path / "other.db")
 
 
 # --- Many threads ---------------------------------------------------------------------------------
@@ -590,6 +773,15 @@ def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None
         assert again.model("m").rounds == len(answered) >= 40
 
 
+def waiting(writer: Any, batch: Any) -> threading.Lock:
+    """Return the gate of one who waits for a batch."""
+    gate = threading.Lock()
+    gate.acquire()
+    with writer._lock:
+        writer._queue(batch, gate)
+    return gate
+
+
 def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
@@ -606,11 +798,10 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader.start()
         assert writing.wait(10.0)
         pending = model.begin("predict", [2.0])
-        _, gate = writer._enter(pending.batch)  # one who waits
+        gate = waiting(writer, pending.batch)
         others = threading.Thread(target=pending.result)
         others.start()
-        assert gate is not None
-        writer._leave(pending.batch, gate)  # and is interrupted
+        writer._leave(pending.batch, gate, [], KeyboardInterrupt())  # and is interrupted
         go_on.set()
         leader.join(10.0)
         others.join(10.0)
@@ -624,26 +815,24 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         model = store.model("m", linear())
         writer = store.writer
         first = model.begin("predict", [1.0])
-        leads, _ = writer._enter(first.batch)  # this one leads
+        leads = writer._enter(first.batch, threading.Lock())
         second = model.begin("predict", [2.0])
-        _, gate = writer._enter(second.batch)  # this one waits
+        gate = waiting(writer, second.batch)
         writer.fail(StoreError("the connection was lost"))
         assert leads
-        assert gate is not None
         assert gate.acquire(timeout=5.0)
-        writer._lead(first.batch)
+        writer._lead(first.batch, [])
         for each in (first, second):
             with pytest.raises(NotCommitted, match="connection was lost"):
                 each.result()
         assert model.predict([3.0]).ticket == 0
         third = model.begin("predict", [1.0])
-        writer._enter(third.batch)
-        _, heir = writer._enter(third.batch)
-        assert heir is not None
+        writer._enter(third.batch, threading.Lock())
+        heir = waiting(writer, third.batch)
         with writer._lock:
             writer._step_down()  # the leader lets the other one lead
-        assert writer._heir is heir
-        writer._leave(third.batch, heir)  # which is interrupted
+        assert writer._leader is heir
+        writer._leave(third.batch, heir, [], KeyboardInterrupt())  # which is interrupted
         assert third.result().ticket == 1
 
 
@@ -663,6 +852,61 @@ def test_an_interrupt_between_state_and_log_is_undone(
             with pytest.raises(KeyboardInterrupt):
                 model.predict([2.0])
         assert model.snapshot() == blob
+
+
+def raising(*arguments: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_of_a_leader_lets_another_one_lead(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        for place in ("_lead", "_wait_for_others", "_write", "_finish"):
+            with monkeypatch.context() as patch:
+                patch.setattr(store.writer, place, raising)
+                patch.setattr(store.writer, "_expected", 2)
+                with pytest.raises(KeyboardInterrupt):
+                    model.predict([1.0])
+            rounds: list[int] = []
+            other = threading.Thread(target=lambda found=rounds: found.append(model.rounds))
+            other.start()
+            other.join(5.0)
+            assert rounds == [model.rounds]
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
+    class Odd:
+        def __float__(self) -> float:
+            raise RuntimeError("odd")
+
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        entry = store._entries["m"]
+        first = model.begin("predict", {"x": 1.0}, key="a")
+        with pytest.raises(bl.errors.BadFeatures):
+            model.predict_many(None)  # type: ignore[arg-type]
+        wrong: list[tuple[str, dict[str, Any]]] = [("predict", {"feature": [1.0]}), ("predict", {})]
+        for call in wrong:
+            with pytest.raises(TypeError):
+                model.many([("predict", {"features": [1.0]}), call])
+        assert not entry.is_stale
+        assert store.writer.commits == 0
+        with pytest.raises(RuntimeError, match="odd"):
+            model.observe("a", Odd())  # type: ignore[arg-type]
+        assert entry.is_stale
+        assert model.predict({"x": 2.0}, key="b").ticket == 1
+        assert first.result().ticket == 0
+        state = model.snapshot()
+        assert from_log(store, "m").model.snapshot() == state
+        entry.length -= 1  # whatever has gone wrong
+        with pytest.raises(NotCommitted, match="event 1 would follow event 1"):
+            model.predict({"x": 3.0})
+        assert model.snapshot() == state
+    with bl.open(path) as store:
+        assert store.model("m").history.events == 2
 
 
 def test_calls_that_do_not_wait(path: Path) -> None:
@@ -685,6 +929,51 @@ def test_calls_that_do_not_wait(path: Path) -> None:
         assert done == [None, None]
         with pytest.raises(bl.SpecError, match="no such verb"):
             model.begin("prdict", {"x": 1.0})
+
+
+def test_a_callback_that_raises_stops_nobody(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        told = threading.Event()
+        for _ in range(2):  # by the thread that commits, twice
+            pending = model.begin("predict", {"x": 1.0})
+            pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
+            pending.then(lambda error: told.set())
+            assert told.wait(5.0)
+            told.clear()
+        pending.then(lambda error: 1 // 0)  # type: ignore[arg-type]
+        assert model.predict({"x": 1.0}).ticket == 2
+    assert sum("has raised" in record.message for record in caplog.records) == 3
+
+
+def test_a_store_is_closed_while_callbacks_come(path: Path) -> None:
+    store = bl.open(path)
+    model = store.model("m", linear())
+    told: list[BaseException | None] = []
+    closed = threading.Event()
+
+    def close(error: BaseException | None) -> None:
+        store.close()  # in the thread that close waits for otherwise
+        closed.set()
+
+    late = model.begin("predict", {"x": 1.0})
+    late.then(close)
+    assert closed.wait(5.0)
+    late.then(told.append)
+    store.close()
+    with bl.open(path) as store:
+        model = store.model("m")
+        last = model.begin("predict", {"x": 1.0})
+        store.writer.stop()
+        last.then(told.append)  # nobody is there any more to do it
+        assert told == [None, None]
+        lost = model.begin("predict", {"x": 1.0})
+        store._is_open = False
+        lost.then(told.append)
+        store._is_open = True
+    assert isinstance(told[2], StoreError)
+    with bl.open(path) as store:
+        assert store.model("m").rounds == 2
 
 
 def test_many_calls_at_once(path: Path) -> None:
@@ -754,6 +1043,40 @@ def test_a_damaged_log_is_refused(path: Path) -> None:
     with bl.open(path) as store, pytest.raises(StoreError, match="from event 3 to event 4"):
         store.model("m")
     connection.close()
+
+
+def test_what_is_not_where_it_was_is_refused(path: Path, tmp_path: Path) -> None:
+    with bl.open(path) as store:
+        for name in ("m", "n"):
+            model = store.model(name, linear())
+            lived(model, 6)
+            model.save()
+            model.predict([1.0])
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT length FROM models").fetchall() == [(7,), (7,)]
+    connection.close()
+    changes = {
+        "UPDATE events SET written = 5.0": "damaged",
+        "UPDATE events SET size = 2 WHERE number % 4096 = 6": "damaged",
+        "UPDATE events SET events = 'text'": "damaged",
+        "DELETE FROM events WHERE number % 4096 = 6": "once had 7",
+        "DELETE FROM events; DELETE FROM snapshots": "once had 7",
+        f"DELETE FROM events WHERE number >= {2 << 40};"
+        f"UPDATE events SET number = number + {1 << 40}": "damaged",
+    }
+    for place, (change, said) in enumerate(changes.items()):
+        worse = tmp_path / f"worse-{place}.db"
+        shutil.copy(path, worse)
+        with sqlite3.connect(worse) as connection:
+            connection.executescript(change)
+        connection.close()
+        with bl.open(worse) as store, pytest.raises(StoreError, match=said):
+            store.model("n")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE snapshots SET number = number + 1")
+    connection.close()
+    with bl.open(path) as store, pytest.warns(StoreWarning, match="another model or event"):
+        assert store.model("n").rounds == 4
 
 
 def test_torn_final_writes(path: Path, tmp_path: Path) -> None:
@@ -973,6 +1296,41 @@ def test_replay_of_a_chooser_keeps_what_was_played(path: Path) -> None:
         assert from_log(store, "m").model.snapshot() == changed.snapshot()
 
 
+@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("number", [None, 100, 7])
+def test_a_key_that_was_used_again(
+    is_named: bool, number: int | None, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", 2)
+    key: Any = "a" if number is None else number
+    specs: dict[str, dict[str, Any]] = {
+        "wait": {"wait": 3, "silence": None},
+        "due": {"deadline": 3},
+    }
+    with bl.open(path) as store:
+        for name, changes in specs.items():
+            trained = linear(**changes)
+            trained.predict({"x": 1.0}, key="older")
+            for given in (linear(**changes), trained):
+                model = store.model(f"{name}-{given.rounds}", given)
+                model.predict({"x": 1.0}, key=key)
+                for _ in range(6):
+                    model.predict({"x": 1.0})
+                ticket = model.predict({"x": 1.0}, key=key).ticket  # the first one is closed
+                if is_named or number is not None:
+                    model.observe(key, 1.0)
+                else:
+                    model.observe(ticket, 1.0)
+                state = model.snapshot()
+                assert from_log(store, model.name).model.snapshot() == state
+                assert store.replay(model.name, given).snapshot() == state
+                model.predict({"x": 1.0}, key=key)
+                assert from_log(store, model.name).model.ticket(key) == ticket + 1
+                model.cancel(key)
+                assert from_log(store, model.name).model.snapshot() == model.snapshot()
+                assert store.replay(model.name, given).snapshot() == model.snapshot()
+
+
 @pytest.mark.parametrize("kind", ["intervals", "learner"])
 def test_replay_of_other_kinds(kind: str, path: Path) -> None:
     spec = SPECS[kind]
@@ -1086,6 +1444,60 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         with pytest.raises(StoreError, match="no log"):
             store.load("third", target)
         assert store.models() == ["again", "m"]
+
+
+def test_a_hostile_file_leaves_nothing(path: Path, tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    far, target = 1 << 40, tmp_path / "log.parquet"
+    with bl.open(path) as store:
+        victim = store.model("victim", linear())
+        lived(victim, 6)
+        state = victim.snapshot()
+        store.export("victim", target)
+        table = parquet.read_table(target)
+        said = json.loads(table.schema.metadata[b"belated.store"])
+        spec = said["spec"]
+
+        def changed(about: dict[str, Any], shift: int = 0, **columns: list[Any]) -> None:
+            given = {name: table[name].to_pylist() for name in ("written", "event")}
+            given["number"] = given["commit"] = [shift + i for i in range(6)]
+            metadata = {b"belated.store": json.dumps({**said, **about}).encode()}
+            rows = arrow.table({**given, **columns}).replace_schema_metadata(metadata)
+            parquet.write_table(rows, target)
+
+        changed({})
+        assert store.load("same", target).snapshot() == state
+        hostile: list[tuple[dict[str, Any], dict[str, Any]]] = [
+            *(({"first": n, "base": spec}, {"shift": n}) for n in (-far, far, far - 3, 1 << 62)),
+            *(({"eras": [[n, spec]]}, {}) for n in (-5, 0, 7, far, 1 << 63, 0.5, "3", None)),
+            ({"eras": [[3, spec], [3, spec]]}, {}),
+            ({"first": 0.5}, {}),
+            ({"base": spec}, {}),
+            ({"first": 5, "base": None}, {"shift": 5}),
+            ({"spec": "AAAA"}, {}),
+            ({"kind": ["x"]}, {}),
+            ({"kind": "Chooser"}, {}),
+            ({}, {"commit": [-1] * 6}),
+            ({}, {"commit": [None] * 6}),
+            ({}, {"number": [5, 4, 3, 2, 1, 0]}),
+            ({}, {"written": [math.nan] * 6}),
+            ({}, {"written": ["x"] * 6}),
+            *(
+                ({}, {"event": [text] * 6})
+                for text in ("[]", "[null]", "5", "[99,1]", "[-1]", '["x"]', "[" * 10**5, None)
+            ),
+            ({}, {"event": ["[8,3]"] * 6}),
+            ({}, {"event": [f"[1,{1 << 70},1.0]"] * 6}),
+        ]
+        for about, columns in hostile:
+            changed(about, **columns)
+            with pytest.raises(bl.BelatedError):
+                store.load("hostile", target)
+            assert store.models() == ["same", "victim"]
+        assert disk(store)._open().execute("SELECT count(*) FROM events").fetchone() == (12,)
+        assert store.model("new", linear()).rounds == 0
+        assert from_log(store, "victim").model.snapshot() == state
 
 
 # --- Notes ----------------------------------------------------------------------------------------

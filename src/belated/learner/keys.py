@@ -110,6 +110,10 @@ class Keys:
             "number_keys": self.has_numbers,
         }
 
+    def given(self) -> Iterable[tuple[Key, int]]:
+        """Return all that are known, also some of tickets that are closed."""
+        return self._tickets.items()
+
     def pairs(self, alive: set[int]) -> list[tuple[Key, int]]:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
         kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]

@@ -375,6 +375,8 @@ class LinearModel:
                 label = _number(label, "observe", "label")
             if weight.__class__ is not float:
                 weight = _number(weight, "observe", "weight")
+            if weight != 1.0 and self._settings.silence is not None:
+                self._refuse_weight(ticket, label, weight)
             now = _NEVER if at is None else self._time(at, "observe")
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
@@ -632,7 +634,7 @@ class LinearModel:
         times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
-        if at is not None and events.size:
+        if at is not None and count:  # as live, where the times of labels alone are not kept
             self._memory.note_time(is_date=holds_dates(at))
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
@@ -696,7 +698,15 @@ class LinearModel:
         """Refuse weights of labels that may replace one that counted once."""
         if self._settings.silence is not None and (weights != 1.0).any():
             place = int(np.argmax(weights != 1.0))
-            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weights[place], f"{who}: ")
+            weight = float(weights[place])
+            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weight, f"{who}: ")
+
+    def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
+        """Refuse a weight where silence counts, also that of a label that would be dropped."""
+        wanted, weights = np.array([ticket], dtype=np.int64), np.array([weight])
+        self._check_known(wanted, "observe")
+        self._check_labels(wanted, np.array([label]), weights, "observe")
+        self._check_weights(wanted, weights, "observe")
 
     # --- State ----------------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ class Served:
         with entry.store.writer.turn:
             rows = list(entry.store._database.rows(self.number, first))
         for row in rows:
-            text = events.opened_row(row.first, row.events)
+            text = events.opened_row(row)
             for event in events.decoded([text]):
                 if event[0] == events.PREDICT:
                     times.append(row.written)

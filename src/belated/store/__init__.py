@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from belated.errors import SpecError, StoreError
 from belated.files import StrPath
+from belated.store.database import Database
 from belated.store.lines import Logged
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
@@ -65,10 +66,19 @@ def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store
     where = str(path_or_url)
     scheme, is_url, _ = where.partition("://")
     if not is_url:
-        return Store(SQLite(path_or_url), where, snapshot_every)
+        return _opened(SQLite(path_or_url), where, snapshot_every)
     if scheme not in ("postgresql", "postgres"):
         raise StoreError(f"open: no store is known at {scheme}://; a path, or postgresql://")
     from belated.store.postgres import PostgreSQL
 
     database = PostgreSQL(where)
-    return Store(database, database.where, snapshot_every)
+    return _opened(database, database.where, snapshot_every)
+
+
+def _opened(database: Database, where: str, snapshot_every: int) -> Store:
+    """Return the store in a database, which is let go if it cannot be read."""
+    try:
+        return Store(database, where, snapshot_every)
+    except BaseException:
+        database.close()
+        raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -28,6 +28,10 @@ class Described:
     """Events before this one are compacted: the log begins with a snapshot."""
     eras: tuple[Era, ...] = ()
     """Times when it had other settings, the oldest first."""
+    has_rule: bool = False
+    """Whether it has a rule of the user's own, which must be given again."""
+    length: int = 0
+    """Events that its log has at least: with fewer, some were lost."""
     is_deleted: bool = False
 
     @property
@@ -64,6 +68,7 @@ class Saved(NamedTuple):
     model: int
     length: int
     blob: bytes
+    """What it holds; as it is read, with a head (``belated.store.events.opened_snapshot``)."""
 
 
 class Readable(Protocol):
@@ -73,7 +78,14 @@ class Readable(Protocol):
         """Return the rows of a model that hold events from ``first`` on."""
 
 
-class Database(Readable, Protocol):
+class Source(Readable, Protocol):
+    """What has all that a model is built from."""
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshots of a model, the newest first."""
+
+
+class Database(Source, Protocol):
     """The truth. Every method is one transaction; one thread at a time uses it."""
 
     lost: Callable[[], None]
@@ -105,14 +117,14 @@ class Database(Readable, Protocol):
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
 
-    def snapshots(self, model: int) -> Iterator[Saved]:
-        """Return the snapshots of a model, the newest first."""
-
     def rebase(self, about: Described, saved: Saved) -> None:
         """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
 
     def respecify(self, about: Described, saved: Saved) -> None:
         """Write ``about`` anew, with one snapshot in the place of all."""
+
+    def mark(self, lengths: Mapping[int, int]) -> None:
+        """Note how many events models have at least, by their numbers."""
 
     def hold(self, model: int) -> None:
         """Become the one who writes a model, or raise ``StoreInUse``; it stays so until the end."""

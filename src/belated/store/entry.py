@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 class Entry:
     """One model of a store, shared by all that use it.
 
-    ``is_stale`` says that the state in memory has events that were never committed; then it is
-    built anew from the log before it is used again.
+    ``is_stale`` says that the state in memory may have events that will never be committed; then it
+    is built anew from the log before it is used again, once all that was begun is committed or
+    lost.
     """
 
     __slots__ = (
-        *("about", "is_stale", "length", "lock", "model", "needs_times", "newest", "objects"),
-        *("saved", "store"),
+        *("about", "committed", "is_stale", "length", "lock", "model", "needs_times", "newest"),
+        *("objects", "saved", "store"),
     )
 
     def __init__(self, store: Store, about: Described, objects: Any) -> None:
@@ -36,6 +37,8 @@ class Entry:
         self.is_stale = True
         self.length = 0
         """Events so far; also the number of the next."""
+        self.committed = 0
+        """Events that are on disk: the next row of the log begins there."""
         self.saved = 0
         """Events before the newest snapshot."""
         self.needs_times = False
@@ -43,15 +46,42 @@ class Entry:
         self.newest: Batch | None = None
         """Where the newest event is."""
 
+    def give_rule(self, rule: Any) -> None:
+        """Use a rule of the user's own from now on; the caller has the lock."""
+        if rule is self.objects:
+            return
+        before, self.objects, self.is_stale = self.objects, rule, True
+        try:
+            self.ready()
+        except BaseException:  # such as a rule that does not say what the log has
+            self.objects = before
+            raise
+
     def ready(self) -> Any:
         """Return the model as it was committed and applied; the caller has the lock."""
         if self.about.is_deleted:
             raise StoreError(f"the model {self.about.name!r} was deleted")
         self.store.check_open()
-        if self.is_stale:
-            found: Recovered = self.store.recovered(self)
-            self.model, self.length, self.saved = found.model, found.length, found.saved
-            self.needs_times = found.needs_times
-            self.newest = None
-            self.is_stale = False
+        check_rule(self.about, self.objects)
+        if self.is_stale:  # what was begun before is good all the same, and must be seen
+            self.store.writer.settle_all()
+        if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
+            self.take(self.store.recovered(self))
         return self.model
+
+    def take(self, found: Recovered) -> None:
+        """Go on from what the log has led to."""
+        self.model, self.length, self.saved = found.model, found.length, found.saved
+        self.committed = found.length
+        self.needs_times = found.needs_times
+        self.newest = None
+        self.is_stale = False
+
+
+def check_rule(about: Described, rule: Any) -> None:
+    """Refuse to go on with another rule than the one that a model was put in with."""
+    if about.has_rule and rule is None:
+        raise StoreError(
+            f"the model {about.name!r} was put in with a rule of its own (decide), which no file "
+            f"can hold: give it again, store.model({about.name!r}, Chooser(..., decide=...))"
+        )

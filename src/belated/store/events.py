@@ -3,7 +3,8 @@
 An event is a JSON array, ``[verb, ...]``, without the nulls at its end; numbers are written so that
 they read back the same, bit for bit. Vectors are Base64 of little-endian words. A row of the log is
 what one commit wrote of one model: a byte that is the version of all this, four bytes of CRC-32
-over the number of the row and the text, and the text, which is its events with commas between them.
+over whose it is, where it stands, how many events it has, when it was written, and the text; and
+the text, which is its events with commas between them. A snapshot has such a head as well.
 Nothing in it can run anything when it is read.
 """
 
@@ -15,15 +16,16 @@ import math
 import numbers as abstract
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeatures, StoreError
+from belated.errors import BadFeatures, SnapshotError, StoreError
 from belated.linear.clock import span_of
+from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
 """What an event is; a number never changes its meaning."""
@@ -34,8 +36,9 @@ NAMES = (
 
 Event = list[Any]
 
-_VERSION = 1
+_VERSION = 2
 _HEAD = struct.Struct("<BI")
+_PLACE = struct.Struct("<qqqd")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
 _TEXT = frozenset({str})
 
@@ -62,33 +65,63 @@ def encoded(event: Event) -> str:
     return _dumps(event)
 
 
-def sealed_row(number: int, events: Iterable[str]) -> bytes:
+def new_row(model: int, first: int, written: float, events: Sequence[str]) -> Row:
     """Return a row of the log."""
-    body = ",".join(events).encode("ascii")
-    return _HEAD.pack(_VERSION, zlib.crc32(body, number & 0xFFFFFFFF)) + body
+    place = model, first, len(events), written
+    return Row(*place, _sealed(place, ",".join(events).encode("ascii")))
 
 
-def opened_row(number: int, row: bytes) -> bytes:
+def opened_row(row: Row) -> bytes:
     """Return the text of a row, or say that it is damaged."""
-    body = row[_HEAD.size :]
+    body = _opened(row[:4], row.events)
+    if body is None:
+        raise StoreError("a row of the log is damaged (checksum does not match)")
+    return body
+
+
+def moved_row(row: Row, model: int) -> Row:
+    """Return a row as one of another model."""
+    place = model, *row[1:4]
+    return Row(*place, _sealed(place, opened_row(row)))
+
+
+def sealed_snapshot(model: int, saved: Saved) -> bytes:
+    """Return a snapshot as it is stored."""
+    return _sealed((model, saved.length, 0, 0.0), saved.blob)
+
+
+def opened_snapshot(saved: Saved) -> bytes:
+    """Undo ``sealed_snapshot``, or say that this is another one's or damaged."""
+    body = _opened((saved.model, saved.length, 0, 0.0), saved.blob)
+    if body is None:
+        raise SnapshotError("it is damaged, or that of another model or event")
+    return body
+
+
+def _sealed(place: tuple[int, int, int, float], body: bytes) -> bytes:
+    return _HEAD.pack(_VERSION, zlib.crc32(body, zlib.crc32(_PLACE.pack(*place)))) + body
+
+
+def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
+    """Return what was sealed, or None if this is not as it was, or not where it was."""
     try:
-        version, check = _HEAD.unpack_from(row)
-    except struct.error:
-        version, check = _VERSION, -1
+        version, check = _HEAD.unpack_from(sealed)
+        seed = zlib.crc32(_PLACE.pack(*place))
+    except (TypeError, struct.error):
+        return None
     if version != _VERSION:
         raise StoreError(
             f"the log is of version {version}, this version of belated reads {_VERSION}"
         )
-    if zlib.crc32(body, number & 0xFFFFFFFF) != check:
-        raise StoreError("a row of the log is damaged (checksum does not match)")
-    return body
+    body = bytes(sealed[_HEAD.size :])
+    return body if zlib.crc32(body, seed) == check else None
 
 
 def decoded(bodies: Iterable[bytes]) -> list[Event]:
     """Return the events of rows, in order."""
     try:
         return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise StoreError(f"the log cannot be read ({error})") from error
 
 

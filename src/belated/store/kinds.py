@@ -35,6 +35,10 @@ class Kind:
     apply_all: Callable[[Any, list[Event]], None] | None = None
     """The same as ``apply`` for many events, and quicker."""
 
+    def rule(self, model: Any) -> Any:
+        """Return the rule of the user's own that a model has, or None."""
+        return self.objects(model) if self.model is Chooser else None
+
     def apply_each(self, model: Any, events: list[Event]) -> None:
         """Do again what was done, in order."""
         if self.apply_all is not None:
@@ -62,12 +66,18 @@ class Kind:
         """Return how many predictions or choices a model has made."""
         return int(model.model.rounds if self.model is Intervals else model.rounds)
 
+    def unname(self, model: Any, past: Past) -> None:
+        """Take the keys away that a model has, so that a number is a ticket while it plays."""
+        holder, _ = self.holder(model)
+        if holder._keys is not None:
+            past.keys, past.has_numbers = dict(holder._keys.given()), holder._keys.has_numbers
+            holder._keys = Keys()
+
     def name_all(self, model: Any, past: Past) -> None:
         """Give the keys of old events to the tickets that can still be answered."""
         holder, alive = self.holder(model)
-        has_numbers = any(type(key) is int for key in past.keys.values())
-        pairs = {key: ticket for ticket, key in past.keys.items() if ticket in alive}
-        holder._keys = Keys(pairs.items(), has_numbers)
+        pairs = ((key, ticket) for key, ticket in past.keys.items() if ticket in alive)
+        holder._keys = Keys(pairs, past.has_numbers)
 
 
 KINDS = {

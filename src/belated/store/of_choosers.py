@@ -234,7 +234,7 @@ def play(model: Chooser, event: Event, past: Past) -> None:
     if verb == of.PREDICT:
         _, context, action, probability, key, at, span, menu, usual, hidden = of.padded(event, 10)
         if key is not None:
-            past.keys[model.rounds] = key
+            past.give(key, model.rounds)
         model._chosen(
             context,
             _offered(model, menu, past),

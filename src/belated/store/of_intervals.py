@@ -118,7 +118,7 @@ def play(model: Intervals, event: Event, past: Past) -> None:
     if verb == of.PREDICT:
         _, row, key, at = of.padded(event, 4)
         if key is not None:
-            past.keys[model.model.rounds] = key
+            past.give(key, model.model.rounds)
         model.predict(row_in(model.model, row), at=timed(model.model, at, past))
         return
     if verb == of.TICK:

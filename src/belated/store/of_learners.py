@@ -110,7 +110,7 @@ def play(model: Learner, event: Event, past: Past) -> None:
         )
     if event[0] == of.PREDICT:
         if len(event) > 1:
-            past.keys[model.rounds] = event[1]
+            past.give(event[1], model.rounds)
         model.predict()
     else:
         with suppress(AlreadyObserved, UnknownTicket):

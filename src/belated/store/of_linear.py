@@ -131,7 +131,7 @@ class StoredLinear(StoredModel):
         return found
 
     def _predict_many(self, model: LinearModel, rows: Many, at: Time | None = None) -> Done:
-        if not isinstance(rows, tuple | np.ndarray | list):
+        if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
             rows = list(rows)
         plain = rows_out(model, rows)
         now = self._now(at, "predict_many")
@@ -299,7 +299,7 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
     if verb == of.PREDICT:
         _, row, key, at, span = of.padded(event, 5)
         if key is not None:
-            past.keys[model.rounds] = key
+            past.give(key, model.rounds)
         own = span if model.settings.deadline is not None else None
         model.predict(row_in(model, row), at=timed(model, at, past), deadline=own)
     elif verb == of.PREDICT_MANY:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -17,16 +18,20 @@ from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
 from belated.store.database import Database, Described, Era, Row, Saved
 from belated.store.events import (
+    NAMES,
     OBSERVE_MANY,
     PREDICT,
     PREDICT_MANY,
     decoded,
     encoded,
-    sealed_row,
+    new_row,
+    opened_snapshot,
+    sealed_snapshot,
 )
 from belated.store.kinds import KINDS
 from belated.store.lines import Logged, done, predicted, rows_in
 from belated.store.recovery import chunks, opened
+from belated.store.tables import LARGEST
 
 _ABOUT = b"belated.store"
 _VERSION = 1
@@ -84,13 +89,16 @@ def _described(database: Database, about: Described) -> bytes:
     """Return what a log needs beside its events."""
     base = None
     if about.first > 0:
-        base = next(s.blob for s in database.snapshots(about.number) if s.length == about.first)
+        base = next(
+            opened_snapshot(s) for s in database.snapshots(about.number) if s.length == about.first
+        )
     return json.dumps(
         {
             "version": _VERSION,
             "kind": about.kind,
             "spec": _text(about.spec),
             "first": about.first,
+            "rule": about.has_rule,
             "base": None if base is None else _text(base),
             "eras": [[era.until, _text(era.spec)] for era in about.eras],
         }
@@ -159,13 +167,16 @@ def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]
         about = json.loads(table.schema.metadata[_ABOUT])
         if about["version"] != _VERSION or about["kind"] not in KINDS:
             raise ValueError("another version, or another kind of model")
-        eras = tuple(Era(int(until), _blob(spec)) for until, spec in about["eras"])
-        first = int(about["first"])
-        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras)
-        base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
         lines = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        first = _whole(about["first"], 0, LARGEST - len(lines))
+        if (about["base"] is None) != (first == 0):
+            raise ValueError("a log that begins later needs a snapshot to begin with")
+        eras = _eras(about["eras"], first + len(lines))
+        has_rule = bool(about["rule"])
+        described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras, has_rule)
+        base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
         return described, list(_rows(lines, first)), base
-    except (KeyError, OSError, TypeError, ValueError) as error:
+    except Exception as error:  # whatever a hostile file makes of what reads it
         raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 
 
@@ -176,11 +187,51 @@ def _rows(lines: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         group = list(some)
         if [line[0] for line in group] != list(range(expected, expected + len(group))):
             raise ValueError(f"events from {expected} on are not in order, or missing")
-        if commit > expected:
-            raise ValueError(f"the commit of event {expected} is another one's")
-        events = [encoded(json.loads(line[3])) for line in group]
-        yield Row(0, expected, len(group), float(group[0][2]), sealed_row(expected, events))
+        _whole(commit, 0, expected)
+        written = float(group[0][2])
+        if not math.isfinite(written):
+            raise ValueError(f"event {expected} was written at {written}")
+        yield new_row(0, expected, written, [_event(line[3]) for line in group])
         expected += len(group)
+
+
+def _event(text: str) -> str:
+    event = json.loads(text)
+    if not isinstance(event, list) or not event:
+        raise ValueError("what is no event")
+    _whole(event[0], 0, len(NAMES) - 1)
+    return encoded(event)
+
+
+def _eras(given: Any, end: int) -> tuple[Era, ...]:
+    """Return eras that follow each other, up to an event."""
+    eras, before = [], 0
+    for until, spec in given:
+        before = _whole(until, before + 1, end)
+        eras.append(Era(before, _blob(spec)))
+    return tuple(eras)
+
+
+def _whole(number: Any, low: int, high: int) -> int:
+    if type(number) is not int or not low <= number <= high:
+        raise ValueError(f"{number!r} is no whole number from {low} to {high}")
+    return number
+
+
+class Loaded:
+    """The log of a file as a database has it, to see where it leads before it is stored."""
+
+    def __init__(self, rows: list[Row], base: list[Saved]) -> None:
+        self._rows = rows
+        self._base = [saved._replace(blob=sealed_snapshot(0, saved)) for saved in base]
+
+    def rows(self, model: int, first: int) -> Iterator[Row]:
+        """Return the rows that hold events from ``first`` on."""
+        return (row for row in self._rows if row.first + row.size > first)
+
+    def snapshots(self, model: int) -> Iterator[Saved]:
+        """Return the snapshot that the log begins with, if there is one."""
+        return iter(self._base)
 
 
 def _text(blob: bytes) -> str:

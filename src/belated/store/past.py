@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from belated.learner.keys import Key
+from belated.store.events import CANCEL, OBSERVE, Event
 
 
 @dataclass
@@ -17,9 +18,22 @@ class Past:
     """Snapshot of a model with the settings that the event was played with."""
     written: float = 0.0
     """When it was committed."""
-    keys: dict[int, Key] = field(default_factory=dict)
-    """Tickets and their keys."""
+    keys: dict[Key, int] = field(default_factory=dict)
+    """Keys, and the ticket that each was given to last, until it was closed by that name."""
+    has_numbers: bool = False
+    """Whether a number was ever a key."""
     _models: dict[bytes, Any] = field(default_factory=dict)
+
+    def give(self, key: Key, ticket: int) -> None:
+        """Remember that a key was given to a ticket."""
+        self.keys[key] = ticket
+        self.has_numbers = self.has_numbers or type(key) is int
+
+    def close(self, event: Event) -> None:
+        """Forget the key by which an event has closed its ticket, if it has."""
+        place = {OBSERVE: 3, CANCEL: 2}.get(event[0], len(event))
+        if place < len(event):
+            self.keys.pop(event[place], None)
 
     def before(self, restore: Callable[[bytes], Any]) -> Any:
         """Return a model with the settings that the event was played with."""

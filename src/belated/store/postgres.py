@@ -22,7 +22,7 @@ from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
 _PATIENCE = 2.0  # seconds that the server may take to see that a connection broke
-_VERSION = "1"
+_VERSION = "2"
 _OURS = TABLES.format(
     number="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     key="BIGINT PRIMARY KEY",

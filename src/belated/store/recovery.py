@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from belated.errors import BelatedError, SnapshotError, StoreError, StoreWarning
-from belated.store.database import Database, Described, Era, Readable, Row
-from belated.store.events import Event, decoded, opened_row
+from belated.errors import SnapshotError, StoreError, StoreWarning
+from belated.store.database import Database, Described, Era, Readable, Row, Source
+from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
 
@@ -30,7 +30,7 @@ class Recovered(NamedTuple):
 
 
 def recovered(
-    database: Database, about: Described, objects: Any, until: int | None = None
+    database: Source, about: Described, objects: Any, until: int | None = None
 ) -> Recovered:
     """Return the model that a log leads to, bit for bit the one that was there.
 
@@ -46,19 +46,22 @@ def recovered(
         length = replay.length
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
+    if until is None and length < about.length:
+        raise StoreError(
+            f"{about.name!r}: the log ends before event {length}, and once had {about.length}: "
+            "something was taken out of it"
+        )
     return Recovered(model, length, saved, kind.needs_times(model))
 
 
-def _start(
-    database: Database, about: Described, objects: Any, until: int | None
-) -> tuple[Any, int]:
+def _start(database: Source, about: Described, objects: Any, until: int | None) -> tuple[Any, int]:
     """Return the newest good snapshot, and how many events it has."""
     kind = KINDS[about.kind]
     for saved in database.snapshots(about.number):
         if until is not None and saved.length > until:
             continue
         try:
-            return kind.restored(saved.blob, objects), saved.length
+            return kind.restored(opened_snapshot(saved), objects), saved.length
         except SnapshotError as error:
             warnings.warn(
                 f"{about.name!r}: the snapshot at event {saved.length} cannot be used, an older "
@@ -99,7 +102,7 @@ def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Ro
 
 
 def _applied(
-    kind: Kind, model: Any, database: Database, about: Described, first: int, until: int | None
+    kind: Kind, model: Any, database: Source, about: Described, first: int, until: int | None
 ) -> int:
     """Apply all events from ``first`` on to a model, and return how many there are in all."""
     length = first
@@ -111,7 +114,7 @@ def _applied(
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
             kind.apply_each(model, wanted)
-        except (BelatedError, IndexError, KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # what a hostile log makes of it, too
             raise StoreError(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
                 "it written by another version of belated?"
@@ -137,7 +140,7 @@ def _uncollected() -> Iterator[None]:
 def opened(about: Described, row: Row) -> bytes:
     """Return the text of a row of the log, or say which one is damaged."""
     try:
-        return opened_row(row.first, row.events)
+        return opened_row(row)
     except StoreError as error:
         raise StoreError(
             f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
@@ -161,6 +164,7 @@ class Replay:
         """Events seen so far."""
         self._about = about
         self._past = Past()
+        KINDS[about.kind].unname(model, self._past)
         self._specs = iter([*about.eras, Era(1 << 62, about.spec)])
         self._end = 0  # of what was played with the settings in ``past``
 
@@ -180,7 +184,8 @@ class Replay:
             self._end, self._past.spec = next(self._specs)
         try:
             KINDS[self._about.kind].play(self.model, event, self._past)
-        except BelatedError as error:
+            self._past.close(event)
+        except Exception as error:
             raise StoreError(
                 f"replay: event {self.length} of {self._about.name!r} cannot be played with these "
                 f"settings: {error}"

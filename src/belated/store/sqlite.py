@@ -2,7 +2,8 @@
 
 The file is in WAL mode with ``synchronous=FULL``: a commit returns after the write-ahead log was
 flushed to the disk (``fdatasync``), so that what was answered survives a killed process, a crash of
-the system and a loss of power, as far as the disk tells the truth.
+the system and a loss of power, as far as the disk tells the truth. SQLite takes a damaged frame of
+that log for its end.
 
 One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
 system takes back when the process ends, however it ends. Others may read the file meanwhile.
@@ -14,15 +15,17 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from belated.errors import StoreError, StoreInUse
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
-_VERSION = 1
+_VERSION = 2
 _OURS = TABLES.format(
     number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
 )
@@ -36,7 +39,8 @@ class SQLite(Tables):
         self.path = Path(os.path.realpath(path))
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
-        self._lock = _locked(self.path)
+        self._lock: int | None = _locked(self.path)
+        _HERE.add(self)
         try:
             self._open()
         except BaseException:
@@ -45,12 +49,15 @@ class SQLite(Tables):
 
     def _open(self) -> sqlite3.Connection:
         """Return the connection; one that failed was closed, and is opened again here."""
+        if self._lock is None:
+            raise StoreError(f"{self.path} is closed, or belongs to the process before a fork")
         if self._connection is None:
             with _said(f"{self.path}"):
                 connection = sqlite3.connect(
                     self.path, isolation_level=None, check_same_thread=False, timeout=10.0
                 )
                 self._connection = connection
+                connection.execute("PRAGMA trusted_schema = OFF")
                 _prepare(connection, self.path)
                 for name, value in self.pragmas.items():
                     connection.execute(f"PRAGMA {name} = {value}")
@@ -105,15 +112,42 @@ class SQLite(Tables):
             if connection is not None:
                 connection.close()
         finally:
-            os.close(self._lock)
+            self._unlock()
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def forked(self) -> None:
+        """Leave everything to the process that this one was forked from.
+
+        The connection is not closed, as that would meddle with a file that the other one uses.
+        """
+        _LEFT.append(self._connection)
+        self._connection = None
+        self._unlock()
+
+
+_HERE: WeakSet[SQLite] = WeakSet()  # the databases of this process
+_LEFT: list[Any] = []  # connections of the process before
+
+
+def _after_fork() -> None:
+    for database in list(_HERE):
+        database.forked()
+    _HERE.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     """Make the tables of a new file; refuse one that is something else."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if (application, tables) == (0, 0):
+    found = _schema(connection)
+    if (application, found) == (0, set()):
         connection.executescript(
             f"BEGIN; {_OURS} PRAGMA application_id = {_APPLICATION}; "
             f"PRAGMA user_version = {_VERSION}; COMMIT;"
@@ -125,12 +159,37 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"open: {path} is a store of version {version}, this version of belated reads version "
             f"{_VERSION}"
         )
+    elif found != _expected():
+        raise StoreError(
+            f"open: {path} has tables, triggers or views that no store makes, and they could do "
+            "anything; nothing has changed"
+        )
+
+
+def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Return what a database is made of, less what SQLite itself adds."""
+    rows = connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    own = ("table", "index")  # whose names nobody else can give
+    return {row for row in rows if not (row[0] in own and row[1].startswith("sqlite_"))}
+
+
+@cache
+def _expected() -> set[tuple[str, str, str]]:
+    """Return what a store is made of."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_OURS)
+        return _schema(connection)
 
 
 def _locked(path: Path) -> int:
     """Return a lock on a store, for as long as the file is open."""
     beside = path.with_name(path.name + ".lock")
     try:
+        if path.exists() and path.stat().st_nlink > 1:
+            raise StoreError(
+                f"open: {path} has other names (hard links), under which another process could "
+                "write it; nothing has changed: remove them"
+            )
         lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise StoreError(f"open: {path}: {error.strerror}") from error

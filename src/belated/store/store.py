@@ -6,21 +6,22 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from itertools import islice
 from time import time
 from types import TracebackType
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
-from belated.errors import BelatedError, SnapshotError, SpecError, StoreError, UnknownModel
+from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
 from belated.store.database import Database, Described, Era, Note, Row, Saved
-from belated.store.entry import Entry
-from belated.store.events import sealed_row
+from belated.store.entry import Entry, check_rule
+from belated.store.events import new_row
 from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
@@ -76,17 +77,21 @@ class Store:
 
         Nothing depends on it: a store that was never closed is whole as well.
         """
+        if os.getpid() != self._process:  # it is for the other one to close
+            return
         with self._lock:
             if not self._is_open:
                 return
             try:
                 self._save_all()
                 self.writer.settle_all()
+                self._mark_all()
             finally:
-                self._is_open = False
-                self.writer.stop()
-                with self.writer.turn:
-                    self._database.close()
+                is_first, self._is_open = self._is_open, False  # unless a callback was quicker
+        if is_first:  # without the lock, which callbacks may want that are still called
+            self.writer.stop()
+            with self.writer.turn:
+                self._database.close()
 
     def _save_all(self) -> None:
         for entry in self._entries.values():
@@ -95,10 +100,25 @@ class Store:
                 if is_far and not entry.is_stale and not entry.about.is_deleted:
                     KINDS[entry.about.kind].stored(entry)._save(entry.model)
 
+    def _mark_all(self) -> None:
+        """Note how long the logs are, so that it is seen if they become shorter."""
+        longer = {
+            entry.about.number: entry.committed
+            for entry in self._entries.values()
+            if entry.committed > entry.about.length and not entry.about.is_deleted
+        }
+        if longer:
+            with suppress(StoreError), self.writer.turn:  # it is in the logs as well
+                self._database.mark(longer)
+
     def check_open(self) -> None:
         """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self._where} is closed")
+        if os.getpid() != self._process:
+            raise StoreError(
+                f"the store {self._where} was opened by the process that this one was forked from"
+            )
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -121,6 +141,7 @@ class Store:
         put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
         there.
         """
+        self.check_open()
         ready = self._entries.get(name) if spec is None else None
         if ready is not None and not ready.is_stale and self._is_open:
             return KINDS[ready.about.kind].stored(ready)
@@ -134,10 +155,12 @@ class Store:
             elif spec is not None:
                 self._compare(about, spec)
             entry = self._entries.get(name)
+            objects = None if spec is None else KINDS[about.kind].objects(spec)
             if entry is None:
-                objects = None if spec is None else KINDS[about.kind].objects(spec)
                 entry = Entry(self, about, objects)
             with entry.lock:
+                if spec is not None and about.has_rule:
+                    entry.give_rule(objects)
                 entry.ready()
             self._entries[name] = entry  # one for all who use the model
         return KINDS[about.kind].stored(entry)
@@ -152,6 +175,7 @@ class Store:
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
+        self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
@@ -208,6 +232,8 @@ class Store:
             for name in numbers.keys() - self._known.keys():
                 about = self._database.described(numbers[name])
                 if about is not None:
+                    if about.kind not in KINDS:
+                        raise StoreError(f"{name!r} is a {about.kind}, which no store holds")
                     self._known[name] = about
 
     def _forget(self, name: str) -> None:
@@ -216,7 +242,9 @@ class Store:
         self._entries.pop(name, None)
 
     def _create(self, name: str, spec: Any) -> Described:
-        about = Described(0, name, kind_of(spec), spec.snapshot(), first=0)
+        kind = kind_of(spec)
+        has_rule = KINDS[kind].rule(spec) is not None
+        about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
         with self.writer.turn:
             about.number = self._database.create(about, (), ())
         self._known[name] = about
@@ -225,7 +253,13 @@ class Store:
     def _compare(self, about: Described, spec: Any) -> None:
         """Refuse a spec that is not what a model was put in as."""
         if kind_of(spec) == about.kind and spec.snapshot() == about.spec:
-            return
+            if (KINDS[about.kind].rule(spec) is not None) == about.has_rule:
+                return
+            raise SpecError(
+                f"the model {about.name!r} in {self._where} was put in "
+                f"{'with' if about.has_rule else 'without'} a rule of its own (decide), and this "
+                "is one of the other kind; nothing has changed"
+            )
         raise SpecError(
             f"the model {about.name!r} in {self._where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
@@ -238,17 +272,15 @@ class Store:
     def _write(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> None:
         """Put a batch on disk."""
         self.check_open()
-        if os.getpid() != self._process:
-            raise StoreError("the store was opened by the process that this one was forked from")
         now = time()
+        for entry, part in parts.items():
+            if part.events and part.first != entry.committed:
+                raise StoreError(
+                    f"{entry.about.name!r}: event {part.first} would follow event "
+                    f"{entry.committed - 1} of the log; it is not written"
+                )
         rows = [
-            Row(
-                entry.about.number,
-                part.first,
-                len(part.events),
-                now,
-                sealed_row(part.first, part.events),
-            )
+            new_row(entry.about.number, part.first, now, part.events)
             for entry, part in parts.items()
             if part.events
         ]
@@ -258,6 +290,8 @@ class Store:
             for length, blob in part.snapshots
         ]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
+        for entry, part in parts.items():
+            entry.committed += len(part.events)
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""
@@ -278,6 +312,7 @@ class Store:
                     about.is_deleted = True
                     raise StoreError(f"the model {about.name!r} was deleted")
                 about.spec, about.first, about.eras = now.spec, now.first, now.eras
+                about.has_rule, about.length = now.has_rule, now.length
             return recovered(self._database, entry.about, entry.objects)
 
     def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
@@ -321,17 +356,19 @@ class Store:
     ) -> Any:
         """Store a model that was built from the log of another, with that log."""
         eras = (*about.eras, Era(length, about.spec)) if length > about.replayed else about.eras
+        has_rule = KINDS[about.kind].rule(spec) is not None
         if to == about.name:
             with self.writer.turn:
-                changed = Described(about.number, to, about.kind, blob, 0, eras)
+                changed = Described(about.number, to, about.kind, blob, 0, eras, has_rule)
                 self._database.respecify(changed, Saved(about.number, length, snapshot))
-            about.spec, about.eras = blob, eras
+            about.spec, about.eras, about.has_rule = blob, eras, has_rule
             entry = self._entries.get(to)
             if entry is not None:
                 entry.objects = KINDS[about.kind].objects(spec)
                 entry.is_stale = True
         else:
-            self._copy(about, Described(0, to, about.kind, blob, 0, eras), length, snapshot)
+            changed = Described(0, to, about.kind, blob, 0, eras, has_rule)
+            self._copy(about, changed, length, snapshot)
         return self.model(to, spec)
 
     def _copy(self, source: Described, about: Described, length: int, snapshot: bytes) -> None:
@@ -348,6 +385,7 @@ class Store:
         ``before`` is the time before which events were committed, or None for all of them. What is
         learned stays, to the bit; but no other model can see those events any more (``replay``).
         """
+        self.check_open()
         when = None if before is None else time_of(before, "compact")
         with self._lock:
             about = self._about(name)
@@ -358,6 +396,7 @@ class Store:
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
+        check_rule(about, objects)
         found = recovered(self._database, about, objects, until)
         if found.length <= about.first:
             return 0
@@ -366,9 +405,7 @@ class Store:
                 f"compact: {about.name!r} got its settings at event {about.replayed}; compact it "
                 "to there or further"
             )
-        changed = Described(
-            about.number, about.name, about.kind, about.spec, found.length, about.eras
-        )
+        changed = replace(about, first=found.length)
         saved = Saved(about.number, found.length, found.model.snapshot())
         self._database.rebase(changed, saved)
         dropped = found.length - about.first
@@ -436,8 +473,11 @@ class Store:
                 start = begun(self._database, about, None if entry is None else entry.objects)
                 return parquet.export(self._database, about, path, start)
 
-    def load(self, name: str, path: StrPath) -> Any:
-        """Put the model that ``export`` wrote into the store, log and all, bit for bit the same."""
+    def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
+        """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
+
+        ``spec`` is needed where the model has what a file cannot hold, such as a rule of your own.
+        """
         from belated.store import parquet
 
         with self._lock:
@@ -445,15 +485,18 @@ class Store:
             if _checked(name) in self._known:
                 raise SpecError(f"load: there is a model {name!r}; nothing has changed")
             about, rows, snapshots = parquet.loaded(path, name)
+            if spec is not None:
+                self._compare(about, spec)
+            objects = None if spec is None else KINDS[about.kind].objects(spec)
+            check_rule(about, objects)
+            found = recovered(parquet.Loaded(rows, snapshots), about, objects)
             with self.writer.turn:
                 about.number = self._database.create(about, rows, snapshots)
+                self._database.hold(about.number)
             self._known[name] = about
-            try:
-                return self.model(name)
-            except BelatedError:
-                with suppress(BelatedError):
-                    self.delete(name)
-                raise
+            entry = self._entries[name] = Entry(self, about, objects)
+            entry.take(found)
+        return KINDS[about.kind].stored(entry)
 
     def __repr__(self) -> str:
         """Return where the store is."""

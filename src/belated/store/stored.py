@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from inspect import signature
 from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -51,7 +53,10 @@ class Pending:
         return self.answer
 
     def then(self, after: After) -> None:
-        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost."""
+        """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
+
+        What it raises is logged (logger ``belated``) and goes no further.
+        """
         self._writer.then(self.batch, after)
 
 
@@ -94,6 +99,7 @@ class StoredModel:
     ) -> tuple[Any, Batch]:
         """Apply a verb under the lock, and add it to the log, so that both have one order."""
         entry = self._entry
+        entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         with entry.lock:
             model = entry.ready()
@@ -155,6 +161,8 @@ class StoredModel:
         entry, outcomes = self._entry, list[Any]()
         events: list[Event | None] = []
         wanted = [(self._verb(verb), named) for verb, named in calls]
+        for verb, named in wanted:
+            _check_names(verb, named)
         self._writer.check()
         with entry.lock:
             model = entry.ready()
@@ -275,6 +283,23 @@ class StoredModel:
         """Return what this is and where it is."""
         about = self._entry.about
         return f"<{about.kind} {about.name!r} of {self._entry.store!r}>"
+
+
+@cache
+def _names(verb: Callable[..., Done]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of what a verb must be given, and of all that it takes."""
+    given = list(signature(verb).parameters.values())[2:]  # after the stored model and its own
+    needed = (each.name for each in given if each.default is each.empty)
+    return frozenset(needed), frozenset(each.name for each in given)
+
+
+def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
+    """Refuse a call of the wrong arguments before it, or one before it, gets to the model."""
+    needed, known = _names(verb)
+    if not needed <= named.keys() <= known:
+        raise TypeError(
+            f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
+        )
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.errors import StoreError
 from belated.learner.keys import Key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
@@ -41,14 +42,13 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
     has_times: bool | None = None
     for place in range(begin, len(events)):
         event = events[place]
-        size = len(event)
         if event[0] == PREDICT:
-            is_plain = event[1].__class__ is dict and size < 5
-            is_timed = size > 3 and event[3] is not None
+            is_plain = event[1].__class__ is dict and len(event) < 5
         elif event[0] == OBSERVE:
-            is_plain, is_timed = True, size > 4 and event[4] is not None
+            is_plain = True
         else:
             return place
+        is_timed = _time(event) is not None
         if has_times is None:
             has_times = is_timed
             if model._memory.has_times and not is_timed:  # the clock stands still, see ``_time``
@@ -56,6 +56,12 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
         if not is_plain or is_timed is not has_times:
             return place
     return len(events)
+
+
+def _time(event: Event) -> float | None:
+    """Return the time of a prediction or a label, or None where it has none."""
+    place = 3 if event[0] == PREDICT else 4
+    return event[place] if len(event) > place else None
 
 
 def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
@@ -75,10 +81,12 @@ def _replay(model: LinearModel, events: list[Event], keys: _Keys) -> None:
             tickets.append(event[1])
             labels.append(event[2])
             weights.append(1.0 if size < 6 else event[5])
-            keys.forget(event[1], event[3] if size > 3 else None)
+            keys.forget(event[3] if size > 3 else None)
     times = None
-    if len(events[0]) > (3 if events[0][0] == PREDICT else 4):
-        times = np.array([event[3 if event[0] == PREDICT else 4] for event in events])
+    if _time(events[0]) is not None:
+        times = np.array([_time(event) for event in events], dtype=np.float64)
+    if tickets and not 0 <= min(tickets) <= max(tickets) < ticket:
+        raise StoreError("a label is of a ticket that was never there")
     numbers = np.array(tickets, dtype=np.int64)
     first = int(numbers.min(initial=model.rounds))
     answers = np.zeros(int(numbers.max(initial=first)) - first + 1)
@@ -106,29 +114,32 @@ def _rows(model: LinearModel, rows: list[dict[str, Any]]) -> Rows:
 
 
 class _Keys:
-    """Keys of tickets that may still be open."""
+    """Keys that were given in a stretch, each to the ticket that had it last."""
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
-        self._new: dict[int, Key] = {}
+        self._new: dict[Key, int] = {}
 
     def note(self, ticket: int, key: Key | None) -> None:
         """Remember the key of a ticket."""
         if key is not None:
-            self._new[ticket] = key
+            self._new[key] = ticket
             if key.__class__ is int:
                 self._model._keys.has_numbers = True
 
-    def forget(self, ticket: int, name: Key | None) -> None:
-        """Forget the key of a ticket that was answered."""
-        if self._new.pop(ticket, None) is None and name is not None:
+    def forget(self, name: Key | None) -> None:
+        """Forget the key by which a ticket was answered."""
+        if name is not None:
+            self._new.pop(name, None)
             self._model._keys.drop(name)
 
     def give(self) -> None:
         """Let the model know the keys of what can still be answered."""
         if self._new:
             alive = self._model.answerable()
-            for ticket, key in self._new.items():
+            for key, ticket in self._new.items():
                 if ticket in alive:
                     self._model._keys.give(key, ticket)
+                else:
+                    self._model._keys.drop(key)  # it is no older one's any more, either
             self._new.clear()

@@ -7,11 +7,13 @@ by side, in order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from belated.errors import StoreError
 from belated.store.database import Described, Era, Note, Row, Saved
+from belated.store.events import moved_row, sealed_snapshot
 
 TABLES = """
 CREATE TABLE models (
@@ -19,7 +21,9 @@ CREATE TABLE models (
     name TEXT NOT NULL UNIQUE,
     kind TEXT NOT NULL,
     spec {blob} NOT NULL,
-    first BIGINT NOT NULL
+    first BIGINT NOT NULL,
+    rule BIGINT NOT NULL,
+    length BIGINT NOT NULL
 );
 CREATE TABLE eras (number {key}, spec {blob} NOT NULL);
 CREATE TABLE events (
@@ -37,7 +41,11 @@ _ADD_SNAPSHOT = (
     "INSERT INTO snapshots VALUES (?, ?) "
     "ON CONFLICT (number) DO UPDATE SET snapshot = excluded.snapshot"
 )
-_ADD_MODEL = "INSERT INTO models (name, kind, spec, first) VALUES (?, ?, ?, ?) RETURNING number"
+_ADD_MODEL = (
+    "INSERT INTO models (name, kind, spec, first, rule, length) VALUES (?, ?, ?, ?, ?, ?) "
+    "RETURNING number"
+)
+_MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
 _ADD_NOTE = (
     "INSERT INTO notes VALUES (?, ?, ?) "
     "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
@@ -45,6 +53,8 @@ _ADD_NOTE = (
 _BEGINS = "substr(name, 1, ?) = ?"
 _BETWEEN = "number BETWEEN ? AND ?"
 _SHIFT = 40
+LARGEST = (1 << _SHIFT) - 1
+"""The largest number of an event."""
 _KEPT = 2  # snapshots of each model
 _FETCHED = 10_000
 
@@ -81,14 +91,18 @@ class Tables(ABC):
 
     def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
         """Add a model with a log; return its number, which no other ever had."""
-        values = about.name, about.kind, about.spec, about.first
+        values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
         with self._transaction() as execute:
             ((number,),) = execute(_ADD_MODEL, values)
             _add_eras(execute, number, about)
+            length = about.first
             for row in rows:
-                execute(ADD_ROW, (at(number, row.first), row.size, row.written, row.events))
+                _, first, *rest = moved_row(row, number)
+                execute(ADD_ROW, (at(number, first), *rest))
+                length = first + row.size
             for saved in snapshots:
-                execute(_ADD_SNAPSHOT, (at(number, saved.length), saved.blob))
+                _save(execute, number, saved)
+            execute(_MARK, (length, number, length))
         return int(number)
 
     def delete(self, model: int) -> None:
@@ -113,15 +127,22 @@ class Tables(ABC):
             for note in kept:
                 execute(_ADD_NOTE, tuple(note))
             for each in saved:
-                execute(_ADD_SNAPSHOT, (at(each.model, each.length), each.blob))
+                _save(execute, each.model, each)
+                execute(_MARK, (each.length, each.model, each.length))
                 _thin(execute, each.model)
+
+    def mark(self, lengths: Mapping[int, int]) -> None:
+        """Note how many events models have at least, by their numbers."""
+        with self._transaction() as execute:
+            for model, length in lengths.items():
+                execute(_MARK, (length, model, length))
 
     def rebase(self, about: Described, saved: Saved) -> None:
         """Let a log begin with a snapshot: what is older goes, and ``about`` is written anew."""
         begin = at(about.number, about.first)
         with self._transaction() as execute:
             _describe(execute, about)
-            execute(_ADD_SNAPSHOT, (begin, saved.blob))
+            _save(execute, about.number, saved)
             for table in ("events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", (at(about.number, 0), begin - 1))
 
@@ -130,7 +151,7 @@ class Tables(ABC):
         with self._transaction() as execute:
             _describe(execute, about)
             execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
-            execute(_ADD_SNAPSHOT, (at(about.number, saved.length), saved.blob))
+            _save(execute, about.number, saved)
 
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
@@ -160,7 +181,8 @@ class Tables(ABC):
         """Return what is known of a model; None if there is none."""
         with self._reading() as execute:
             found = execute(
-                "SELECT number, name, kind, spec, first FROM models WHERE number = ?", (model,)
+                "SELECT number, name, kind, spec, first, rule, length FROM models WHERE number = ?",
+                (model,),
             )
             eras = execute(
                 f"SELECT number, spec FROM eras WHERE {_BETWEEN} ORDER BY number", _all(model)
@@ -168,8 +190,11 @@ class Tables(ABC):
         if not found:
             return None
         past = tuple(Era(number - at(model, 0), spec) for number, spec in eras)
-        number, name, kind, spec, first = found[0]
-        return Described(number, name, kind, spec, first, past)
+        number, name, kind, spec, first, rule, length = found[0]
+        is_sound = isinstance(kind, str) and isinstance(name, str) and isinstance(spec, bytes)
+        if not (is_sound and _is_event(first) and _is_event(length)):
+            raise StoreError(f"what is said of model {name!r} is damaged")
+        return Described(number, name, kind, spec, first, past, bool(rule), length)
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
@@ -187,6 +212,8 @@ class Tables(ABC):
                 )
             for number, size, written, events in found:
                 place = number - at(model, 0)
+                if type(size) is not int or not 0 < size <= LARGEST - place:
+                    raise StoreError(f"a row of the log, from event {place} on, is damaged")
                 if place + size > first:
                     yield Row(model, place, size, written, events)
             if len(found) < _FETCHED:
@@ -211,14 +238,18 @@ def at(model: int, event: int) -> int:
     return (model << _SHIFT) + event
 
 
+def _is_event(number: Any) -> bool:
+    return type(number) is int and 0 <= number <= LARGEST
+
+
 def _all(model: int) -> tuple[int, int]:
     return at(model, 0), at(model + 1, 0) - 1
 
 
 def _describe(execute: Execute, about: Described) -> None:
     execute(
-        "UPDATE models SET spec = ?, first = ? WHERE number = ?",
-        (about.spec, about.first, about.number),
+        "UPDATE models SET spec = ?, first = ?, rule = ? WHERE number = ?",
+        (about.spec, about.first, int(about.has_rule), about.number),
     )
     execute(f"DELETE FROM eras WHERE {_BETWEEN}", _all(about.number))
     _add_eras(execute, about.number, about)
@@ -227,6 +258,10 @@ def _describe(execute: Execute, about: Described) -> None:
 def _add_eras(execute: Execute, number: int, about: Described) -> None:
     for era in about.eras:
         execute(_ADD_ERA, (at(number, era.until), era.spec))
+
+
+def _save(execute: Execute, number: int, saved: Saved) -> None:
+    execute(_ADD_SNAPSHOT, (at(number, saved.length), sealed_snapshot(number, saved)))
 
 
 def _thin(execute: Execute, model: int) -> None:

@@ -10,8 +10,10 @@ every time, at once, and no other thread is involved.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 After = Callable[[BaseException | None], None]
 """Is told why a batch failed, or None when it is committed."""
 
+_LOG = logging.getLogger("belated")
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _LONGEST = 0.005  # seconds
 _FAILURES = 3  # in a row, after which commits are tried only now and then
@@ -72,8 +75,7 @@ class Writer:
         self._write = write
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
-        self._has_leader = False
-        self._heir: threading.Lock | None = None  # where the one waits, or waited, who leads next
+        self._leader: threading.Lock | None = None  # the gate of the one who leads
         self._expected = 1  # callers that may come before the open batch is committed
         self._all_here: threading.Lock | None = None  # where a leader waits for them
         self._took = 0.0  # seconds, the last commit
@@ -81,6 +83,7 @@ class Writer:
         """Held by the one who uses the database."""
         self._wanted = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
+        self._is_stopped = False
         self._failures = 0  # commits in a row that failed
         self._rests_until = 0.0
         self._reason = ""
@@ -150,65 +153,78 @@ class Writer:
         self._wait(batch)
 
     def _wait(self, batch: Batch) -> None:
-        """Return when a batch is done, by this thread if it is the one that leads."""
-        leads, gate = self._enter(batch)
-        if gate is not None:
-            try:
-                gate.acquire()
-            except BaseException:  # an interrupt
-                self._leave(batch, gate)
-                raise
-            leads = self._heir is gate
-        if leads:
-            self._lead(batch)
+        """Return when a batch is done, by this thread if it is the one that leads.
 
-    def _enter(self, batch: Batch) -> tuple[bool, threading.Lock | None]:
-        """Return whether the caller leads, and if not where to wait; None if it need not."""
+        An interrupt may come anywhere in here. Who it hits leads no more, and waits no more.
+        """
+        gate, taken = _closed_gate(), list[Batch]()
+        try:
+            if self._enter(batch, gate):
+                self._lead(batch, taken)
+        except BaseException as error:
+            self._leave(batch, gate, taken, error)
+            raise
+
+    def _enter(self, batch: Batch, gate: threading.Lock) -> bool:
+        """Wait at a gate until a batch is done, or the caller leads; return whether it does."""
         with self._lock:
             if batch.is_done:
-                return False, None
-            if not self._has_leader:
-                self._has_leader = True
-                return True, None
-            gate = threading.Lock()
-            gate.acquire()
-            batch.waiting.append(gate)
-            if self._all_here is not None and len(batch.waiting) + 1 >= self._expected:
-                self._all_here.release()
-                self._all_here = None
-            return False, gate
+                return False
+            if self._leader is None:
+                self._leader = gate
+                return True
+            self._queue(batch, gate)
+        gate.acquire()
+        return self._leader is gate
 
-    def _leave(self, batch: Batch, gate: threading.Lock) -> None:
-        """Wait no more; if this one was to lead by now, another one must."""
+    def _queue(self, batch: Batch, gate: threading.Lock) -> None:
+        """Have a gate opened when a batch is done; the lock is held."""
+        batch.waiting.append(gate)
+        if self._all_here is not None and len(batch.waiting) + 1 >= self._expected:
+            self._all_here.release()
+            self._all_here = None
+
+    def _leave(
+        self, batch: Batch, gate: threading.Lock, taken: list[Batch], error: BaseException
+    ) -> None:
+        """Wait no more; if this one was to lead by now, another one must.
+
+        What it took and did not commit, as far as one can know, fails.
+        """
         with self._lock:
             if gate in batch.waiting:
                 batch.waiting.remove(gate)
-            if self._heir is gate:
+            if self._leader is gate:
+                if taken and not taken[0].is_done:
+                    self._fail_all(taken, error)
                 self._step_down()
+            elif self._leader is not None:
+                _open_gate(self._leader)  # the interrupt may have come just before that
+        _tell(taken)
 
-    def _lead(self, mine: Batch) -> None:
-        """Commit the open batch, and let another one lead."""
-        batch: Batch | None = None
+    def _lead(self, mine: Batch, taken: list[Batch]) -> None:
+        """Commit the open batch, which is ``taken`` then, and let another one lead."""
+        failure: Exception | None = None
         try:
             if self._expected > 1:
                 self._wait_for_others()
             with self.turn:
                 with self._lock:
                     if not mine.is_done:  # by a failure of something else
-                        batch, self._open = self._open, Batch()
-                if batch is not None and (batch.parts or batch.notes):
+                        taken.append(self._open)
+                        self._open = Batch()
+                if taken and (taken[0].parts or taken[0].notes):
                     begin = perf_counter()
-                    self._write(batch.parts, batch.notes)
+                    self._write(taken[0].parts, taken[0].notes)
                     self._took = perf_counter() - begin
                     self._failures = 0
                     self.commits += 1
-                    self.events += sum(len(part.events) for part in batch.parts.values())
-        except BaseException as error:
-            self._finish(batch, error)
-            if batch is None or not isinstance(error, Exception):
+                    self.events += sum(len(part.events) for part in taken[0].parts.values())
+        except Exception as error:
+            if not taken:
                 raise
-        else:
-            self._finish(batch, None)
+            failure = error
+        self._finish(taken, failure)
 
     def _wait_for_others(self) -> None:
         """Wait for those who shared the last commits, but not for long."""
@@ -221,20 +237,24 @@ class Writer:
         with self._lock:
             self._all_here = None
 
-    def _finish(self, batch: Batch | None, error: BaseException | None) -> None:
+    def _finish(self, taken: list[Batch], error: BaseException | None) -> None:
         """Say what became of a batch, and step down; what was added since fails with it."""
-        closed = [] if batch is None else [batch]
         with self._lock:
-            if batch is not None:
-                batch.is_done = True
-                self._expected = 1 + len(batch.waiting) + len(self._open.waiting)
-                if error is not None:  # what came later may stand on what is lost
-                    self._count_failure(error)
-                    closed.append(self._open)
-                    self._open = Batch()
-                    self._mark(closed, error)
+            if taken:
+                self._expected = 1 + len(taken[0].waiting) + len(self._open.waiting)
+                if error is None:
+                    taken[0].is_done = True
+                else:
+                    self._fail_all(taken, error)
             self._step_down()
-        _tell(closed, error)
+        _tell(taken)
+
+    def _fail_all(self, taken: list[Batch], error: BaseException) -> None:
+        """Let a batch fail, and what came later, as it may stand on what is lost."""
+        self._count_failure(error)
+        taken.append(self._open)
+        self._open = Batch()
+        self._mark(taken, error)
 
     def _count_failure(self, error: BaseException) -> None:
         self._failures += 1
@@ -248,7 +268,7 @@ class Writer:
             closed = [self._open]
             self._open = Batch()
             self._mark(closed, error)
-        _tell(closed, error)
+        _tell(closed)
 
     def _mark(self, batches: list[Batch], error: BaseException) -> None:
         for batch in batches:
@@ -258,52 +278,82 @@ class Writer:
 
     def _step_down(self) -> None:
         """Let one of those who wait lead, if there is one; the lock is held."""
-        if self._open.waiting:
-            self._heir = self._open.waiting.pop(0)
-            self._heir.release()
-        else:
-            self._heir, self._has_leader = None, False
+        waiting = self._open.waiting
+        self._leader = waiting[0] if waiting else None
+        if self._leader is not None:
+            del waiting[0]
+            _open_gate(self._leader)
 
     # --- Not waiting ----------------------------------------------------------------------------
 
     def then(self, batch: Batch, after: After) -> None:
-        """Have ``after`` called when a batch is committed or has failed, by whoever commits it."""
+        """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
+
+        What ``after`` raises is logged.
+        """
         with self._lock:
-            is_done = batch.is_done
+            is_done, is_stopped = batch.is_done, self._is_stopped
             if not is_done:
                 batch.after.append(after)
-                if self._thread is None:
+                if self._thread is None and not is_stopped:
                     self._thread = threading.Thread(
                         target=self._work, name="belated-store", daemon=True
                     )
                     self._thread.start()
         if is_done:
-            after(batch.error)
+            _call(after, batch.error)
+        elif is_stopped:  # there is no other thread to do it
+            self._wait(batch)
         else:
             self._wanted.release()
 
     def _work(self) -> None:
         """Commit what nobody waits for."""
-        while self._wanted.acquire():
+        is_stopped = False
+        while not is_stopped:
+            self._wanted.acquire()
             while self._wanted.acquire(blocking=False):
                 pass  # one commit for all that asked
-            if self._thread is None:
-                return
-            self.settle_all()
+            is_stopped = self._is_stopped  # all that asked before that are in what is settled now
+            with suppress(Exception):  # which those who asked are told
+                self.settle_all()
 
     def stop(self) -> None:
         """Let the thread that commits what nobody waits for come to its end."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._wanted.release()
+        with self._lock:
+            self._is_stopped = True
+            thread = self._thread
+        self._wanted.release()
+        if thread is not None and thread is not threading.current_thread():
             thread.join()
 
 
-def _tell(batches: list[Batch], error: BaseException | None) -> None:
-    """Let those go on who wait for batches."""
+def _closed_gate() -> threading.Lock:
+    """Return a lock that somebody can wait at."""
+    gate = threading.Lock()
+    gate.acquire()
+    return gate
+
+
+def _open_gate(gate: threading.Lock) -> None:
+    """Let the one go on who waits at a lock; once more does no harm."""
+    with suppress(RuntimeError):
+        gate.release()
+
+
+def _tell(batches: list[Batch]) -> None:
+    """Let those go on who wait for batches that are done."""
     for batch in batches:
         for gate in batch.waiting:
-            gate.release()
+            _open_gate(gate)
     for batch in batches:
-        for call in batch.after:
-            call(error)
+        while batch.after:
+            _call(batch.after.pop(0), batch.error)
+
+
+def _call(after: After, error: BaseException | None) -> None:
+    """Tell one who did not wait; what goes wrong there is no matter of those who commit."""
+    try:
+        after(error)
+    except Exception:
+        _LOG.exception("what was to be called after a commit has raised")
