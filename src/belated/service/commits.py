@@ -15,8 +15,6 @@ class Commits:
     def __init__(self) -> None:
         self._batch: Any = None
         self._waiting: list[asyncio.Future[None]] = []
-        self.waiting = 0
-        """Requests that wait now."""
 
     async def wait(self, pending: Pending) -> None:
         """Return when an event is committed, or raise ``NotCommitted``."""
@@ -33,11 +31,7 @@ class Commits:
             loop.call_soon(pending.then, lambda error: _tell(loop, waiting, error))
         future: asyncio.Future[None] = loop.create_future()
         self._waiting.append(future)
-        self.waiting += 1
-        try:
-            await future
-        finally:
-            self.waiting -= 1
+        await future
 
 
 def _tell(

@@ -59,7 +59,6 @@ class Hub:
         self.is_ready = False
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
-        self.started = time()
         self._resting: dict[str, asyncio.Event] = {}
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()

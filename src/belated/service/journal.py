@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 Form = Literal["quiet", "text", "json"]
-FORMS: tuple[Form, ...] = ("quiet", "text", "json")
 
 
 class Journal:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
 
 from belated.service.bodies import decoded, encoded
 from belated.service.limits import Limits
@@ -58,11 +57,6 @@ class Request:
             if key == name:
                 return bytes(value).decode("latin-1")
         return None
-
-    def query(self, name: str) -> str | None:
-        """Return a parameter of the query."""
-        found = parse_qs(self.scope["query_string"].decode("latin-1"), max_num_fields=20)
-        return found[name][-1] if name in found else None
 
     async def body(self, most: int | None = None) -> bytes:
         """Return the body, or refuse one that is too large or does not come."""
