@@ -730,3 +730,15 @@ def test_terms_of_a_difference() -> None:
     assert Estimate(0.5, -0.1, 0.9).sign == 0
     assert Estimate(-0.5, -0.9, -0.1).sign == -1
     assert set(estimators.TITLES) == set(estimators.ESTIMATORS)
+
+
+def test_the_last_reward_is_not_lost_to_rounding() -> None:
+    """Its time is rounded when it is turned into a wait, and again when that is added."""
+    log = {
+        "shown_at": ["2026-02-01T00:00:00", "2026-02-01T06:40:00"],
+        "rewarded_at": ["2026-02-01T00:00:00", "2026-02-01T09:10:14.119916"],
+        "action": ["a", "b"],
+        "probability": [0.5, 0.5],
+        "reward": [1.0, 0.0],
+    }
+    assert bl.evaluate(log, chooser=False).counted == 2

@@ -47,9 +47,10 @@ def ripe(
             "long as the deadline before the end of the log; wait, or take a shorter deadline"
         )
     kept = log.take(is_old)
-    by_then = np.full(len(kept), np.inf if deadline is None else deadline)
-    by_then = np.minimum(by_then, end - kept.decided)
-    known = kept.heard & (kept.wait <= by_then)
+    # Summed up as the end of a log is, so that rounding does not put the last reward after it.
+    known = kept.heard & (kept.decided + kept.wait <= end)
+    if deadline is not None:
+        known &= kept.wait <= deadline
     silent = int(np.count_nonzero(~known))
     if silent and silence is None:
         raise LogError(_question(log.name, silent, len(kept), deadline))
