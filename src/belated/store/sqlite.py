@@ -112,9 +112,11 @@ class SQLite(Tables):
             if connection is not None:
                 connection.close()
         finally:
-            self._unlock()
+            if self._lock is not None:  # also where a process that was just forked has it still
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+            self._let_go()
 
-    def _unlock(self) -> None:
+    def _let_go(self) -> None:
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
@@ -126,7 +128,7 @@ class SQLite(Tables):
         """
         _LEFT.append(self._connection)
         self._connection = None
-        self._unlock()
+        self._let_go()
 
 
 _HERE: WeakSet[SQLite] = WeakSet()  # the databases of this process
