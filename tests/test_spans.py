@@ -98,7 +98,7 @@ def test_counts_since_1970_need_a_unit_for_their_deadline() -> None:
     with pytest.raises(LogError, match="replay: 14 of what"):
         replay(log, "sold", silence=0, deadline="14", loss="logistic")
     found = replay(log, "sold", silence=0, deadline=timedelta(days=3), loss="logistic")
-    assert found.task.how.deadline == 3 * 86_400_000.0
+    assert found.task.how.deadline == timedelta(days=3)
     assert "--deadline 259200s" in command(found)
     decisions = {
         "shown_at": log["shown_at"],
