@@ -23,10 +23,11 @@ from belated.store import events as of
 from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event
 from belated.store.past import Past
-from belated.store.stored import Done, StoredModel, resolved
+from belated.store.stored import Done, resolved
+from belated.store.timed import CorrectedModel
 
 
-class StoredLinear(StoredModel):
+class StoredLinear(CorrectedModel):
     """A ``LinearModel`` in a store; see ``StoredModel``."""
 
     __slots__ = ()
@@ -93,37 +94,6 @@ class StoredLinear(StoredModel):
         now = self._now(at, "revise")
         used = model.revise(ticket, label, at=now)
         return used, [of.REVISE, number, of.number_out(label), name, now]
-
-    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
-        """Add an amount to the label so far; see ``LinearModel.add``."""
-        used: bool = self._done(StoredLinear._add, ticket, amount, at)
-        return used
-
-    def _add(
-        self, model: LinearModel, ticket: int | Key, amount: float, at: Time | None = None
-    ) -> Done:
-        number, name = resolved(model, ticket)
-        now = self._now(at, "add")
-        used = model.add(ticket, amount, at=now)
-        return used, [of.ADD, number, of.number_out(amount), name, now]
-
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose label will never come."""
-        self._done(StoredLinear._cancel, ticket)
-
-    def _cancel(self, model: LinearModel, ticket: int | Key) -> Done:
-        number, name = resolved(model, ticket)
-        model.cancel(ticket)
-        return None, [of.CANCEL, number, name]
-
-    def tick(self, at: Time | None = None) -> None:
-        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
-        self._done(StoredLinear._tick, at)
-
-    def _tick(self, model: LinearModel, at: Time | None = None) -> Done:
-        now = self._tick_at(at)
-        model.tick(now)
-        return None, [of.TICK, now]
 
     def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
         """Predict for many rows at one time, as one event; see ``LinearModel.predict_many``."""
@@ -195,12 +165,10 @@ class StoredLinear(StoredModel):
         return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
+        **CorrectedModel._verbs,
         "predict": _predict,
         "observe": _observe,
         "revise": _revise,
-        "add": _add,
-        "cancel": _cancel,
-        "tick": _tick,
         "predict_many": _predict_many,
         "observe_many": _observe_many,
     }

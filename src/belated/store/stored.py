@@ -15,7 +15,7 @@ from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.entry import Entry
-from belated.store.events import Event, encoded, name_in, span_in
+from belated.store.events import CANCEL, Event, encoded, name_in, span_in
 from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
@@ -80,7 +80,6 @@ class StoredModel:
     """
 
     __slots__ = ("_entry", "_writer")
-    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {}
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
@@ -208,6 +207,22 @@ class StoredModel:
                 continue
             return found
 
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket of which nothing more will be heard."""
+        self._done(StoredModel._cancel, ticket)
+
+    def _cancel(self, model: Any, ticket: int | Key) -> Done:
+        number, name = resolved(self._holder(model), ticket)
+        model.cancel(ticket)
+        return None, [CANCEL, number, name]
+
+    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {"cancel": _cancel}
+
+    @staticmethod
+    def _holder(model: Any) -> Any:
+        """Return what has the tickets and keys of a model."""
+        return model
+
     # --- The clock ------------------------------------------------------------------------------
 
     def _now(self, at: Time | None, who: str) -> float | None:
@@ -258,16 +273,16 @@ class StoredModel:
     @property
     def rounds(self) -> int:
         """Predictions or choices so far; also the next ticket."""
-        return self._read(lambda model: int(model.rounds))
+        return self._read(lambda model: int(self._holder(model).rounds))
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their answer."""
-        return self._read(lambda model: int(model.open))
+        return self._read(lambda model: int(self._holder(model).open))
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._read(lambda model: int(model.ticket(name)))
+        return self._read(lambda model: int(self._holder(model).ticket(name)))
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
