@@ -114,7 +114,7 @@ class StoredChooser(CorrectedModel):
     @property
     def mode(self) -> Mode:
         """Whether its own choices are played, or those of the baseline; setting it is logged."""
-        return self._read(lambda model: model.mode)
+        return self.read(lambda model: model.mode)
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
@@ -123,15 +123,15 @@ class StoredChooser(CorrectedModel):
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
         menu = None if actions is None else _actions_out(actions)
-        return self._read(lambda model: model.peek(context, menu))
+        return self.read(lambda model: model.peek(context, menu))
 
     def choice(self, ticket: int | Key) -> Choice:
         """Return the choice that an open ticket or key stands for, as it was made."""
-        return self._read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
 
     def report(self) -> ChooserReport:
         """Return counts, what exploring takes, and the comparison with the baseline."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
         **CorrectedModel._verbs,

@@ -55,11 +55,11 @@ class StoredIntervals(TimedModel):
 
     def peek(self, features: Row) -> Range:
         """Return what ``predict`` would, without a ticket."""
-        return self._read(lambda model: model.peek(features))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.peek(features))  # type: ignore[no-any-return]
 
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
         **TimedModel._verbs,

@@ -54,12 +54,12 @@ class StoredLearner(StoredModel):
 
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     @property
     def spec(self) -> Any:
         """What the learner runs."""
-        return self._read(lambda model: model.spec)
+        return self.read(lambda model: model.spec)
 
     _verbs: ClassVar[dict[str, Any]] = {
         **StoredModel._verbs,

@@ -140,29 +140,29 @@ class StoredLinear(CorrectedModel):
 
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
-        return self._read(lambda model: float(model.peek(features)))
+        return self.read(lambda model: float(model.peek(features)))
 
     def peek_many(self, rows: Many) -> Floats:
         """Return what ``predict`` would for each of many rows."""
-        return self._read(lambda model: model.peek_many(rows))
+        return self.read(lambda model: model.peek_many(rows))
 
     def explain(self, features: Features) -> Explanation:
         """Return what each named feature adds to the prediction now, largest first."""
-        return self._read(lambda model: model.explain(features))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.explain(features))  # type: ignore[no-any-return]
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
         """Return the weights of features; see ``LinearModel.weights``."""
         wanted = list(names)
-        return self._read(lambda model: model.weights(wanted))
+        return self.read(lambda model: model.weights(wanted))
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     @property
     def settings(self) -> Settings:
         """What the model was told."""
-        return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
+        return self.read(lambda model: model.settings)  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
         **CorrectedModel._verbs,
