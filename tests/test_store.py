@@ -12,9 +12,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +45,7 @@ from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored, stretches
 from belated.store import store as of_store
+from belated.store.events import encoded
 from belated.store.recovery import Replay, opened, recovered
 from conftest import Python
 
@@ -876,6 +878,116 @@ def test_an_interrupt_of_a_leader_lets_another_one_lead(
             other.join(5.0)
             assert rounds == [model.rounds]
         assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def queue_up(store: Any, calls: list[Callable[[], Any]]) -> list[Any]:
+    """Return what came of calls that wait while another one commits, and then go together."""
+    write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        writing.set()
+        assert go_on.wait(10.0)
+        write(*arguments)
+
+    disk(store).write = slowly
+    found: list[Any] = [None] * len(calls)
+
+    def work(place: int) -> None:
+        try:
+            found[place] = calls[place]()
+        except BaseException as error:
+            found[place] = error
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(calls))]
+    threads[0].start()
+    assert writing.wait(10.0)
+    for count, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while len(store.writer._calls) < count and thread.is_alive():
+            time.sleep(0.001)
+    go_on.set()
+    for thread in threads:
+        thread.join(10.0)
+        assert not thread.is_alive()
+    disk(store).write = write
+    return found
+
+
+def test_calls_that_wait_are_applied_together_and_each_gets_its_own_answer(path: Path) -> None:
+    with bl.open(path) as store:
+        models = [store.model("m", linear()), store.model("n", linear())]
+        calls = [
+            lambda: models[0].predict([1.0], key="a").ticket,
+            lambda: models[0].predict([1.0], key="b").ticket,
+            lambda: models[1].observe("nobody", 1.0),
+            lambda: models[1].predict([1.0], key="c").ticket,
+            lambda: models[0].observe("b", 1.0),
+            lambda: models[0].predict(["x"]),
+        ]
+        found = queue_up(store, calls)
+        assert (*found[:2], *found[3:5]) == (0, 1, 0, True)
+        assert isinstance(found[2], bl.UnknownTicket)
+        assert isinstance(found[5], bl.errors.BadFeatures)
+        assert store.writer.commits == 2
+        for name, model in zip("mn", models, strict=True):
+            assert from_log(store, name).model.snapshot() == model.snapshot()
+
+
+def test_who_applies_for_others_and_is_interrupted_leaves_them_to_the_next(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = iter(range(10**6))
+
+    def interrupted(event: Any) -> str:
+        if next(turns) == 2:
+            raise KeyboardInterrupt
+        return encoded(event)
+
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        monkeypatch.setattr(stored, "encoded", interrupted)
+        found = queue_up(store, [partial(model.predict, [float(x)]) for x in range(5)])
+        kinds = [type(each) for each in found]
+        assert sum(kind is KeyboardInterrupt for kind in kinds) == 1  # the one who led
+        assert sum(kind is NotCommitted for kind in kinds) >= 1  # the one it was at
+        committed = [each for each in found if isinstance(each, tuple)]
+        assert len(committed) >= 3
+        assert model.rounds >= len(committed)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_a_call_whose_model_is_held_is_left_to_its_own_thread(path: Path) -> None:
+    with bl.open(path) as store:
+        one, other = store.model("m", linear()), store.model("n", linear())
+        done: list[Any] = []
+        with one.held():
+            waits = threading.Thread(target=lambda: done.append(one.predict([1.0]).ticket))
+            waits.start()
+            assert other.predict([1.0]).ticket == 0  # nobody waits for the first
+            assert not done
+        waits.join(5.0)
+        assert done == [0]
+
+
+def test_a_call_may_come_from_within_another_one(path: Path) -> None:
+    with bl.open(path) as store:
+        other = store.model("other", linear())
+
+        class Odd(Mapping[str, float]):
+            def __getitem__(self, name: str) -> float:
+                return float(other.predict([1.0]).ticket)
+
+            def __iter__(self) -> Iterator[str]:
+                return iter("a")
+
+            def __len__(self) -> int:
+                return 1
+
+        model = store.model("m", linear())
+        assert model.predict(Odd()).ticket == 0
+        assert other.rounds > 0
+        for name in ("m", "other"):
+            assert from_log(store, name).model.snapshot() == store.model(name).snapshot()
 
 
 def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:

@@ -33,8 +33,16 @@ from belated.store.writer import Part, Writer
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
+_forks = [0]  # since this module was loaded; to ask the system at every event takes longer
 _FEW = 1000  # events that are read again quickly enough
 _LONGEST_NAME = 500
+
+
+def _count_fork() -> None:
+    _forks[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class Store:
@@ -50,7 +58,7 @@ class Store:
         self.snapshot_every = snapshot_every
         """Events of a model after which a snapshot of it is written."""
         self._lock = threading.RLock()  # around the list of models
-        self._process = os.getpid()
+        self._process = _forks[0]
         self._is_open = True
         self.writer = Writer(self._write)
         """Commits what models did."""
@@ -78,7 +86,7 @@ class Store:
 
         Nothing depends on it: a store that was never closed is whole as well.
         """
-        if os.getpid() != self._process:  # it is for the other one to close
+        if _forks[0] != self._process:  # it is for the other one to close
             return
         with self._lock:
             if not self._is_open:
@@ -116,7 +124,7 @@ class Store:
         """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self.where} is closed")
-        if os.getpid() != self._process:
+        if _forks[0] != self._process:
             raise StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from"
             )
@@ -288,22 +296,17 @@ class Store:
         """Put a batch on disk."""
         self.check_open()
         now = time()
-        for entry, part in parts.items():
-            if part.events and part.first != entry.committed:
-                raise StoreError(
-                    f"{entry.about.name!r}: event {part.first} would follow event "
-                    f"{entry.committed - 1} of the log; it is not written"
-                )
-        rows = [
-            new_row(entry.about.number, part.first, now, part.events)
-            for entry, part in parts.items()
-            if part.events
-        ]
-        snapshots = [
-            Saved(entry.about.number, length, blob)
-            for entry, part in parts.items()
-            for length, blob in part.snapshots
-        ]
+        rows, snapshots = [], []
+        for entry, (first, events, saved) in parts.items():
+            number = entry.about.number
+            if events:
+                if first != entry.committed:
+                    raise StoreError(
+                        f"{entry.about.name!r}: event {first} would follow event "
+                        f"{entry.committed - 1} of the log; it is not written"
+                    )
+                rows.append(new_row(number, first, now, events))
+            snapshots += [Saved(number, length, blob) for length, blob in saved]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += len(part.events)
