@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -262,13 +263,14 @@ class Hub:
         places: list[int] = []
         calls: list[Call] = []
         products = 0
-        room = self.limits.open - served.open if verb in ASKING else 0
+        is_asking, may_date = verb in ASKING, token.may("admin")
+        room = self.limits.open - served.open if is_asking else 0
         for item in items:
             try:
-                call = reader.call(verb, item, token.may("admin"))
+                call = reader.call(verb, item, may_date)
                 if verb == "choose":
                     products += self.check_products(served, call[1], products)
-                if verb in ASKING and room <= len(calls):
+                if is_asking and room <= len(calls):
                     raise Refused(
                         409,
                         "too_many_open",
@@ -297,8 +299,8 @@ class Hub:
         for event, answer in zip(pending.events, pending.answer, strict=True):
             if event is not None:
                 served.watched(event, answer, now)
-        for one in said:
-            self.metrics.events[served.name, verb, one.body["outcome"]] += 1
+        for outcome, count in Counter([one.body["outcome"] for one in said]).items():
+            self.metrics.events[served.name, verb, outcome] += count
         return said
 
     def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:

@@ -215,6 +215,9 @@ ROUTES: tuple[Route, ...] = (
 """Every route; the description at /openapi.json is made of the same lines."""
 
 
+_REMEMBERED = 1000  # paths; models are asked for again and again
+
+
 class Table:
     """Finds the route of a request."""
 
@@ -222,6 +225,7 @@ class Table:
         self._fixed: dict[tuple[str, str], Route] = {}
         self._open: dict[tuple[str, int, tuple[str, ...]], Route] = {}
         self._masks: dict[int, set[tuple[int, ...]]] = {}
+        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}  # the last ones
         for route in routes:
             mask = tuple(place for place, part in enumerate(route.parts) if part[:1] != "{")
             if len(mask) == len(route.parts):
@@ -237,6 +241,17 @@ class Table:
         ``path`` is as it was sent: what is encoded in it is decoded part by part, so that a name
         with a slash stays one part. Raises ``UnicodeDecodeError``.
         """
+        known = self._found.get((method, path))
+        if known is not None:
+            return known[0], dict(known[1]), [method]
+        found = self._find(method, path)
+        if found[0] is not None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            self._found[method, path] = found[0], dict(found[1])
+        return found
+
+    def _find(self, method: str, path: str) -> tuple[Route | None, dict[str, str], list[str]]:
         route = self._fixed.get((method, path))
         if route is not None:
             return route, {}, [method]
