@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -460,3 +461,38 @@ def test_what_is_not_there_says_so(ask: Caller) -> None:
     assert ask("GET", "/models/%ff").body["error"]["code"] == "bad_path"
     assert ask("GET", "/models/a%2Fb").body["error"]["code"] == "unknown_model"
     assert ask("POST", "/models/nobody/predict", {"features": {}}).status == 404
+
+
+# --- Evaluation -----------------------------------------------------------------------------------
+
+
+def test_a_chooser_is_evaluated_on_its_log(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        assert ask("GET", "/models/layout/evaluate").body["error"]["code"] == "cannot_evaluate"
+        assert ask("GET", "/models/value/evaluate").status == 409
+        assert ask("GET", "/models/none/evaluate").status == 404
+        for place in range(30):
+            at = 1000.0 + place
+            body = {"context": {"x": place % 2}, "key": f"k{place}", "at": at}
+            action = ask("POST", "/models/layout/choose", body).body["action"]
+            value = 1 if action == "blue" else 0
+            told = {"key": f"k{place}", "value": value, "at": at + 0.5}
+            assert ask("POST", "/models/layout/observe", told).status == 200
+        ask("POST", "/models/layout/choose", {"key": "last", "at": 5000.0})
+        found = ask("GET", "/models/layout/evaluate")
+        expected = bl.evaluate(
+            ask.server.store.log("layout"), silence=0.0, deadline=timedelta(minutes=10)
+        )
+        assert found.status == 200
+        assert found.body == json.loads(expected.to_json())
+        assert found.body["counted"] == 30
+        with bl.Client(ask.server.url, str(ask.token)) as client:
+            assert client.model("layout").evaluate() == found.body
+
+
+def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(evaluated=1)) as ask:
+        for _ in range(2):
+            ask("POST", "/models/layout/choose", {})
+        found = ask("GET", "/models/layout/evaluate")
+        assert (found.status, found.body["error"]["code"]) == (409, "log_too_long")

@@ -236,6 +236,13 @@ class AsyncRemoteModel:
         """Return counts, delays, and how well it does."""
         return await self.client.send(asking.looked_at(self.name, "report"))
 
+    async def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
+
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return await self.client.send(asking.evaluate(self.name))
+
     async def about(self) -> dict[str, Any]:
         """Return what the model is."""
         return await self.client.send(asking.looked_at(self.name))

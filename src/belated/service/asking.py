@@ -27,7 +27,7 @@ SIZE = 500
 """Items of a request, where there are more."""
 _UNHEARD = frozenset((0, 502, 504))  # no answer, or none of the server itself: it may be done
 _LONGEST = 5.0  # seconds between two tries
-_COMPILING = 300.0  # seconds that a new model may take: its kernels may have to be compiled
+_COMPILING = 300.0  # seconds, where kernels may have to be compiled
 
 
 class Predicted(NamedTuple):
@@ -181,9 +181,14 @@ def ready() -> Ask[None]:
     return Ask("GET", "/ready", _nothing, tries=1)
 
 
-def looked_at(name: str, what: str = "") -> Ask[dict[str, Any]]:
+def looked_at(name: str, what: str = "", timeout: float | None = None) -> Ask[dict[str, Any]]:
     """Ask for something that is known of a model."""
-    return Ask("GET", _path(name, what), lambda found: dict(found))
+    return Ask("GET", _path(name, what), lambda found: dict(found), timeout=timeout)
+
+
+def evaluate(name: str) -> Ask[dict[str, Any]]:
+    """Ask what other policies would have earned."""
+    return looked_at(name, "evaluate", _COMPILING)
 
 
 # --- Verbs ----------------------------------------------------------------------------------------

@@ -224,6 +224,13 @@ class RemoteModel:
         """Return counts, delays, and how well it does."""
         return self.client.send(asking.looked_at(self.name, "report"))
 
+    def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
+
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return self.client.send(asking.evaluate(self.name))
+
     def about(self) -> dict[str, Any]:
         """Return what the model is."""
         return self.client.send(asking.looked_at(self.name))

@@ -214,6 +214,12 @@ report_model = _looking(Served.report)
 live_model = _looking(Served.shown)
 
 
+async def evaluate_model(hub: Hub, request: Request) -> Answer:
+    """Return what other policies would have earned in the choices of a model."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.work(hub.evaluations.of, served)))
+
+
 async def timeline_model(hub: Hub, request: Request) -> Answer:
     """Return the newest tickets with their times, and how old answers were."""
     watch = (await hub.model(request.path["name"])).watch

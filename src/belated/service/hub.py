@@ -21,6 +21,7 @@ from belated.service import specs
 from belated.service.answers import Answers, name_of, note_of
 from belated.service.calls import ASKING, Call, Said, refused
 from belated.service.commits import Commits
+from belated.service.evaluating import Evaluations
 from belated.service.limits import Limits
 from belated.service.metrics import Family, Metrics
 from belated.service.refusals import Refused
@@ -46,6 +47,7 @@ class Hub:
         key = self._secret(_KEY)
         self.signer = Signer(key)
         self._seeds = hmac.digest(key, b"seeds", "sha256")
+        self.evaluations = Evaluations(store, limits)
         self.answers = Answers(store)
         self.answers.load()  # before anything is answered: what is sent again must be known
         self.commits = Commits()

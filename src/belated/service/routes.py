@@ -157,6 +157,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/models/{name}/evaluate",
+        "read",
+        handlers.evaluate_model,
+        "What other policies would have earned in the choices of a model.",
+        None,
+        "Report",
+    ),
+    Route(
+        "GET",
         "/models/{name}/live",
         "read",
         handlers.live_model,
