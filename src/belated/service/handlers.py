@@ -116,6 +116,7 @@ def _token(request: Request) -> Token:
 
 async def list_models(hub: Hub, request: Request) -> Answer:
     """Return all models."""
+    await hub.work(hub.look_around)
     found = []
     for name in sorted(hub.names):
         served = hub.models.get(name)

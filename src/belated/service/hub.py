@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from time import time
+from time import monotonic, time
 from typing import Any, TypeVar
 
-from belated.errors import BelatedError, SpecError, UnknownModel
+from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
 from belated.service import specs
 from belated.service.answers import Answers, name_of, note_of
 from belated.service.calls import ASKING, Call, Said, refused
@@ -28,13 +28,14 @@ from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
-from belated.store import Store
+from belated.store import Store, StoredModel
 
 T = TypeVar("T")
 
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
+_TOLD = 1.0  # seconds for which it is believed who writes a model
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
 
@@ -57,12 +58,14 @@ class Hub:
         self.names = set(store.models())
         self.models: dict[str, Served] = {}
         self._coming: set[str] = set()
+        self._fresh: set[str] = set()  # models that were held before answers were read
         self.damaged: dict[str, str] = {}
         """Models that could not be brought back, and why."""
         self.is_ready = False
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._resting: dict[str, asyncio.Event] = {}
+        self._elsewhere: dict[str, tuple[str, float]] = {}  # where models are, and until when
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -77,9 +80,7 @@ class Hub:
         found = self._noted(name)
         if found is not None:
             return found
-        key = secrets.token_bytes(32)
-        self.store.keep(name, key)
-        return key
+        return self.store.keep_first(name, secrets.token_bytes(32))
 
     def own_token(self, anew: bool = False) -> str | None:
         """Let in the token that the store itself has; return it where it was made just now."""
@@ -88,7 +89,11 @@ class Hub:
             self.tokens = Tokens((*self.tokens.known, checked(json.loads(found))))
             return None
         secret, token = made("owner", ("admin",))
-        self.store.keep(_TOKEN, json.dumps(token.to_dict()).encode())
+        body = json.dumps(token.to_dict()).encode()
+        if anew:
+            self.store.keep(_TOKEN, body)
+        elif self.store.keep_first(_TOKEN, body) != body:  # another server was quicker
+            return self.own_token()
         self.tokens = Tokens((*self.tokens.known, token))
         return secret
 
@@ -96,17 +101,30 @@ class Hub:
 
     def warm(self) -> None:
         """Bring every model back, compile what it needs, and begin to watch."""
+        self._hold_all()
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
             try:
                 self.load(name)
+            except StoreInUse as error:
+                self.lose(name, error.address)
             except Exception as error:  # whatever is wrong with one, the others are served
                 if name in self.names:  # else it was deleted meanwhile
                     self.damaged[name] = str(error)
         self.is_ready = True
         self._keeper = threading.Thread(target=self._keep, name="belated-watch", daemon=True)
         self._keeper.start()
+
+    def _hold_all(self) -> None:
+        """Have all models of a shared store that nobody writes, and then read what was answered."""
+        if not self.store.is_shared:
+            return
+        for name in sorted(self.names):
+            with suppress(BelatedError):  # it is told when the model is loaded
+                self.store.model(name)
+                self._fresh.add(name)
+        self.answers.load()
 
     def load(self, name: str) -> Served:
         """Return a model; one that is not in memory is recovered."""
@@ -118,7 +136,7 @@ class Hub:
             if served is None:
                 if name not in self.names:
                     raise UnknownModel(f"there is no model {name!r}")
-                served = Served(self.store.model(name), self.signer, self.limits)
+                served = Served(self._stored(name), self.signer, self.limits)
                 noted = self._noted(served.note_name)
                 if noted is not None:
                     served.restore(noted)
@@ -126,6 +144,26 @@ class Hub:
                 self.models[name] = served
                 self.damaged.pop(name, None)
             return served
+
+    def _stored(self, name: str) -> StoredModel:
+        """Return a model of the store, for this server alone to write."""
+        try:
+            stored: StoredModel = self.store.model(name)
+        except UnknownModel:  # another server has deleted it
+            self.names.discard(name)
+            raise
+        if self.store.is_shared and name not in self._fresh:
+            self.answers.load()  # those of the former owner must be known
+        self._fresh.discard(name)
+        return stored
+
+    def lose(self, name: str, address: str | None) -> None:
+        """Note that another server writes a model, at an address; None: nobody knows who does."""
+        self.models.pop(name, None)
+        self.damaged.pop(name, None)
+        self._elsewhere.pop(name, None)
+        if address is not None:
+            self._elsewhere[name] = address, monotonic() + _TOLD
 
     def _turn(self, name: str) -> threading.Lock:
         """Return what lets one thread at a time bring a model back or put it away."""
@@ -143,6 +181,8 @@ class Hub:
                         served.sample()
                         if turn % _EVERY == 0:
                             self.keep(served)
+                except StoreInUse as error:
+                    self.lose(served.name, error.address)
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
             if turn % _TIDY == 0:
@@ -177,9 +217,19 @@ class Hub:
         served = self.models.get(name)
         if served is not None:
             return served
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            raise StoreInUse(f"the model {name!r} is written by another server", address)
+        if name not in self.names and self.store.is_shared:
+            await self.work(self.look_around)
         if name not in self.names:
             raise UnknownModel(f"there is no model {name!r}")
         return await self.work(self.load, name)
+
+    def look_around(self) -> None:
+        """See which models there are, where other servers make and delete them too."""
+        if self.store.is_shared:
+            self.names = set(self.store.models())
 
     async def create(self, name: str, kind: Any, settings: Any) -> tuple[Served, bool]:
         """Put a model into the store, or return it if it is there; and whether it is new."""

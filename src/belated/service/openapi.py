@@ -76,6 +76,7 @@ def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
 
 _OUTCOME = {
     "type": "object",
+    "required": ["outcome"],
     "properties": {
         "outcome": {"enum": list(OUTCOMES)},
         "ticket": _TICKET,
@@ -157,7 +158,11 @@ SCHEMAS: dict[str, Any] = {
     "Said": {
         "oneOf": [
             _OUTCOME,
-            {"type": "object", "properties": {"items": {"type": "array", "items": _OUTCOME}}},
+            {
+                "type": "object",
+                "required": ["items"],
+                "properties": {"items": {"type": "array", "items": _OUTCOME}},
+            },
         ]
     },
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),

@@ -15,7 +15,7 @@ import secrets
 from time import time
 from typing import Any, NamedTuple
 
-from belated.errors import BelatedError
+from belated.errors import BelatedError, UnknownModel
 from belated.service import bodies
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import Said
@@ -172,13 +172,16 @@ async def _told(
 
 async def _chooser(hub: Hub, request: Request) -> Served:
     name = request.path.get("name", MODEL)
-    if name not in hub.names and name == MODEL:
+    try:
+        served = await hub.model(name)
+    except UnknownModel:
+        if name != MODEL:
+            raise
         raise Refused(
             404,
             "unknown_model",
             f"there is no model {MODEL!r}: POST /models makes one, of kind Chooser",
-        )
-    served = await hub.model(name)
+        ) from None
     if served.kind != "Chooser":
         raise Refused(409, "no_such_verb", f"{name!r} is of kind {served.kind}, and ranks nothing")
     return served

@@ -51,6 +51,7 @@ class Request:
     is_abandoned: bool = False
     """Whether a part of the body was left unread."""
     _headers: dict[bytes, bytes] | None = None
+    _content: bytes | None = None
 
     def header(self, name: bytes) -> str | None:
         """Return a header, by its name in lower case; of several the first."""
@@ -59,8 +60,18 @@ class Request:
         value = self._headers.get(name)
         return None if value is None else bytes(value).decode("latin-1")
 
+    def add_header(self, name: bytes, value: bytes) -> None:
+        """Add a header, as if the client had sent it."""
+        self.scope["headers"] = [*self.scope["headers"], (name, value)]
+        self._headers = None
+
     async def body(self, most: int | None = None) -> bytes:
         """Return the body, or refuse one that is too large or does not come."""
+        if self._content is None:
+            self._content = await self._whole(most)
+        return self._content
+
+    async def _whole(self, most: int | None) -> bytes:
         most = self.limits.body if most is None else most
         length = self.header(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:

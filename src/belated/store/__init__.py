@@ -44,12 +44,16 @@ __all__ = [
 ]
 
 
-def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store:
+def open(
+    path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY, address: str | None = None
+) -> Store:
     """Return the store in a file of SQLite, which is made if it is not there, or behind a URL.
 
     One process has a file open at a time. A database of PostgreSQL ("postgresql://...", with the
     extra ``postgres``) may be shared, and then one process at a time has each model.
     ``snapshot_every`` is how many events of a model are read again at most when it is opened.
+    ``address`` is where this process is found by those with whom it shares a database; they are
+    told it (``StoreInUse.address``) when they want a model that is written here.
 
     >>> import belated as bl, pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -71,7 +75,7 @@ def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store
         raise StoreError(f"open: no store is known at {scheme}://; a path, or postgresql://")
     from belated.store.postgres import PostgreSQL
 
-    database = PostgreSQL(where)
+    database = PostgreSQL(where, address)
     return _opened(database, database.where, snapshot_every)
 
 

@@ -269,7 +269,14 @@ class Store:
         has_rule = KINDS[kind].rule(spec) is not None
         about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
         with self.writer.turn:
-            about.number = self._database.create(about, (), ())
+            number = self._database.create(about, (), ())
+        if number is None:  # another process was quicker
+            found = self._found(name)
+            if found is None:
+                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+            self._compare(found, spec)
+            return found
+        about.number = number
         self._known[name] = about
         return about
 
@@ -341,7 +348,8 @@ class Store:
             now = self._database.described(about.number)
             if now is None:
                 about.is_deleted = True
-                raise StoreError(f"the model {about.name!r} was deleted")
+                self._database.release(about.number)
+                raise UnknownModel(f"the model {about.name!r} was deleted")
             about.spec, about.first, about.eras = now.spec, now.first, now.eras
             about.has_rule, about.length = now.has_rule, now.length
         return self._losses
@@ -411,7 +419,10 @@ class Store:
             raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
         with self.writer.turn:
             rows = list(self._database.rows(source.number, 0))
-            about.number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+            number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+        if number is None:
+            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+        about.number = number
         self._known[about.name] = about
 
     def compact(self, name: str, before: Time | int | None = None) -> int:
@@ -466,6 +477,17 @@ class Store:
         """Keep a note beside the models, in the place of an older one of that name."""
         self.check_open()
         self.writer.settle(self.writer.add_note(name, body))
+
+    def keep_first(self, name: str, body: bytes) -> bytes:
+        """Keep a note unless there is one of that name; return the body of the one that is kept."""
+        self.check_open()
+        with self.writer.turn:
+            return self._database.keep_first(Note(name, time(), body))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write other models of the store."""
+        return self._database.is_shared
 
     def notes(self, prefix: str = "") -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
@@ -552,8 +574,11 @@ class Store:
             self.check_open()
             self._check_new(name)
             with self.writer.turn:
-                about.number = self._database.create(about, rows, snapshots)
-                self._database.hold(about.number)
+                number = self._database.create(about, rows, snapshots)
+                if number is None:
+                    raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+                about.number = number
+                self._database.hold(number)
             self._known[name] = about
             entry = self._entries[name] = Entry(self, about, objects)
             entry.take(found)
