@@ -19,7 +19,8 @@ from belated.learner.keys import Key
 from belated.learner.turns import alone
 from belated.linear.clock import Time
 from belated.linear.losses import LOSSES
-from belated.linear.model import LinearModel, Row
+from belated.linear.given import Row
+from belated.linear.model import LinearModel
 from belated.linear.settings import Settings
 
 
