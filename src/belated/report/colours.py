@@ -56,7 +56,7 @@ FAMILIES = (
         *("Qiu-Esposito-Zhang", "Delayed OGD", "Quanrud-Khashabi, doubling", "AdaptiveRevision"),
         *("AdaDelay", "DMD", "SDMD", "Hazan-Agarwal-Kale", "Langford-Smola-Zinkevich"),
         *("Mild-OGD", "SOLID", "FTDRL", "AdaGrad", "ODFTRL", "DOOMD"),
-        *("Weinberger-Ordentlich", "Delay-adaptive SGD"),
+        *("Weinberger-Ordentlich", "Delay-adaptive SGD", "WOFTRL"),
     ),
     # methods on the simplex
     (

@@ -1,4 +1,4 @@
-"""39 published methods behind the same two events, all but six for late feedback.
+"""40 published methods behind the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with what each must be told and what it promises.
 """
@@ -35,6 +35,7 @@ from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoub
 from belated.rivals.shamir import Shamir
 from belated.rivals.solid import SOLID
 from belated.rivals.weinberger_ordentlich import WeinbergerOrdentlich
+from belated.rivals.woftrl import WOFTRL
 from belated.rivals.zimmert_seldin import ZimmertSeldin
 from belated.rivals.zinkevich import Zinkevich
 
@@ -51,6 +52,7 @@ __all__ = [
     "ODFTRL",
     "SDMD",
     "SOLID",
+    "WOFTRL",
     "AdaDelay",
     "AdaGrad",
     "AdaHedgeD",
