@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import belated as bl
 import naive_later_rivals as slow
-from belated import rivals
+from belated import rates, rivals
 from belated.rivals.shared import Mirror
 from rival_case import RivalCase
-from rivals_first_order import LIPSCHITZ, SETS
+from rivals_first_order import CURVATURE, LIPSCHITZ, ROUNDS, SETS
 
 # --- Weighted optimism ---------------------------------------------------------------------------
 
@@ -29,9 +30,73 @@ def _woftrl(
     )
 
 
+# --- Asynchronous SGD ----------------------------------------------------------------------------
+
+
+def _descent(place: str, step: float) -> bl.FirstOrder:
+    """Return what all steps of the same size are without delay."""
+    return bl.FirstOrder(bl.OMD(SETS[place][0], rates.Constant(step)))
+
+
+def _koloskova(place: str) -> RivalCase:
+    domain, chart = SETS[place]
+    fields: dict[str, Any] = {"step": 0.2, "smoothness": 1.2, "workers": 2}
+    return RivalCase(
+        f"KoloskovaStichJaggi, {place}",
+        rivals.KoloskovaStichJaggi(domain, **fields),
+        lambda seed: slow.NaiveKoloskovaStichJaggi(domain=chart, **fields, seed=seed),
+        "gradient",
+        ancestor=_descent(place, 0.2),
+    )
+
+
+def _ringmaster(place: str) -> RivalCase:
+    domain, chart = SETS[place]
+    fields: dict[str, Any] = {"step": 0.15, "stalest": 2}
+    return RivalCase(
+        f"Ringmaster, {place}",
+        rivals.Ringmaster(domain, **fields),
+        lambda seed: slow.NaiveRingmaster(domain=chart, **fields, seed=seed),
+        "gradient",
+        ancestor=_descent(place, 0.15),
+    )
+
+
+# --- Frank-Wolfe ---------------------------------------------------------------------------------
+
+
+def _frank_wolfe(place: str) -> RivalCase:
+    domain, chart = SETS[place]
+    fields: dict[str, Any] = {"lipschitz": LIPSCHITZ, "rounds": ROUNDS}
+    return RivalCase(
+        f"DelayedFrankWolfe, {place}",
+        rivals.DelayedFrankWolfe(domain, **fields),
+        lambda seed: slow.NaiveDelayedFrankWolfe(domain=chart, **fields, seed=seed),
+        "gradient",
+    )
+
+
+def _curved_frank_wolfe(place: str) -> RivalCase:
+    domain, chart = SETS[place]
+    return RivalCase(
+        f"DelayedFrankWolfeStronglyConvex, {place}",
+        rivals.DelayedFrankWolfeStronglyConvex(domain, CURVATURE, LIPSCHITZ),
+        lambda seed: slow.NaiveDelayedFrankWolfeStronglyConvex(
+            domain=chart, curvature=CURVATURE, seed=seed
+        ),
+        "gradient",
+    )
+
+
 CASES: list[RivalCase] = [
     _woftrl("shifted ball"),
     _woftrl("box", copies=2),
     _woftrl("simplex", "entropy"),
     _woftrl("raised simplex", "entropy", copies=1),
+    _koloskova("shifted ball"),
+    _koloskova("box"),
+    _ringmaster("l1"),
+    _ringmaster("box"),
+    *(_frank_wolfe(place) for place in ("shifted ball", "box", "raised simplex", "l1")),
+    *(_curved_frank_wolfe(place) for place in ("shifted ball", "box", "simplex", "l1")),
 ]

@@ -24,14 +24,17 @@ from belated.rivals.dual_averaging import DelayedDualAveraging
 from belated.rivals.dub import DUB
 from belated.rivals.exp3 import DelayedExp3, SkippingExp3
 from belated.rivals.flaxman import Flaxman
+from belated.rivals.frank_wolfe import DelayedFrankWolfe, DelayedFrankWolfeStronglyConvex
 from belated.rivals.ftdrl import FTDRL
 from belated.rivals.gold import GOLD
 from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
+from belated.rivals.koloskova_stich_jaggi import KoloskovaStichJaggi
 from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
 from belated.rivals.mild_ogd import MildOGD
 from belated.rivals.odftrl import ODFTRL
 from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
+from belated.rivals.ringmaster import Ringmaster
 from belated.rivals.shamir import Shamir
 from belated.rivals.solid import SOLID
 from belated.rivals.weinberger_ordentlich import WeinbergerOrdentlich
@@ -67,14 +70,18 @@ __all__ = [
     "DelayAdaptiveSGD",
     "DelayedDualAveraging",
     "DelayedExp3",
+    "DelayedFrankWolfe",
+    "DelayedFrankWolfeStronglyConvex",
     "DelayedOGD",
     "Flaxman",
     "HazanAgarwalKale",
+    "KoloskovaStichJaggi",
     "LangfordSmolaZinkevich",
     "MildOGD",
     "QiuEspositoZhang",
     "QuanrudKhashabi",
     "QuanrudKhashabiDoubling",
+    "Ringmaster",
     "Rival",
     "Shamir",
     "SkippingExp3",

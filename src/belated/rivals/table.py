@@ -21,6 +21,7 @@ _SYMBOLS = {
     "rounds": "T",
     "scale": "a scale",
     "smoothness": "L",
+    "stalest": "how stale a gradient may be",
     "step": "a step size",
     "strength": "a strength",
     "total_delay": "d_tot",
