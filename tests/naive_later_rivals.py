@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import itertools
+import math
 
 import numpy as np
 
@@ -172,7 +173,9 @@ class NaiveDelayedFrankWolfe(NaiveFrankWolfe):
 
     def slope(self, y: Array) -> Array:
         """Return the gradient of F."""
-        return self.eta * total(self.costs, self.domain.dim) + 2.0 * (y - self.points[0])
+        return np.asarray(
+            self.eta * total(self.costs, self.domain.dim) + 2.0 * (y - self.points[0])
+        )
 
 
 class NaiveDelayedFrankWolfeStronglyConvex(NaiveFrankWolfe):
@@ -189,3 +192,110 @@ class NaiveDelayedFrankWolfeStronglyConvex(NaiveFrankWolfe):
             for cost, point in zip(self.costs, self.points, strict=True)
         ]
         return total(pulls, self.domain.dim)
+
+
+# --- The online Newton step ----------------------------------------------------------------------
+
+
+def least_on_face(bend: Array, slope: Array, fixed: Array, free: Array, sides: Array) -> Array:
+    """Minimise <slope, x> + x' bend x / 2 over fixed + span(free) with <sides_i, x> = given there.
+
+    ``fixed`` meets the equations, and columns of ``free`` span what may be added.
+    """
+    if free.shape[1] == 0:
+        return fixed
+    basis = free
+    if sides.shape[0]:
+        directions = np.linalg.svd(sides @ free)[2][np.linalg.matrix_rank(sides @ free) :]
+        basis = free @ directions.T
+    if basis.shape[1] == 0:
+        return fixed
+    inner = basis.T @ bend @ basis
+    return fixed - basis @ np.linalg.solve(inner, basis.T @ (slope + bend @ fixed))
+
+
+def quadratic_minimum(domain: ChartSet, bend: Array, slope: Array) -> Array:
+    """Minimise <slope, x> + x' bend x / 2 over K: the best of the minima on all faces of K."""
+    k = domain.dim
+    plain: Array = np.asarray(-np.linalg.solve(bend, slope), dtype=np.float64)
+    if domain.violation(plain) == 0.0:
+        return plain
+    if domain.kind == "ball":
+        return _on_sphere(domain, bend, slope)
+    found = []
+    for pattern in itertools.product((-1.0, 0.0, 1.0), repeat=k):
+        signs = np.array(pattern)
+        used = signs != 0.0
+        if domain.kind == "box":
+            found.append(least_on_face(bend, slope, signs, np.eye(k)[:, ~used], np.zeros((0, k))))
+        elif domain.kind == "l1" and used.any():
+            fixed = signs * domain.radius / used.sum()
+            found.append(least_on_face(bend, slope, fixed, np.eye(k)[:, used], signs[None]))
+        elif domain.kind == "simplex" and used.any() and (signs >= 0.0).all():
+            mass = 1.0 - (k - used.sum()) * domain.floor
+            fixed = np.where(used, mass / used.sum(), domain.floor)
+            found.append(least_on_face(bend, slope, fixed, np.eye(k)[:, used], np.ones((1, k))))
+    allowed = [x for x in found if domain.violation(x) <= 1e-9]
+    return min(allowed, key=lambda x: float(slope @ x + 0.5 * x @ bend @ x))
+
+
+def _on_sphere(domain: ChartSet, bend: Array, slope: Array) -> Array:
+    """Solve (bend + mu I) x = -slope with |x| = radius, by bisection for mu."""
+    eye = np.eye(domain.dim)
+    low, high = 0.0, float(np.linalg.norm(slope)) / domain.radius
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if np.linalg.norm(np.linalg.solve(bend + middle * eye, slope)) > domain.radius:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(-np.linalg.solve(bend + high * eye, slope), dtype=np.float64)
+
+
+class NaiveDelayedONS(Rival):
+    """The minimum over K of the quadratics received and (lambda_t / 2) |x - x_1|^2."""
+
+    def __init__(
+        self, *, domain: ChartSet, lipschitz: float, exp_concavity: float, seed: int = 0
+    ) -> None:
+        super().__init__(domain, seed)
+        self.lipschitz = lipschitz
+        self.beta = 0.5 * min(1.0 / (4.0 * lipschitz * domain.diameter), exp_concavity)
+        self.least = 1.0 / (self.beta * domain.diameter**2)
+        self.plays: list[Array] = []
+        self.received: list[tuple[Array, Array]] = []  # gradient and point
+        self.waiting: list[list[int]] = []  # what was pending at each prediction
+
+    def ridge(self) -> float:
+        """lambda_t, rounded up to lambda_0 times a power of 2."""
+        t, k, diameter = len(self.waiting), self.domain.dim, self.domain.diameter
+        backlogs = sum(len(each) for each in self.waiting)
+        ages = [now - ticket for now, each in enumerate(self.waiting) for ticket in each]
+        growth = self.beta * self.lipschitz**2 * t / (k * self.least)
+        by_age = max(ages, default=0) * (k / self.beta) * math.log1p(growth) / diameter**2
+        by_root = self.lipschitz / diameter * math.sqrt(backlogs)
+        rounded = self.least
+        while rounded < self.least + min(by_age, by_root):
+            rounded *= 2.0
+        return rounded
+
+    def predict(self) -> tuple[int, Array]:
+        """Build the objective and minimise it."""
+        self.waiting.append(self.pending())
+        start, ridge = self.domain.start, self.ridge()
+        bend, slope = ridge * np.eye(self.domain.dim), -ridge * start
+        for g, x in self.received:
+            bend = bend + self.beta * np.outer(g, g)
+            slope = slope + g - self.beta * float(g @ x) * g
+        self.plays.append(quadratic_minimum(self.domain, bend, slope))
+        return self._issue(), self.plays[-1].copy()
+
+    def observe(self, ticket: int, cost: Array) -> bool:
+        """Keep the gradient with the point that it was taken at."""
+        self._close(ticket)
+        self.received.append((cost, self.plays[ticket]))
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Close the ticket."""
+        self._close(ticket)

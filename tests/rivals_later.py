@@ -88,6 +88,20 @@ def _curved_frank_wolfe(place: str) -> RivalCase:
     )
 
 
+# --- The online Newton step ----------------------------------------------------------------------
+
+
+def _newton(place: str, exp_concavity: float = 0.2) -> RivalCase:
+    domain, chart = SETS[place]
+    fields: dict[str, Any] = {"lipschitz": LIPSCHITZ, "exp_concavity": exp_concavity}
+    return RivalCase(
+        f"DelayedONS, {place}",
+        rivals.DelayedONS(domain, **fields),
+        lambda seed: slow.NaiveDelayedONS(domain=chart, **fields, seed=seed),
+        "gradient",
+    )
+
+
 CASES: list[RivalCase] = [
     _woftrl("shifted ball"),
     _woftrl("box", copies=2),
@@ -97,6 +111,8 @@ CASES: list[RivalCase] = [
     _koloskova("box"),
     _ringmaster("l1"),
     _ringmaster("box"),
+    *(_newton(place) for place in ("shifted ball", "box", "raised simplex")),
+    _newton("l1", 0.02),
     *(_frank_wolfe(place) for place in ("shifted ball", "box", "raised simplex", "l1")),
     *(_curved_frank_wolfe(place) for place in ("shifted ball", "box", "simplex", "l1")),
 ]

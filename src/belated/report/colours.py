@@ -57,7 +57,7 @@ FAMILIES = (
         *("AdaDelay", "DMD", "SDMD", "Hazan-Agarwal-Kale", "Langford-Smola-Zinkevich"),
         *("Mild-OGD", "SOLID", "FTDRL", "AdaGrad", "ODFTRL", "DOOMD"),
         *("Weinberger-Ordentlich", "Delay-adaptive SGD", "WOFTRL"),
-        *("Koloskova-Stich-Jaggi", "Ringmaster", "Delayed Frank-Wolfe"),
+        *("Koloskova-Stich-Jaggi", "Ringmaster", "Delayed Frank-Wolfe", "Delayed ONS"),
     ),
     # methods on the simplex
     (

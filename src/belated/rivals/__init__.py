@@ -1,4 +1,4 @@
-"""40 published methods behind the same two events, all but six for late feedback.
+"""45 published methods behind the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with what each must be told and what it promises.
 """
@@ -15,6 +15,7 @@ from belated.rivals.bistritz import Bistritz, BistritzDoubling
 from belated.rivals.bold import BOLD
 from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
 from belated.rivals.delayed_ogd import DelayedOGD
+from belated.rivals.delayed_ons import DelayedONS
 from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
 from belated.rivals.dmd import DMD, SDMD
 from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
@@ -73,6 +74,7 @@ __all__ = [
     "DelayedFrankWolfe",
     "DelayedFrankWolfeStronglyConvex",
     "DelayedOGD",
+    "DelayedONS",
     "Flaxman",
     "HazanAgarwalKale",
     "KoloskovaStichJaggi",

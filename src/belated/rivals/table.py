@@ -15,6 +15,7 @@ _SYMBOLS = {
     "base": "a learner inside",
     "curvature": "lambda",
     "delay": "d",
+    "exp_concavity": "alpha",
     "lipschitz": "G",
     "magnitude": "M",
     "max_delay": "d_max",
