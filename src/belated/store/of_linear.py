@@ -15,7 +15,8 @@ from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
-from belated.linear.model import Forecast, LinearModel, Many, Row
+from belated.linear.given import Many, Row
+from belated.linear.model import Forecast, LinearModel
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
@@ -182,7 +183,7 @@ def row_out(model: LinearModel, features: Any) -> Any:
     if features.__class__ is dict or isinstance(features, Mapping):
         plain = of.plain_dict if model.settings.columns is None else cells_out
         return plain(features)
-    indices, values, count = model._converted(features)
+    indices, values, count = model._given.row(features)
     if isinstance(features, tuple):
         return [of.ints_out(indices[:count]), of.floats_out(values[:count])]
     return of.floats_out(values[:count])
@@ -208,7 +209,7 @@ def rows_out(model: LinearModel, rows: Any) -> Any:
     """Return many rows: a list of rows, or the text of three arrays."""
     if isinstance(rows, list):
         return [row_out(model, row) for row in rows]
-    sparse = model._rows(rows, "predict_many")
+    sparse = model._given.rows(rows, "predict_many")
     indices = of.ints_out(sparse.indptr), of.ints_out(sparse.indices)
     return {"rows": [*indices, of.floats_out(sparse.values)]}
 

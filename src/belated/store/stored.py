@@ -277,7 +277,7 @@ class StoredModel:
         """Return a time as it is logged, where dates are numbers; refuse those among others."""
         now = time_of(at, who)
         if is_date(at):
-            self._linear._check_date(at, now, who)
+            self._linear._times.check_date(at, now, who)
         return now
 
     def _when(
