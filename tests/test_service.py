@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -17,10 +19,12 @@ import belated as bl
 from belated.errors import SpecError
 from belated.service import Limits, Server, Settings, tokens
 from belated.service.calls import VERBS, members
-from belated.service.openapi import SCHEMAS, description
+from belated.service.openapi import description
 from belated.service.routes import ROUTES
 from belated.service.specs import KINDS
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
+
+SCHEMAS = description(Limits())["components"]["schemas"]
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +421,7 @@ def test_every_answer_is_safe_to_show(ask: Caller) -> None:
 
 def test_the_description_is_whole(ask: Caller) -> None:
     served = ask("GET", "/openapi.json").body
-    assert served == json.loads(json.dumps(description()))
+    assert served == json.loads(json.dumps(description(Limits())))
     for path, methods in served["paths"].items():
         for method, about in methods.items():
             route = next(r for r in ROUTES if (r.path, r.method.lower()) == (path, method))
@@ -496,3 +500,46 @@ def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:
             ask("POST", "/models/layout/choose", {})
         found = ask("GET", "/models/layout/evaluate")
         assert (found.status, found.body["error"]["code"]) == (409, "log_too_long")
+
+
+def test_the_description_has_the_limits_in_force(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(batch=7, text=99)) as ask:
+        said = ask("GET", "/openapi.json").body
+        one, many = said["components"]["schemas"]["Predict"]["oneOf"]
+        assert many["properties"]["items"]["maxItems"] == 7
+        assert one["properties"]["key"]["maxLength"] == 99
+
+
+def test_models_are_made_and_deleted_once_under_a_key(tmp_path: Path) -> None:
+    about = {"name": "new", "kind": "LinearModel", "settings": LINEAR}
+    with serving(tmp_path) as ask:
+        made = [ask("POST", "/models", about, Idempotency_Key="k") for _ in range(2)]
+        assert [each.status for each in made] == [201, 201]
+        assert made[0].body == made[1].body
+        assert made[1].headers["idempotency-replayed"] == "true"
+        assert ask("POST", "/models", about).status == 200
+        other = {**about, "name": "other"}
+        assert ask("POST", "/models", other, Idempotency_Key="k").status == 422
+        assert ask("DELETE", "/models/new", Idempotency_Key="k").status == 204
+    with serving_again(tmp_path) as server:
+        ask = Caller(server, str(ask.token))
+        assert ask("DELETE", "/models/new", Idempotency_Key="k").status == 204
+        assert ask("DELETE", "/models/new", Idempotency_Key="l").status == 404
+        assert ask("POST", "/models", about, Idempotency_Key="k").status == 201  # as it was told
+        assert ask("GET", "/models/new").status == 404
+
+
+def test_what_the_server_library_logs_is_json_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path, log="json") as ask:
+        raw = socket.create_connection((ask.server.host, ask.server.port))
+        raw.sendall(b"no HTTP at all\r\n\r\n")
+        raw.recv(1000)
+        raw.close()
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    logged = [line for line in lines if line["what"] == "logged"]
+    assert logged
+    assert {(line["level"], line["by"]) for line in logged} == {("warning", "uvicorn.error")}
+    assert "Invalid HTTP" in logged[0]["message"]
+    assert not logging.getLogger("uvicorn").handlers

@@ -269,14 +269,14 @@ class Hub:
         seed = hmac.digest(self._seeds, name.encode(), "sha256")
         return specs.made(kind, settings, int.from_bytes(seed[:8], "big"), self.limits)
 
-    async def delete(self, name: str) -> None:
-        """Remove a model with its log."""
+    async def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
+        """Remove a model with its log, and keep a note of that."""
         async with _Rest(self, name):
-            await self.work(self._remove, name)
+            await self.work(self._remove, name, note)
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: str, note: tuple[str, bytes] | None) -> None:
         with self._turn(name):
-            self.store.delete(name)
+            self.store.delete(name, note)
             self.names.discard(name)
             self.models.pop(name, None)
             self.damaged.pop(name, None)

@@ -48,7 +48,7 @@ async def rank(hub: Hub, request: Request) -> Answer:
 
     key = request.header(b"idempotency-key") or (f"rank {event}" if is_named else None)
     return await once(
-        hub, request, served, key, body, lambda said: (201, encoded(said[0].body)), work
+        hub, request, served.number, key, body, lambda said: (201, encoded(said[0].body)), work
     )
 
 
@@ -167,7 +167,7 @@ async def _told(
         return Answer(204, b"", headers=(("belated-outcome", outcome),))
 
     key = request.header(b"idempotency-key")
-    return await once(hub, request, served, key, body, lambda said: (204, b""), work)
+    return await once(hub, request, served.number, key, body, lambda said: (204, b""), work)
 
 
 async def _chooser(hub: Hub, request: Request) -> Served:

@@ -24,6 +24,13 @@ class Route:
     """The schema of the body, or the type of a file."""
     gives: str | None = None
     statuses: tuple[int, ...] = (200,)
+    has_key: bool = False
+    """Whether an ``Idempotency-Key`` counts, apart from where events happen."""
+
+    @property
+    def is_once(self) -> bool:
+        """Whether a request that comes again with its key gets the first answer."""
+        return self.has_key or self.scope in ("decide", "answer")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -115,6 +122,7 @@ ROUTES: tuple[Route, ...] = (
         "Create",
         "Model",
         (200, 201),
+        has_key=True,
     ),
     Route("GET", "/models/{name}", "read", handlers.show_model, "One model.", None, "Model"),
     Route(
@@ -126,6 +134,7 @@ ROUTES: tuple[Route, ...] = (
         None,
         None,
         (204,),
+        has_key=True,
     ),
     *_verbs(),
     Route(

@@ -18,7 +18,7 @@ from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
 from belated.service.hub import Hub
-from belated.service.journal import Form, Journal
+from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
 from belated.service.wire import BYTES, protocol
 from belated.store import open as open_store
@@ -63,7 +63,10 @@ class Server:
             self.hub = Hub(self.store, self.settings.limits, known)
             held.callback(self.hub.close)
             self.token = self.hub.own_token(self.settings.new_token) if known is None else None
-            self.app = App(self.hub, Journal(self.settings.log))
+            journal = Journal(self.settings.log)
+            if not journal.is_quiet:
+                held.enter_context(Told(journal))
+            self.app = App(self.hub, journal)
             self.app.on_start = self._begin
             self._server: Any = uvicorn.Server(config(self.app, self.settings.limits.patience))
             self._held = held.pop_all()

@@ -111,8 +111,8 @@ class Database(Source, Protocol):
         None: there is a model of that name, which another process has just made.
         """
 
-    def delete(self, model: int) -> None:
-        """Remove a model with everything that belongs to it."""
+    def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
+        """Remove a model with everything that belongs to it, and keep notes of that."""
 
     def write(
         self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()

@@ -196,14 +196,18 @@ class Store:
                 self._look_around()
         return sorted(self._known)
 
-    def delete(self, name: str) -> None:
-        """Remove a model with its log; there is no way back."""
+    def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
+        """Remove a model with its log; there is no way back.
+
+        ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
+        """
         self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
                 self._database.hold(about.number)
-                self._database.delete(about.number)
+                notes = () if note is None else (Note(note[0], time(), note[1]),)
+                self._database.delete(about.number, notes)
                 self._forget(name)
 
     def release(self, name: str) -> None:

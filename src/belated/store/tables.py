@@ -114,9 +114,11 @@ class Tables(ABC):
             execute(_MARK, (length, number, length))
         return int(number)
 
-    def delete(self, model: int) -> None:
-        """Remove a model with everything that belongs to it."""
+    def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
+        """Remove a model with everything that belongs to it, and keep notes of that."""
         with self._transaction() as execute:
+            for note in notes:
+                execute(_ADD_NOTE, tuple(note))
             execute("DELETE FROM models WHERE number = ?", (model,))
             for table in ("eras", "events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
