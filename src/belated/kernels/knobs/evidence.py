@@ -72,7 +72,7 @@ def learn(f: Floats, n: Ints, t: int, y: float, how: int) -> float:
             score(f, n, g, own)
     if how == 0:
         y = _tame(f, r.members, y)
-        weigh(f, r.members)
+        weigh(f, r.members, answers)
         _count(f, y)
     for g in range(L.SETS):
         own = c if g % 2 == 1 else 0.0

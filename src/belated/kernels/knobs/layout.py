@@ -15,7 +15,7 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, PREDICTED = range(8)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, EXPECT, COMPARE = range(9)
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 WINDOW = (0.0, 3000.0, 600.0)
@@ -26,7 +26,7 @@ MEMBERS = SETS * TYPES
 QUADRATIC, COSINES, TREND = range(TYPES)
 PRIOR_WINDOW = (0.95, 0.03, 0.02)
 PRIOR_LEVEL = (0.6, 0.4)
-SOFT = 0.3  # lambda: precision of a level, in answers
+SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
 RING = 128  # blocks that are remembered
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from belated.arrays import Floats, Ints
-from belated.kernels.jit import leaf
+from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
@@ -63,7 +63,7 @@ class Room(NamedTuple):
     """Of the grid."""
 
 
-@leaf
+@limb
 def room_of(f: Floats, n: Ints) -> Room:
     """Name the parts of ``f``."""
     f, n = vector(f), vector(n)
