@@ -205,7 +205,7 @@ class NaiveKnobs:
         b = member.noise / variance * mean
         for answer in self.learned:
             phi, y, kappa = self.net(member, answer)
-            w = kappa * math.exp(-(self.latest - answer.t) / member.window)
+            w = kappa * math.exp(-(self.latest - answer.t // 32 * 32) / member.window)
             a += w * np.outer(phi, phi)
             b += w * phi * y
         member.inverse = np.linalg.inv(a)

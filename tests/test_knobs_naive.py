@@ -14,7 +14,7 @@ from naive_knobs import KINDS, NaiveKnobs
 
 @pytest.mark.parametrize(
     ("k", "context", "rounds", "stride"),
-    [(1, {}, 60, 1), (2, {}, 26, 1), (3, {"a": (-1, 1)}, 40, 1), (1, {}, 50, 40)],
+    [(1, {}, 45, 1), (2, {}, 18, 1), (3, {"a": (-1, 1)}, 22, 1), (1, {}, 24, 60)],
 )
 def test_members_are_those_of_the_slow_version(
     k: int, context: Any, rounds: int, stride: int
@@ -32,7 +32,7 @@ def test_members_are_those_of_the_slow_version(
             continue
         x = np.array(list(setting.values()))
         cost = float(np.sum((x - 0.3) ** 2) + 0.2 * rng.normal() + 0.5 * np.sin(t / 60.0))
-        cost += 30.0 if t == 30 * stride else 0.0
+        cost += 30.0 if t == 20 * stride else 0.0
         waiting.append((ticket, x, list(z.values()), cost))
         while waiting and rng.random() < 0.55:
             answer = waiting.pop(int(rng.integers(len(waiting))))

@@ -8,7 +8,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare, radius
-from belated.kernels.knobs.evidence import learn
+from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.plays import expect, propose, settle
@@ -152,14 +152,14 @@ def _learn_waiting(s: State) -> None:
             write_features(r.x, r.context, r.order, r.chebyshev, r.phi)
             entry = locate(s, ticket)
             record = entry * s.n[N.KEEP] if entry >= 0 else 0
-            y, how, before = 0.0, 1, 0.0
+            y, how, before = 0.0, UNSCORED, 0.0
             if f[L.UNIT] > 0.0:
                 y = (r.buffer[at + L.COST] - f[L.SHIFT]) / f[L.UNIT]
-                how = 0
+                how = SCORED
             else:
                 f[L.FED] += 1.0
             if r.buffer[at + L.REPLACES] > 0.0:
-                how = 2
+                how = CORRECTION
                 before = s.kept[record + L.LEARNED]
                 far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
                 far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))

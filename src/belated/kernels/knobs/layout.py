@@ -138,7 +138,7 @@ class Places(NamedTuple):
     of_buffer: int
     work: int
     values: int
-    """Where the values of the grid begin in the work; before: nine vectors and sets of them."""
+    """Where the values of the grid begin in the work."""
     kept: int
     """Where what is kept per ticket begins."""
     packed: int
@@ -179,7 +179,7 @@ def places(k: int, c: int) -> Places:
     buffer = blocks + RING * of_block
     of_buffer = OF_ANSWER + k + c
     work = buffer + (waits + 1) * of_buffer
-    values = (SETS + 5) * most + (order + 1) * k + 5 * k + c + 4
+    values = (SETS + 3) * most + (order + 1) * k + 5 * k + c + 4
     kept = work + values + points * outer + points
     return Places(
         base,

@@ -194,12 +194,11 @@ def backward(u: Floats, z: Floats, m: int) -> None:
 
 
 @limb
-def score(f: Floats, n: Ints, g: int, c: float) -> None:
+def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
     """Note what the members of a set make of an answer."""
     r = room_of(f, n)
     most = r.most
     tilde = r.tilde[g * most : (g + 1) * most]
-    value = r.tilde[L.SETS * most + g]
     for kind in range(L.TYPES):
         member = (3 * g + kind) * L.OF_MEMBER
         if r.members[member + L.SHARE] > 0.0:
