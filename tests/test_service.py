@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import SpecError
+from belated.errors import ServiceError, SpecError
 from belated.service import Limits, Server, Settings, tokens
 from belated.service.calls import VERBS, members
 from belated.service.openapi import description
@@ -24,6 +24,16 @@ from belated.service.routes import ROUTES
 from belated.service.specs import KINDS
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
+KNOBS = {
+    "knobs": {
+        "price": [10, 200],
+        "retries": {"type": "Whole", "low": 0, "high": 6},
+        "size": {"type": "Among", "values": ["small", "large"]},
+    },
+    "context": {"hour": [0, 24], "device": ["phone", "desktop", "other"]},
+    "deadline": 100,
+    "silence": 3,
+}
 SCHEMAS = description(Limits())["components"]["schemas"]
 
 
@@ -59,7 +69,8 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
 def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     learner = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
     spec = json.loads(learner.to_json())
-    settings: Any = {"Chooser": CHOOSER, "Learner": {"spec": spec}}.get(kind, LINEAR)
+    others: dict[str, Any] = {"Chooser": CHOOSER, "Learner": {"spec": spec}, "Knobs": KNOBS}
+    settings = others.get(kind, LINEAR)
     name = f"a-{kind}"
     made = ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
     assert made.status == 201, made.body
@@ -84,9 +95,46 @@ def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     assert ask("DELETE", f"/models/{name}").status == 204
 
 
+def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, bl.Client(ask.server.url, str(ask.token)) as client:
+        model = client.create("knobs", "Knobs", **KNOBS)
+        first = model.ask({"hour": 7, "device": "phone"}, key="a")
+        assert first.setting.keys() == {"price", "retries", "size"}
+        second = model.ask(key="b")
+        real = {"price": 20.5, "retries": 2, "size": "large"}
+        assert model.played("a", real) == "applied"
+        assert model.revise("a", 2.0) == "applied"
+        with pytest.raises(ServiceError, match="inside of the range"):
+            model.played("b", {**real, "price": 1000})
+        with pytest.raises(ServiceError) as caught:
+            model.ask({"hour": "x"})
+        assert caught.value.code == "bad_features"
+        assert model.observe("a", 1.5) == "applied"
+        assert model.cancel(ticket=second.ticket) == "applied"
+        assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
+        assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
+        about = model.about()["settings"]
+        assert "seed" not in about
+        assert about["knobs"]["price"] == {"type": "Span", "low": 10.0, "high": 200.0}
+        assert ask("POST", "/models/knobs/peek", {"context": {"hour": 7}}).body["setting"].keys()
+        report = model.report()
+        assert (report["rounds"], report["open"], report["observed"]) == (2, 0, 1)
+        expected = ask.server.store.model("knobs").snapshot()
+    with serving_again(tmp_path) as server:
+        assert server.store.model("knobs").snapshot() == expected
+
+
 @pytest.mark.parametrize(
     "body",
     [
+        {"name": "x", "kind": "Knobs"},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": 3}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": "ab"}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": {"type": ["Log"]}}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": "P1D"}},
         {"name": "../x", "kind": "LinearModel"},
         {"name": "a b", "kind": "LinearModel"},
         {"name": "", "kind": "LinearModel"},

@@ -67,6 +67,12 @@ def learner(**changes: Any) -> bl.Learner:
     return bl.Learner(spec, **changes)
 
 
+def knobs(**changes: Any) -> bl.Knobs:
+    told: dict[str, Any] = {"context": {"hour": (0, 24)}, "deadline": 5, "silence": 1.0, **changes}
+    ranges = {"price": bl.Log(10, 200), "size": bl.Among(["small", "large"]), "n": bl.Whole(0, 6)}
+    return bl.Knobs(ranges, **told)
+
+
 SPECS: dict[str, Callable[[], Any]] = {
     "linear": linear,
     "patient": lambda: linear(loss="logistic", silence=None, wait=2, most_open=3),
@@ -74,6 +80,7 @@ SPECS: dict[str, Callable[[], Any]] = {
     "chooser": chooser,
     "intervals": intervals,
     "learner": learner,
+    "knobs": knobs,
 }
 
 
@@ -135,6 +142,8 @@ class Life(RuleBasedStateMachine):
             made = self.both("choose", {"n": number}, key=name, shown=number != 2)
         elif self.kind == "learner":
             made = self.both("predict", name)
+        elif self.kind == "knobs":
+            made = self.both("predict", name, {"hour": number})
         else:
             features = [{"n": number, "s": f"w{number % 2}"}, [float(number), 1.5]][number % 2]
             made = self.both("predict", features, key=name)
@@ -147,14 +156,26 @@ class Life(RuleBasedStateMachine):
         name = self.names[place % len(self.names)]
         verbs = ["observe"] * 4 + ["cancel"]
         if self.kind not in ("intervals", "learner"):
-            verbs += ["revise", "add"]
+            verbs += ["revise"]
+        if self.kind not in ("intervals", "learner", "knobs"):
+            verbs += ["add"]
+        if self.kind == "knobs":
+            verbs += ["played"]
         if self.kind == "chooser":
             verbs += ["shown"]
         wanted = verbs[verb % len(verbs)]
         if wanted in ("cancel", "shown"):
             self.both(wanted, name)
+        elif wanted == "played":
+            price = np.float32(20.5 + 300 * (place == 7))  # which may be too much
+            self.both(wanted, name, {"price": price, "size": "large", "n": np.int64(2)})
         else:
             self.both(wanted, name, [label, 0.25] if self.kind == "learner" else label)
+
+    @precondition(lambda self: self.kind == "knobs")
+    @rule(verb=st.sampled_from(["pause", "revert", "resume"]))
+    def turn(self, verb: str) -> None:
+        self.both(verb)
 
     @rule()
     def misbehave(self) -> None:
@@ -190,6 +211,36 @@ def test_every_kind_is_the_same_from_its_log_at_every_event(
     run_state_machine_as_test(
         life, settings=settings(max_examples=4, stateful_step_count=20, deadline=None)
     )
+
+
+def test_knobs_with_other_ranges_see_what_was_played(path: Path, tmp_path: Path) -> None:
+    def few(**changes: Any) -> bl.Knobs:
+        return bl.Knobs({"x": (0, 10)}, **changes)
+
+    with bl.open(path) as store:
+        model = store.model("m", few())
+        for i in range(40):
+            setting = model.predict(f"k{i}").setting
+            if i % 8 == 0:
+                setting = {"x": 9.5}
+                model.played(f"k{i}", setting)
+            if i % 10:
+                model.observe(f"k{i}", (setting["x"] - 4.0) ** 2)
+        model.pause()
+        assert model.mode == "paused"
+        lines = list(store.log("m"))
+        assert json.loads(str(lines[0].action)).keys() == {"x"}
+        assert [line.verb for line in lines[:3]] == ["predict", "played", "predict"]
+        narrow = store.replay("m", bl.Knobs({"x": (0, 6)}, seed=3))
+        assert (narrow.rounds, narrow.mode) == (40, "paused")
+        assert narrow.report().cancelled >= 5
+        assert abs(narrow.best()["x"] - 4.0) < 1.0
+        assert model.expect({"x": 4.0}).cost < model.expect({"x": 9.0}).cost
+        same = store.replay("m", few())
+        assert same.best() == model.best()
+        pytest.importorskip("pyarrow")
+        store.export("m", tmp_path / "m.parquet")
+        assert store.load("copy", tmp_path / "m.parquet").snapshot() == model.snapshot()
 
 
 def test_features_mean_the_same_in_the_log(path: Path) -> None:
@@ -1634,7 +1685,7 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         for i in range(8):
             if kind == "chooser":
                 model.choose({"x": i}, key=f"k{i}")
-            elif kind == "learner":
+            elif kind in ("learner", "knobs"):
                 model.predict(f"k{i}")
             else:
                 model.predict({"x": i, "w": "v"}, key=f"k{i}")

@@ -13,7 +13,8 @@ from belated.kernels.knobs.comparing import ALPHA
 from belated.knobs.memory import KnobsMemory
 from belated.knobs.settings import Setting, Settings
 
-_MODES = ("learning", "paused", "reverted")
+MODES = ("learning", "paused", "reverted")
+"""What knobs do."""
 _MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in L.WINDOW[1:]))
 _FEATURES = ("quadratic", "cosines", "trend")
 
@@ -152,4 +153,4 @@ def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, f
 
 def mode_of(memory: KnobsMemory) -> str:
     """Return what the knobs do now."""
-    return _MODES[int(memory.number(L.MODE))]
+    return MODES[int(memory.number(L.MODE))]

@@ -20,6 +20,7 @@ from belated.service.asking import (
     Predicted,
     Row,
     Tries,
+    Turned,
 )
 from belated.service.wires import Wires
 
@@ -158,6 +159,34 @@ class AsyncRemoteModel:
         members = {"key": key, "deadline": deadline, "baseline": baseline}
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return await self.client.send(ask)
+
+    async def ask(
+        self, context: Mapping[str, Any] | None = None, *, key: str | None = None
+    ) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return await self.client.send(asking.turn(self.name, context, key))
+
+    async def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return await self._tell("played", key, ticket, setting=setting)
+
+    async def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return await self.client.send(asking.change(self.name, "pause"))
+
+    async def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return await self.client.send(asking.change(self.name, "revert"))
+
+    async def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return await self.client.send(asking.change(self.name, "resume"))
 
     async def observe(
         self,

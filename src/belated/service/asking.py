@@ -39,6 +39,13 @@ class Predicted(NamedTuple):
     high: float | None = None
 
 
+class Turned(NamedTuple):
+    """What ``ask`` returns."""
+
+    ticket: str
+    setting: dict[str, Any]
+
+
 class Chosen(NamedTuple):
     """What ``choose`` returns."""
 
@@ -202,6 +209,16 @@ def predict(
     return _verb(name, "predict", given(features=row, key=key, deadline=deadline), _predicted)
 
 
+def turn(name: str, context: Mapping[str, Any] | None, key: str | None) -> Ask[Turned]:
+    """Ask knobs for the setting to play."""
+    return _verb(name, "predict", given(context=context, key=key), _turned)
+
+
+def change(name: str, verb: str) -> Ask[str]:
+    """Ask that knobs be paused, reverted or resumed."""
+    return _verb(name, verb, None, lambda found: str(found["mode"]))
+
+
 def choose(name: str, shown: bool, **members: Any) -> Ask[Chosen]:
     """Ask for a choice."""
     body = given(**members, shown=None if shown else False)
@@ -251,6 +268,10 @@ def _nothing(_: Any) -> None:
 
 def _predicted(found: Any) -> Predicted:
     return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+
+
+def _turned(found: Any) -> Turned:
+    return Turned(found["ticket"], found["setting"])
 
 
 def _chosen(found: Any) -> Chosen:

@@ -32,6 +32,7 @@ from belated.service.asking import (
     Predicted,
     Row,
     Tries,
+    Turned,
 )
 from belated.service.outbox import Outbox
 
@@ -180,6 +181,32 @@ class RemoteModel:
         members = {"key": key, "deadline": deadline, "baseline": baseline}
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
+
+    def ask(self, context: Mapping[str, Any] | None = None, *, key: str | None = None) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return self.client.send(asking.turn(self.name, context, key))
+
+    def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return self._tell("played", key, ticket, setting=setting)
+
+    def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return self.client.send(asking.change(self.name, "pause"))
+
+    def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return self.client.send(asking.change(self.name, "revert"))
+
+    def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return self.client.send(asking.change(self.name, "resume"))
 
     def observe(
         self,

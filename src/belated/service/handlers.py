@@ -190,6 +190,19 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     return answer({"mode": mode})
 
 
+def turn(verb: str) -> Handler:
+    """Return what pauses, reverts or resumes knobs."""
+
+    async def handle(hub: Hub, request: Request) -> Answer:
+        served = await hub.model(request.path["name"])
+        if served.kind != "Knobs":
+            raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no {verb}")
+        await hub.commits.wait(served.stored.begin(verb))
+        return answer({"mode": served.state.mode})
+
+    return handle
+
+
 async def export_model(hub: Hub, request: Request) -> Answer:
     """Return the log of a model as a Parquet file."""
     served = await hub.model(request.path["name"])
@@ -266,6 +279,10 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
         hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
         return answer({"options": [option._asdict() for option in options]})
+    if served.kind == "Knobs":
+        given = bodies.an_object(document, frozenset(("context",)))
+        context = bodies.features(given.get("context") or {}, "context", hub.limits)
+        return answer({"setting": await hub.work(lambda: served.stored.best(context))})  # type: ignore[attr-defined]
     raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from belated._version import __version__
+from belated.knobs.report import MODES
 from belated.service.calls import OUTCOMES
 from belated.service.limits import Limits
 from belated.service.requests import JSON
@@ -92,6 +93,7 @@ _OUTCOME = {
         "action": {"type": "string"},
         "probability": _NUMBER,
         "play": {"type": "array"},
+        "setting": {"type": "object"},
         "error": _ERROR,
     },
 }
@@ -114,7 +116,7 @@ _SCHEMAS: dict[str, Any] = {
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
     "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
-    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
+    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice", *MODES]}),
     "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
     "Model": {
         "type": "object",
@@ -136,7 +138,9 @@ _SCHEMAS: dict[str, Any] = {
             }
         },
     },
-    "Predict": _one_or_many(_object((), features=_ROW, key=_KEY, deadline=_SPAN, at=_TIME)),
+    "Predict": _one_or_many(
+        _object((), features=_ROW, context=_FEATURES, key=_KEY, deadline=_SPAN, at=_TIME)
+    ),
     "Choose": _one_or_many(
         _object(
             (),
@@ -159,6 +163,7 @@ _SCHEMAS: dict[str, Any] = {
             at=_TIME,
         )
     ),
+    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_KEY, setting=_FEATURES)),
     "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
     "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
     "Said": {

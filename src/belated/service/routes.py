@@ -46,6 +46,7 @@ def _verbs() -> list[Route]:
         "revise": ("answer", "Bring the answer so far; the ticket stays open.", "Hear"),
         "add": ("answer", "Add to the answer so far; the ticket stays open.", "Hear"),
         "cancel": ("answer", "Close a ticket of which nothing will be heard.", "Close"),
+        "played": ("answer", "Say which setting of knobs was really played.", "Played"),
         "shown": ("answer", "Say that a choice was shown that was held back.", "Show"),
     }
     return [
@@ -181,6 +182,14 @@ ROUTES: tuple[Route, ...] = (
         "What the dashboard shows of a model.",
         None,
         "Report",
+    ),
+    *(
+        Route("POST", f"/models/{{name}}/{verb}", "admin", handlers.turn(verb), about, None, "Mode")
+        for verb, about in (
+            ("pause", "Let knobs stand where they are; costs are still learned."),
+            ("revert", "Let knobs go back to their start; costs are still learned."),
+            ("resume", "Let knobs learn and explore again."),
+        )
     ),
     Route(
         "PUT",

@@ -24,6 +24,7 @@ from belated.store.database import Database
 from belated.store.lines import Logged
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
+from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
 from belated.store.sqlite import SQLite
@@ -37,6 +38,7 @@ __all__ = [
     "Store",
     "StoredChooser",
     "StoredIntervals",
+    "StoredKnobs",
     "StoredLearner",
     "StoredLinear",
     "StoredModel",

@@ -15,6 +15,7 @@ from belated.decisions import Chooser
 from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
+from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
@@ -26,6 +27,7 @@ from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
+from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
 from belated.store.recovery import Replay, begun, opened, recovered
@@ -138,6 +140,8 @@ class Store:
     @overload
     def model(self, name: str, spec: Chooser) -> StoredChooser: ...
     @overload
+    def model(self, name: str, spec: Knobs) -> StoredKnobs: ...
+    @overload
     def model(self, name: str, spec: Learner) -> StoredLearner: ...
     @overload
     def model(self, name: str) -> Any: ...
@@ -145,10 +149,10 @@ class Store:
     def model(self, name: str, spec: Any = None) -> Any:
         """Return the model of a name; where there is none, ``spec`` is put into the store.
 
-        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser`` or ``Learner``, and says what the
-        model is: a copy of it is kept. Where there is a model of that name it must be what that was
-        put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
-        there.
+        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser``, ``Knobs`` or ``Learner``, and
+        says what the model is: a copy of it is kept. Where there is a model of that name it must be
+        what that was put in as; to go on with other settings, see ``replay``. Without ``spec`` the
+        model must be there.
         """
         self.check_open()
         ready = self._entries.get(name) if spec is None else None
