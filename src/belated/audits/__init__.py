@@ -9,7 +9,7 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from belated.audits.counting import Tally
@@ -40,6 +40,7 @@ def audit(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     dates: DateOrder | None = None,
     progress: bool | None = False,
@@ -61,7 +62,9 @@ def audit(
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
     """
-    asked = how_read(dates=dates, tz=tz, unit=unit, encoding=encoding, on_bad=on_bad)
+    asked = how_read(
+        dates=dates, tz=tz, unit=unit, encoding=encoding, missing=missing, on_bad=on_bad
+    )
     if not isinstance(data, Log | Scan):
         data = scan(
             data,
@@ -72,9 +75,10 @@ def audit(
             tz=tz,
             unit=unit,
             encoding=encoding,
+            missing=missing,
             on_bad=on_bad,
         )
-    elif predicted or observed or dates or tz or unit or encoding:
+    elif predicted or observed or dates or tz or unit or encoding or missing:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns, labels = None, target
     if isinstance(data, Scan):

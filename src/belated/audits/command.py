@@ -25,19 +25,28 @@ def run(arguments: argparse.Namespace, price: Price) -> None:
 
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
-    found = _found(arguments)
     has_labels = arguments.target is not None or arguments.silence is not None
+    if not has_labels:
+        _refuse_idle(arguments)
+    found = _found(arguments)
     is_read_twice = has_labels and arguments.log != "-"
-    if not has_labels and (arguments.deadline is not None or arguments.answered_only):
-        raise LogError(
-            "audit: --deadline and --answered-only are about labels; give --target, or --silence"
-        )
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
         return replace(found, felt=price(arguments))
     except BelatedError as error:
         return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
+
+
+def _refuse_idle(arguments: argparse.Namespace) -> None:
+    """Refuse what is about labels, where there are none."""
+    names = ("deadline", "answered_only", "ignore", "known")
+    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
+    if idle:
+        raise LogError(
+            f"audit: {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about labels; give "
+            "--target, or --silence"
+        )
 
 
 def _found(arguments: argparse.Namespace) -> Audit:
@@ -58,9 +67,12 @@ def _found(arguments: argparse.Namespace) -> Audit:
 
 
 def _silence(arguments: argparse.Namespace) -> list[str]:
-    """Return what was said of rows without an answer, as arguments."""
+    """Return what was said of rows without an answer and of features, as arguments."""
     parts = ["--answered-only"] if arguments.answered_only else []
     for name in ("silence", "deadline"):
         if (value := getattr(arguments, name)) is not None:
             parts += [f"--{name}", value]
+    for name in ("ignore", "known"):
+        if names := getattr(arguments, name):
+            parts += [f"--{name}", *names]
     return parts

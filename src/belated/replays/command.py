@@ -69,6 +69,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
     """Return the replay of what was named: the flights, or a file."""
     options: dict[str, Any] = {
         "features": arguments.features or "all",
+        "known": arguments.known or (),
         "loss": arguments.loss,
         **_parameters(arguments),
         "clip": None if arguments.clip is None else tuple(arguments.clip),

@@ -240,6 +240,8 @@ def command(replay: Replay) -> str:
     parts += asked(task.asked)
     if task.asked.features != "all":
         parts += ["--features", *task.asked.features]
+    if task.asked.known:
+        parts += ["--known", *task.asked.known]
     if how.clip is not None:
         parts += ["--clip", *(f"{end:g}" for end in how.clip)]
     parts += ["--loss", how.loss]
@@ -283,5 +285,6 @@ def asked(what: Asked) -> list[str]:
         tz=what.tz,
         unit=what.unit,
         encoding=what.encoding,
+        missing=what.missing,
         on_bad=what.on_bad,
     )

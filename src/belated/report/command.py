@@ -89,13 +89,14 @@ def how_read(arguments: argparse.Namespace) -> dict[str, Any]:
         "tz": arguments.tz,
         "unit": arguments.unit,
         "encoding": arguments.encoding,
+        "missing": tuple(arguments.missing or ()),
         "on_bad": "skip" if arguments.skip_bad_rows else "error",
     }
 
 
 def refuse_reading(arguments: argparse.Namespace, who: str) -> None:
     """Refuse what says how a file is read, where the log is the one that comes with belated."""
-    given = {name: value for name, value in reading(arguments).items() if value is not None}
+    given = {name: value for name, value in reading(arguments).items() if value not in (None, ())}
     given.pop("on_bad")
     given |= {"skip-bad-rows": True} if arguments.skip_bad_rows else {}
     given |= told(arguments) if hasattr(arguments, "number") else {}
