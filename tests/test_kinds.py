@@ -278,6 +278,7 @@ def test_one_date_is_read_as_many_are(
         "year/month/day": f"{moment.year}/{moment.month}/{moment.day}",
         "day name year": f"{moment.day} {moment:%B} {moment.year}",
         "name day year": f"{moment:%b} {moment.day}, {moment.year}",
+        "day/name/year": f"{moment:%d/%b/%Y}",
         date_forms.DIGITS: f"{moment:%Y%m%d}",
         date_forms.ISO: f"{moment:%Y-%m-%d}",
     }[form]

@@ -173,6 +173,8 @@ class Kind:
             return self._of_object(value)
         if unit is not None:
             return _counted(value, dates.EPOCH_UNITS[unit])
+        if self.form == dates.DIGITS and isinstance(value, abstract.Integral):
+            value = str(int(value))
         if not isinstance(value, str):
             return None
         found = iso_moment(value) if self.form == dates.ISO else None

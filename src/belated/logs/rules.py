@@ -190,6 +190,10 @@ def _of_numbers(column: Any, name: str, zone: str | None, form: NumberForm, why:
         found = dates.epoch(unit)
         has_hours = bool((values % (86_400 * (dates.SECOND // dates.EPOCH_UNITS[unit]))).any())
         return _time(name, f"counts {found}, by values and name", found, zone, has_hours=has_hours)
+    if form == "plain" and re.search(TIME_NAMES, plain_name(name)) and dates.are_stamps(values):
+        return _time(
+            name, f"dates: {dates.DIGITS}", dates.DIGITS, zone, has_hours=_are_long(values)
+        )
     if not (np.floor(values) == values).all():
         return Kind(name, "number", why, form=form)
     if is_large:
@@ -288,13 +292,22 @@ def _told_time(column: Any, name: str, zone: str | None, order: DateOrder | None
         return _time(name, "as told", dates.ISO, zone, has_hours=has_hours)
     clock = kind_of(column)
     cells = None if clock in (None, "calendar") else read_moments(column, clock, None)
-    unit = None if cells is None else epoch_of(cells.values[~(cells.missing | cells.bad)])
+    values = np.empty(0) if cells is None else cells.values[~(cells.missing | cells.bad)]
+    if dates.are_stamps(values):
+        form, has_hours = dates.DIGITS, _are_long(values)
+        return _time(name, f"as told; {form}", form, zone, has_hours=has_hours)
+    unit = epoch_of(values)
     if unit is None:
         raise LogError(
             f"logs: column {name!r} is told to be a time, and holds neither dates nor counts "
             "since 1970 of this century"
         )
     return _time(name, f"as told; {dates.epoch(unit)}", dates.epoch(unit), zone, has_hours=True)
+
+
+def _are_long(values: Any) -> bool:
+    """Whether dates in digits have hours too."""
+    return bool(values[0] >= 10**8)
 
 
 def _time(name: str, why: str, form: str, zone: str | None, *, has_hours: bool) -> Kind:
