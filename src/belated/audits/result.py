@@ -50,7 +50,7 @@ class Felt:
             return f"this cost next to nothing in {self.measure} ({ends} %)"
         if self.is_tie:
             return (
-                f"what this cost in {self.measure} is not clear, as the log is too short or too "
+                f"nobody can tell what this cost in {self.measure}, as the log is too short or too "
                 f"uneven ({ends} %)"
             )
         if self.share < 0.0:

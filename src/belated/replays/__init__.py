@@ -4,7 +4,8 @@
 >>> from belated.logs import Log
 >>> asked = np.arange(200.0)
 >>> size = np.sin(asked)
->>> log = Log(asked, asked + 20.5, target=3.0 * size, features={"size": size})
+>>> target = 3.0 * size + 0.1 * np.cos(asked * asked)
+>>> log = Log(asked, asked + 20.5, target=target, features={"size": size})
 >>> found = replay(log)
 >>> found.rounds, found.counted, found.measure, found.wait
 (200, 200, 'mean squared error', 20)
