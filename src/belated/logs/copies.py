@@ -73,7 +73,7 @@ def step_of(values: Array) -> float:
     """Return the step of which all differences are multiples; 0.0: there is none.
 
     >>> step_of(np.array([1.5, 4.0, 2.75])), step_of(np.array([300.0, 0.0, 900.0]))
-    (0.25, 300.0)
+    (1.25, 300.0)
     >>> step_of(np.sqrt(np.arange(9.0)))
     0.0
     """

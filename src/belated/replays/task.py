@@ -18,7 +18,7 @@ from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
 from belated.logs.log import as_dates
 from belated.replays import checks
-from belated.replays.labels import Labels, settled
+from belated.replays.labels import Labels, check_range, settled
 from belated.replays.saving import keys_of
 from belated.replays.silence import Hearing, Silence, arrivals, heard
 
@@ -206,7 +206,9 @@ def task_of(
     chosen, kinds, log = _features(log, name, features, asked)
     order = log.timeline.rows
     log = log.take(order)
-    labels = how.of(truth)[order]
+    labels = how.of(truth)
+    check_range(how, labels, name)
+    labels = labels[order]
     given = log
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
     found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, asked.known)
