@@ -35,6 +35,8 @@ from belated.store.tables import LARGEST
 
 _ABOUT = b"belated.store"
 _VERSION = 1
+ENDINGS = ("", ".parquet", ".pq")
+"""How the name of an exported log may end."""
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -48,6 +50,7 @@ def _arrow(where: str) -> tuple[Any, Any]:
 
 def export(database: Database, about: Described, path: StrPath, start: Any) -> int:
     """Write the log of a model that was ``start`` before it; return how many events it has."""
+    check_ending(path)
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
         [
@@ -83,6 +86,17 @@ def export(database: Database, about: Described, path: StrPath, start: Any) -> i
     finally:
         beside.unlink(missing_ok=True)
     return count
+
+
+def check_ending(path: StrPath) -> None:
+    """Refuse names that promise something else than what is written."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise StoreError(
+            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
+            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
+            "that into CSV"
+        )
 
 
 def _described(database: Database, about: Described) -> bytes:
