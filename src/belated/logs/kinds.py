@@ -32,6 +32,7 @@ AS_TEXT = " (text)"
 NOTHING = (
     *("", "nan", "nat", "none", "null", "(null)", "\\n", "na", "n/a", "<na>", "n.a.", "#n/a"),
     *("#na", "k.a.", "k. a.", "?", "-", "--", "\u2013", "\u2014"),
+    *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),
 )
 """How text says that there is no value, in small letters."""
 NEVER = (

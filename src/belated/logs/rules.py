@@ -145,7 +145,11 @@ def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) 
         return Kind(name, "text", "begins with zeros, as only names do")
     if not has_zeros and (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
         why = "numbers" if form == "plain" else f"numbers: {form}"
-        return _of_numbers(column, name, zone, form, why)
+        several = sorted({numerals.currency(cell) for cell in words} - {""})
+        if not form.startswith("money") or len(several) == 1:
+            return _of_numbers(column, name, zone, form, why)
+        if not comes_once:
+            return Kind(name, "text", f"amounts in {', '.join(several)}, which are not alike")
     found = date_form(text, name, order, ask=False)
     if found == AMBIGUOUS:
         return Kind(name, "left out", "dates of which day or month may be first: say --dates")
@@ -174,6 +178,7 @@ def _number_form(column: Any) -> NumberForm:
     # Plain ones fit other forms too; of two that fit as well, the first is meant.
     order: tuple[NumberForm, ...] = (
         *("plain", "thousands", "decimal comma", "duration", "per cent"),
+        *("money", "money with a decimal comma"),
     )
     return max(order, key=lambda form: counts[form])
 
