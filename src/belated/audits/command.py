@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 from belated.audits import audit
 from belated.audits.result import Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
+from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
 MOST_REPLAYED = 200_000
@@ -56,14 +59,31 @@ def _found(arguments: argparse.Namespace) -> Audit:
             raise LogError("audit: flights has its target already; give no column for it")
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    found = audit(
+    is_piped = arguments.log == "-"  # and can be read only once
+    deadline = None if arguments.silence is None else arguments.deadline
+    found = _counted(arguments, deadline)
+    if arguments.silence is not None and deadline is None and found.answered and not is_piped:
+        found = _counted(arguments, _longest(found))
+    return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _counted(arguments: argparse.Namespace, deadline: Any) -> Audit:
+    return audit(
         arguments.log,
         target=arguments.target,
+        deadline=deadline,
         ties=arguments.ties,
         progress=None,
         **reading(arguments),
     )
-    return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _longest(found: Audit) -> float | timedelta:
+    """Return the longest that an answer took, which is the deadline where nobody says one."""
+    if not (found.is_calendar or found.is_epoch):
+        return found.wait.longest
+    length = timedelta(seconds=found.wait.longest * SECONDS[found.unit or "s"])
+    return length + timedelta(microseconds=1)  # which is what a length of time is rounded to
 
 
 def _silence(arguments: argparse.Namespace) -> list[str]:
