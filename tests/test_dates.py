@@ -12,7 +12,7 @@ from belated.logs import Kinds, read
 from belated.logs.dates import DIGITS, are_stamps
 
 MOMENTS = np.array(["2026-01-05T08:00", "2026-02-28T23:59", "2026-12-31T00:30"], dtype="M8[ns]")
-WRITTEN = {
+WRITTEN: dict[str, list[Any]] = {
     "digits to seconds": ["20260105080000", "20260228235900", "20261231003000"],
     "digits to minutes": ["202601050800", "202602282359", "202612310030"],
     "Oracle": ["05-Jan-26 08:00", "28-FEB-26 23:59", "31-Dec-26 12:30 AM"],
@@ -35,7 +35,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("form", WRITTEN)
 def test_dates_are_read_as_columns_of_times_and_as_features(form: str) -> None:
-    cells: list[Any] = WRITTEN[form]
+    cells = WRITTEN[form]
     log = read(
         {"t": cells, "done": [*cells[:2], None], "due_at": cells},
         "t",

@@ -328,7 +328,7 @@ def test_words_and_numbers_can_be_the_positive() -> None:
     table = columns()
     # A row of which nothing is heard has no truth either.
     table["stars"] = [t % 5 if t % 9 else None for t in range(60)]
-    asked = {"features": ["size"], "known": ["size"], "slices": ["shop"]}
+    asked: dict[str, Any] = {"features": ["size"], "known": ["size"], "slices": ["shop"]}
     by_number = replay(table, "stars", positive="4", **asked)
     assert np.nansum(by_number.task.labels) == 10
     assert list(by_number.slices) == ["shop"]

@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="belated", description="Online learning when the answers come late.")
+    parser: argparse.ArgumentParser = _Parser(
+        prog="belated", description="Online learning when the answers come late."
+    )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
     for add in (

@@ -65,9 +65,10 @@ def clocks_of(
     """Return the clocks of both columns, by their first rows."""
     first = _look(sample, columns.predicted, order)
     second = _look(sample, columns.observed, order)
-    for look in (first, second):
-        if look.kind is None and not (look is second and is_blank(sample.column(look.name))):
-            raise unreadable(sample, name, look.name)
+    if first.kind is None:
+        raise unreadable(sample, name, first.name)
+    if second.kind is None and not is_blank(sample.column(second.name)):
+        raise unreadable(sample, name, second.name)
     if "calendar" in (first.kind, second.kind):
         return _calendar(first, second)
     if second.unit is not None and first.unit not in (None, second.unit):

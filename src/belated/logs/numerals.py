@@ -13,8 +13,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 NumberForm = Literal[
-    *("plain", "decimal comma", "thousands", "duration", "per cent"),
-    *("money", "money with a decimal comma"),
+    "plain",
+    "decimal comma",
+    "thousands",
+    "duration",
+    "per cent",
+    "money",
+    "money with a decimal comma",
 ]
 """12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M; 60% or 2,5 %;
 $1,234.50 or 12.50 USD; 1.234,50 €.
