@@ -123,6 +123,16 @@ def test_features_that_only_go_with_the_answer_pass(seed: int) -> None:
     assert task(table | more).rounds == ROWS
 
 
+def test_all_features_that_know_the_answer_are_named_at_once() -> None:
+    table = _with(lambda took, came, fare: np.round(took / 60.0))
+    table["net fare"] = [round(fare / 1.19, 2) for fare in table["fare"]]
+    says = (
+        r"'leak' is how long .*; 'net fare' is the target .*leave them out \(--ignore leak 'net f"
+    )
+    with pytest.raises(LogError, match=says):
+        task(table)
+
+
 def test_columns_that_are_said_to_be_known_must_be_there() -> None:
     table = _with(lambda took, came, fare: fare)
     with pytest.raises(LogError, match=r"'leek' is said to be known .*'leak'"):

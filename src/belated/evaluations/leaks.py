@@ -10,7 +10,7 @@ from belated.arrays import Array, Floats
 from belated.errors import LogError
 from belated.evaluations.asked import Columns
 from belated.logs import Log
-from belated.logs.leaks import CHANGED, Hidden, is_target
+from belated.logs.leaks import CHANGED, Hidden, is_target, told
 
 
 def refuse(
@@ -26,9 +26,10 @@ def refuse(
     hidden = Hidden(times.predicted_at, times.observed_at, log.answered, log.unit, reward)
     known = log.answered | (silence is not None)
     labels = np.where(np.isnan(reward), np.nan if silence is None else silence, reward)
+    sources = {name: log.kinds.column_of(name) for name in context}
+    found = {}
     for name, column in context.items():
-        source = log.kinds.column_of(name)
-        if source in columns.known or name in columns.known:
+        if sources[name] in columns.known or name in columns.known:
             continue
         what = hidden.known_by(column).replace("the answer", "the reward")
         if is_target(column, labels, known):
@@ -36,11 +37,9 @@ def refuse(
         elif what == CHANGED:
             what = f"the reward {columns.reward!r} {what}"
         if what:
-            raise LogError(
-                f"evaluate: {name!r} is {what}, which nobody knew when the decision was made; "
-                f"leave it out (--ignore {source}), or if it was known then, say so "
-                f"(--known {source})"
-            )
+            found[name] = what
+    if found:
+        raise told("evaluate", found, sources, "the decision is made")
 
 
 def _check_known(log: Log, context: Mapping[str, Array], columns: Columns) -> None:

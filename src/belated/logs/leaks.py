@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
+from belated.errors import LogError
 from belated.logs.copies import FEWEST, is_copy, is_rounded, is_time
 from belated.logs.log import SECONDS, Unit
 from belated.logs.ranks import ALARM
@@ -62,6 +65,20 @@ class Hidden:
             return False
         rows = rows & ~np.isnan(self.target)
         return bool(rows.any()) and is_copy(column[rows], self.target[rows])
+
+
+def told(who: str, found: Mapping[str, str], columns: Mapping[str, str], when: str) -> LogError:
+    """Return the refusal of features that know the answer, with what each one is.
+
+    ``columns`` are those that features come from, and ``when`` is when nobody knows them.
+    """
+    said = "; ".join(f"{name!r} is {what}" for name, what in found.items())
+    names = shlex.join(dict.fromkeys(columns[name] for name in found))
+    it, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
+    return LogError(
+        f"{who}: {said}, which nobody knows when {when}; leave {them} out (--ignore {names}), or "
+        f"if {it} known then, say so (--known {names})"
+    )
 
 
 def is_target(column: Array, labels: Floats, known: Bools) -> bool:

@@ -58,19 +58,18 @@ def checked(
     _check_vouched(log, kinds, vouched)
     times, answered = log.times, log.answered
     hidden = Hidden(times.predicted_at, times.observed_at, answered, log.unit, log.target)
-    notes = []
-    for name in features:
-        source, column = kinds.column_of(name), log.features[name]
+    sources = {name: kinds.column_of(name) for name in features}
+    found, notes = {}, []
+    for name, source in sources.items():
+        column = log.features[name]
         if source in vouched or name in vouched:
             continue
         if what := _knows(column, labels, known, hidden, target):
-            raise LogError(
-                f"replay: {name!r} is {what}, which nobody knows when the prediction is made; "
-                f"leave it out (--ignore {source}), or if it is known then, say so "
-                f"(--known {source})"
-            )
-        if doubt := _doubt(column, labels, known, answered):
+            found[name] = what
+        elif doubt := _doubt(column, labels, known, answered):
             notes.append(f"{name} {doubt} Then leave it out (--ignore {source})")
+    if found:
+        raise leaks.told("replay", found, sources, "the prediction is made")
     return tuple(notes)
 
 

@@ -7,6 +7,7 @@ sure; of younger ones, to count those that were heard of would count no silence.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -88,12 +89,15 @@ def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools, how: Lab
     waiting = ~log.answered & ~np.isnan(labels)
     if waiting.any():
         counts = Counter(word(cell) for cell in truth[waiting].tolist())
-        usual, _ = counts.most_common(1)[0]
+        usual, count = counts.most_common(1)[0]
+        means, value = "something", "VALUE"
+        if 2 * count >= waiting.sum():
+            means, value = repr(usual), shlex.quote(usual)
         raise LogError(
-            f"replay: {_rows(int(waiting.sum()))} a target and no time at which it was known "
-            f"(most often {usual!r}). If no answer means {usual!r}, say so with --silence {usual} "
-            "and, if answers stop to count after some time, --deadline 30d; to learn and count "
-            "only rows with an answer, --answered-only"
+            f"replay: {_rows(int(waiting.sum()))} a target and no time at which it was known (such "
+            f"as {usual!r}). If no answer means {means}, say so with --silence {value} and, if "
+            "answers stop to count after some time, --deadline 30d; to learn and count only rows "
+            "with an answer, --answered-only"
         )
     if np.count_nonzero(known) > 1 and np.ptp(labels[known]) == 0.0:
         silent = int(np.count_nonzero(~log.answered))
