@@ -233,7 +233,10 @@ def test_the_verdict_on_the_flights() -> None:
         "; on this log this cost about 3.1 % in mean squared error (2.0 to 4.2 %)." in told.verdict
     )
     unsure = replace(found, felt=Felt(0.031, -0.02, 0.082, "mean squared error", 5_000))
-    assert "cost in mean squared error is not clear, as the log is too short" in unsure.verdict
+    assert (
+        "nobody can tell what this cost in mean squared error, as the log is too short"
+        in unsure.verdict
+    )
     sure = replace(found, felt=Felt(0.001, -0.02, 0.022, "mean squared error", 5_000))
     assert "this cost next to nothing in mean squared error (-2.0 to 2.2 %)" in sure.verdict
 

@@ -441,11 +441,15 @@ def test_it_learns_which_action_is_best_where() -> None:
 
 def test_what_nobody_was_shown_teaches_nothing() -> None:
     chooser, other = lived(silence=0.0), lived(silence=0.0)
+    assert chooser.report().hidden == 0
     chooser.choose({"x": 1.0}, key="hidden", shown=False)
     assert chooser.model.snapshot() == other.model.snapshot()
+    assert (chooser.report().hidden, chooser.report().withdrawn) == (1, 0)
+    assert "(1 not shown yet)" in str(chooser.report())
     chooser.cancel("hidden")
     assert chooser.model.snapshot() == other.model.snapshot()
-    assert chooser.report().withdrawn == 1
+    assert (chooser.report().hidden, chooser.report().withdrawn) == (0, 1)
+    assert ", withdrawn 1" in str(chooser.report())
     with pytest.raises(UnknownTicket):
         chooser.shown("hidden")
 

@@ -328,7 +328,8 @@ def test_words_and_numbers_can_be_the_positive() -> None:
     table = columns()
     # A row of which nothing is heard has no truth either.
     table["stars"] = [t % 5 if t % 9 else None for t in range(60)]
-    by_number = replay(table, "stars", positive="4", features=["size"], slices=["shop"])
+    asked: dict[str, Any] = {"features": ["size"], "known": ["size"], "slices": ["shop"]}
+    by_number = replay(table, "stars", positive="4", **asked)
     assert np.nansum(by_number.task.labels) == 10
     assert list(by_number.slices) == ["shop"]
     with pytest.raises(LogError, match=r"no target is 'maybe'; .* are 'no', 'yes'"):
@@ -430,11 +431,15 @@ def test_what_is_not_known_is_not_called_the_same(found: Replay) -> None:
     assert MEAN in doubtful.ties
     assert not doubtful.share(MEAN).is_same  # type: ignore[union-attr]
     cards = {about: size for size, about in page_module._numbers(doubtful)}
-    about = "is the error of the mean of past labels: +425.0 % on a log too short or uneven to tell"
-    assert cards[about] == "not clear"
+    about = "how large the error would be with the mean of past labels: +425.0 % on this log"
+    assert cards[f"{about}, which is too short or too uneven to be sure"] == "cannot tell"
+    assert f"({_ends(doubtful, MEAN)}) cannot tell" in doubtful.summary()
+    assert {m["name"]: m["standing"] for m in doubtful.to_dict()["methods"]}[MEAN] == "cannot tell"
     words = standing(doubtful)
-    assert words.index("too uneven to tell: ") < words.index(f'"{MEAN}" +425.0% (')
-    assert words.index("About as good as") < words.index(f'"{WAITING}" +0.0%')
+    assert words.index("Cannot tell, as the log is too short or too uneven: ") < words.index(
+        f'"{MEAN}" +425.0% ('
+    )
+    assert words.index("About the same as") < words.index(f'"{WAITING}" +0.0%')
     # A loss cannot fall by more than all of it.
     share = doubtful.share(MEAN)
     assert share is not None
@@ -442,14 +447,19 @@ def test_what_is_not_known_is_not_called_the_same(found: Replay) -> None:
     assert "(-100.0% to many times)" in against(doubtful, MEAN)
 
 
+def _ends(found: Replay, name: str) -> str:
+    """The interval of a method as the table has it."""
+    return against(found, name, says=False).partition("(")[2].rstrip(")")
+
+
 def test_ratios_without_measure_are_put_in_words(found: Replay) -> None:
     wild = uneven(uneven(found, MEAN, 90.0), AT_ONCE, 90.0)
-    assert against(wild, MEAN) == "91 times (-100.0% to many times) tie"
+    assert against(wild, MEAN) == "91 times (-100.0% to many times) cannot tell"
     assert "91 times as much (-100.0% to many times)" in wild.verdict
     less = uneven(found, AT_ONCE, -0.5)
     assert "50.0% less (" in less.verdict
     rows = {row[0]: row[1:] for row in page_module._differences(wild).table.rows}  # type: ignore[union-attr]
-    assert rows[MEAN] == ("many times", -100.0, "many times", "not clear")
+    assert rows[MEAN] == ("many times", -100.0, "many times", "cannot tell")
 
 
 def changed(found: Replay, name: str, share: float) -> Replay:
@@ -480,13 +490,13 @@ def test_whoever_is_best_is_named(found: Replay) -> None:
 def test_a_tie_is_called_a_tie(found: Replay) -> None:
     same = changed(changed(found, WAITING, 0.0), AT_ONCE, 0.0)
     assert WAITING in same.ties
-    assert "About as good as belated: " in standing(same)
+    assert "About the same as belated: " in standing(same)
     assert f'"{WAITING}" +0.0% (+0.0 to +0.0)' in standing(same)
     assert "lateness costs next to nothing here" in same.verdict
-    assert "+0.0% (+0.0 to +0.0) tie" in same.summary()
+    assert "+0.0% (+0.0 to +0.0) about the same" in same.summary()
     assert (
         "about the same",
-        "would be the error of the mean of past labels",
+        "would be the error with the mean of past labels",
     ) in page_module._numbers(changed(same, MEAN, 0.0))
     few = replay(small(), first=30)
     assert few.blocks == 0

@@ -191,7 +191,7 @@ def test_the_answers_time_under_another_name_is_refused() -> None:
     asked = [str(day + np.timedelta64(t, "h")) for t in range(ROUNDS)]
     came = [str(day + np.timedelta64(5 * t // 4 + 5, "h")) for t in range(ROUNDS)]
     table = columns(asked_at=asked, answered_at=came, closed=came)
-    with pytest.raises(LogError, match=r"'closed trend' is how long .*--ignore closed"):
+    with pytest.raises(LogError, match=r"'closed trend' is when the answer came.*--ignore closed"):
         replay(table, "y")
     minutes = [(5 * t // 4 + 5 - t) * 60.0 for t in range(ROUNDS)]
     with pytest.raises(LogError, match="'took' is how long the answer took"):
