@@ -612,7 +612,7 @@ def test_records_agree() -> None:
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize("record", ["totals", "detail"])
 def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
-    rounds, dim = 200_000, 50
+    rounds, dim = 60_000, 50
     game = bl.Game(bl.losses.Linear(bl.losses.Random(dim)), bl.delays.constant(rounds, 20))
     spec = game.problem(bl.Ball(dim)).learner("gradient")
     _ = game.timeline.events  # type: ignore[union-attr]  # the timeline's own

@@ -39,6 +39,8 @@ HOSTILE = "</script><b>a & b</b> \"q\" 'r' %{x} $y$"
 """Text that must come out as it went in."""
 X = (1.0, 10.0, 100.0, 1000.0)
 
+pytestmark = pytest.mark.pictures
+
 
 def a_line(name: str, factor: float = 1.0, *, dashed: bool = False) -> Series:
     """Return a curve with a band, or without one where it is dashed."""
