@@ -422,6 +422,8 @@ def test_counts_that_do_not_add_up_are_refused() -> None:
 # --- Verbs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_it_learns_which_action_is_best_where() -> None:
     chooser = bl.Chooser(["a", "b", "c"], bits=10)
     best = {"mo": "a", "tu": "b", "we": "c"}
@@ -517,6 +519,8 @@ def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
         chooser.mode = "teach"  # type: ignore[assignment]
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_an_action_that_is_new_is_tried_though_silence_speaks_against_it() -> None:
     chooser = bl.Chooser(["a", "b"], silence=0.0, bits=BITS)
     for t in range(300):
