@@ -4,8 +4,8 @@ A job is a few processes in a row. Those that take longest go first, and none wa
 that both workers are busy until the end. What a job has to say is shown whole when it is done, with
 the processor time that it took. After a failure no other job begins.
 
-A process of pytest takes a few files and is then replaced, so that none grows; a file belongs to
-one process, so that what its tests share is compiled once.
+A process of pytest takes some files and is then replaced, so that none grows; files that compile
+the same codes share one, so that what is common to them is compiled once.
 """
 
 from __future__ import annotations
