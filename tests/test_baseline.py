@@ -14,7 +14,7 @@ TARGET = np.array([0.3, -0.2, 0.4])
 DELAY = 100
 
 
-def regret(baseline: Literal["mean"] | None, seed: int, rounds: int = 10_000) -> float:
+def regret(baseline: Literal["mean"] | None, seed: int, rounds: int = 20_000) -> float:
     """Regret on losses around 0.5 with noise 0.1, every answer a hundred rounds late."""
     noise = np.random.default_rng(seed)
     base = bl.PFTRL(bl.Ball(3), bl.rates.DelayAdaptive(1.0))

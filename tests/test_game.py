@@ -610,7 +610,7 @@ def test_records_agree() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
-@pytest.mark.parametrize("record", ["totals", "detail"])
+@pytest.mark.parametrize("record", ["totals", pytest.param("detail", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
     rounds, dim = 60_000, 50
     game = bl.Game(bl.losses.Linear(bl.losses.Random(dim)), bl.delays.constant(rounds, 20))

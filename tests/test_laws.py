@@ -545,7 +545,7 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 @pytest.mark.needs_compiler
 @of(FEW)
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
-    waiting = 20_000
+    waiting = 5_000
     learner = bl.Learner(composition.spec(dim=1000))
     empty = learner._memory.f.nbytes + learner._memory.n.nbytes
     if composition.row.gives_up:
