@@ -13,7 +13,7 @@ import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, BadKey, SnapshotError, UnknownTicket
 from compositions import COMPOSITIONS
 from conftest import examples, shortened
-from rival_laws import COMPILED as RIVALS
+from rival_laws import ONE_OF_EACH as RIVALS
 from rival_laws import ROUNDS, answers, follow, learner, life
 from sealing import rewritten
 
