@@ -44,7 +44,7 @@ from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
 from belated.rivals.solid import SOLID
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
-from conftest import Python
+from conftest import Python, shortened
 from naive_game import (
     FAMILIES,
     SOURCES,
@@ -469,7 +469,7 @@ SETTINGS = {
         convex=True,
     ),
 }
-HORIZON = 300
+HORIZON = shortened(300)
 every_setting = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 every_pattern = pytest.mark.parametrize("pattern", bl.delays.PATTERNS)
 
