@@ -33,8 +33,8 @@ LONG = (
 )
 """Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
 LONG_COMPILED = (
-    "replay replay_columns replay_save docs labels linear taming doubt chooser evaluate "
-    "evaluate_asked evaluate_words demo",
+    "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
+    "evaluate evaluate_asked evaluate_words demo",
     "laws portfolio forged game theorem_values losses baseline best_action deadline",
     "rivals misuse live",
 )

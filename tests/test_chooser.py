@@ -519,8 +519,6 @@ def test_an_apprentice_plays_the_baseline_and_says_what_it_would_gain() -> None:
         chooser.mode = "teach"  # type: ignore[assignment]
 
 
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
 def test_an_action_that_is_new_is_tried_though_silence_speaks_against_it() -> None:
     chooser = bl.Chooser(["a", "b"], silence=0.0, bits=BITS)
     for t in range(300):

@@ -705,7 +705,6 @@ def test_images_of_many_cells_are_dots_and_of_few_are_drawings() -> None:
     assert len(many) < 60_000
     few = embedded(Heat("Few", rows[:3], wide[:3], ((1.0, 2.0, 3.0),) * 3, "times"))
     assert few.startswith("data:image/svg+xml;base64,")
-    assert embedded(Heat("Many", rows, wide, values, "times")) == many
 
 
 def test_every_cell_is_told_of_once() -> None:
