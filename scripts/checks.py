@@ -35,7 +35,7 @@ LONG = (
 LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
     "evaluate evaluate_asked evaluate_words demo",
-    "laws portfolio forged game theorem_values losses baseline best_action deadline",
+    "laws portfolio forged game theorem_values losses baseline deadline",
     "rivals misuse live",
 )
 """The same for the compiled pass. What has codes in common is together, as they are then compiled

@@ -31,6 +31,7 @@ def regret(baseline: Literal["mean"] | None, seed: int, rounds: int = 20_000) ->
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 def test_a_baseline_cuts_the_regret_of_values_around_a_half() -> None:

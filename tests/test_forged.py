@@ -28,7 +28,7 @@ def test_one_number_of_a_snapshot_changed(name: str, most: int) -> None:
     assert forging.check(forging.CASES[name], most) == []
 
 
-FEW = ["first-pftrl-l1-gradient-3", "first-portfolio-floored-tight-3", "squared model"]
+FEW = ["first-pftrl-l1-gradient-3", "squared model"]
 
 
 def parts() -> Iterator[Any]:
