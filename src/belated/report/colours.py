@@ -77,6 +77,7 @@ FAMILIES = (
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),
     ("with Skip", "without Skip", "optimum"),
+    ("Capacity", "no limit", "dropping the oldest", "Deadline", "Skip", "Capacity, coins"),
     # policies that every evaluation has
     ("logged", "chooser", "uniform"),
     # rules of exploration

@@ -15,6 +15,7 @@ STUDIES: Final = MappingProxyType(
         "first-order": ("first_order", "FirstOrderRivals", "all methods that are told gradients"),
         "delay-law": ("delay_law", "DelayLaw", "how regret grows with delay and backlog"),
         "skipping": ("skipping", "Skipping", "when giving up on late answers pays"),
+        "capacity": ("capacity", "CapacityStudy", "which tickets to track with room for few"),
         "two-point": ("two_point", "TwoPointFeedback", "one value, two values, or a gradient"),
         "drift": ("drift", "Drift", "what learning costs and what lateness costs"),
         "tightness": ("tightness", "Tightness", "how loose each corollary is"),
