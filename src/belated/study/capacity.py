@@ -22,7 +22,7 @@ from belated.study.games import ball, measure
 from belated.study.layout import regret_figure
 from belated.study.paper import Answer, paper_learner
 from belated.study.plan import Cell, Opening, Row, Study
-from belated.study.tables import by, mean, quoted, short, where
+from belated.study.tables import by, listed, mean, quoted, short, where
 from belated.timeline import Timeline
 
 _DIM: Final = 2
@@ -88,8 +88,7 @@ class CapacityStudy(Study):
             "With room for a quarter of the largest backlog, and told gradients, Capacity has "
             f"{short(ratios['Capacity'])} times the regret of a learner without a limit, dropping "
             f"the oldest {short(ratios['dropping the oldest'])} times and a deadline "
-            f"{short(ratios['Deadline'])} times. Where late answers differ from quick ones, only "
-            "what is drawn without looking at the delay is not misled."
+            f"{short(ratios['Deadline'])} times, in the mean over worlds. {_of_late_ones(few)}"
         )
         names = ("Capacity", "dropping the oldest", "Deadline")
         numbers = tuple(
@@ -169,6 +168,14 @@ def _ratio(rows: Sequence[Row], way: str) -> float | None:
         if regret is not None and best is not None and min(regret, best) > 0.0:
             ratios.append(regret / best)
     return geometric_mean(ratios) if ratios else None
+
+
+def _of_late_ones(rows: Sequence[Row]) -> str:
+    """Say who is misled where late answers differ from quick ones."""
+    ways = ("Capacity", "Deadline", "dropping the oldest", "Skip", "no limit")
+    here = by(where(rows, world="late ones differ"), "way")
+    regrets = [f"{short(mean(here.get(way, []), 'regret'))} ({way})" for way in ways]
+    return f"Where late answers differ from quick ones the regrets are {listed(regrets)}."
 
 
 def _told(feedback: str) -> str:
