@@ -450,7 +450,7 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-LARGE = ("decisions", "first-order", "table1", "two-point")
+LARGE = ("capacity", "decisions", "first-order", "table1", "two-players", "two-point")
 
 
 @pytest.mark.parametrize(

@@ -210,12 +210,14 @@ def linear_regret(domain: bl.domains.Domain, plays: list[Array], gradients: list
     return paid - chart_set(domain).linear_minimum(np.sum(gradients, axis=0))
 
 
-def quick(spec: Reduction | Wrapper, timeline: bl.Timeline, adversary: Adversary) -> Record:
+def quick(
+    spec: Reduction | Wrapper, timeline: bl.Timeline, adversary: Adversary, seed: int = 0
+) -> Record:
     """The same without looking at the points in between."""
     reduction = inner_of(spec)
     assert isinstance(reduction.base, Base)
     scale = widths(reduction.base.domain)
-    record = Record(bl.Learner(spec))
+    record = Record(bl.Learner(spec, seed))
     for event in answered(timeline):
         if event >= 0:
             y = record.learner.predict().x / scale

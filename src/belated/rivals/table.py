@@ -131,6 +131,17 @@ OURS = (
         "up on",
         "ours, after Theorem 6.1",
     ),
+    Row(
+        "`Capacity` of `FirstOrder`, `OnePoint` or `TwoPoint`",
+        "that of the learner inside",
+        "as the learner inside",
+        "the most tickets; for coins a bound on the backlog",
+        "24 bytes per tracked ticket, and no other",
+        "any order; tracks at most C tickets",
+        "that of the learner inside with the sum of max{1, (d_t + 1) / B} in place of T, B of the "
+        "order of C / log T, on average over which tickets are tracked",
+        "after Ryabchenko, Attias, Roy 2026",
+    ),
 )
 """The learners of the paper that this library implements."""
 
