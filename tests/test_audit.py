@@ -378,6 +378,7 @@ def figures_of(text: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.pictures
 def test_the_page_has_every_part(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     audit(flights()).page(tmp_path / "page.html")
@@ -395,6 +396,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
         assert part in text
 
 
+@pytest.mark.pictures
 @pytest.mark.parametrize(
     "log",
     [

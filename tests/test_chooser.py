@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -33,7 +33,7 @@ from belated.kernels.decisions.weighing import RULES, weigh
 from belated.kernels.jit import entry
 from belated.kernels.vectors import vector
 from belated.linear.features import Hasher
-from conftest import Python
+from conftest import Python, examples
 from naive_decisions import NaiveChooser, row_of, weighed
 from sealing import header_of, rewritten
 
@@ -152,7 +152,7 @@ def test_picks_follow_the_probabilities_and_depend_on_seed_and_ticket_alone() ->
 # --- The slow version ----------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@examples(8)
 @given(
     st.sampled_from(["squared", "logistic"]),
     st.sampled_from([None, 0.0]),
@@ -422,6 +422,8 @@ def test_counts_that_do_not_add_up_are_refused() -> None:
 # --- Verbs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_it_learns_which_action_is_best_where() -> None:
     chooser = bl.Chooser(["a", "b", "c"], bits=10)
     best = {"mo": "a", "tu": "b", "we": "c"}

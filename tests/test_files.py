@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from belated import cli
 from belated.errors import LogError
 from belated.logs import Log, OnBad, read
+from conftest import examples
 
 ROWS = 40
 HEADER = "asked_at,answered_at,size,shop,paid"
@@ -401,9 +402,7 @@ def test_json_lines_grow_columns_and_fractions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "log.xlsx"])
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
-)
+@settings(examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.DataObject) -> None:
     """Bytes of valid files, changed, moved and cut off: a log, or one error of ours."""

@@ -343,10 +343,16 @@ def test_zero_and_one_need_no_threshold() -> None:
     table["bought"] = [None if cell is None else int(cell == "yes") for cell in table["bought"]]
     found = replay(table, "bought", loss="logistic")
     assert set(found.task.labels[found.task.known]) == {0.0, 1.0}
-    signs = replay(table, "bought", loss="hinge")
-    assert set(signs.task.labels[signs.task.known]) == {-1.0, 1.0}
     with pytest.raises(LogError, match=r"needs a yes or no, and the target is 2; .*--threshold"):
         replay(table, "stars", loss="logistic")
+
+
+@pytest.mark.slow
+def test_zero_and_one_are_signs_for_the_hinge_loss() -> None:
+    table = columns()
+    table["bought"] = [None if cell is None else int(cell == "yes") for cell in table["bought"]]
+    found = replay(table, "bought", loss="hinge")
+    assert set(found.task.labels[found.task.known]) == {-1.0, 1.0}
 
 
 def test_labels_say_what_is_wrong() -> None:
@@ -389,6 +395,7 @@ def test_a_log_without_features_is_predicted_by_its_bias() -> None:
     assert "no features" in found.summary()
 
 
+@pytest.mark.pictures
 def test_one_answered_row_is_enough(tmp_path: Path) -> None:
     found = replay({"asked_at": [1, 2], "answered_at": [3, None], "y": [2.0, None]}, "y")
     assert found.counted == 1
@@ -578,6 +585,7 @@ def test_refits_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> 
         replay(small(), refit=3)
 
 
+@pytest.mark.pictures
 def test_a_loss_that_overflows_is_said_so(found: Replay, tmp_path: Path) -> None:
     broken = changed(found, BLIND, math.inf)
     assert "overflow" in broken.summary()
@@ -610,6 +618,7 @@ def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -
     assert replay(small(), also=["river"]).methods["river"].seconds < 0.3
 
 
+@pytest.mark.pictures
 def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     flown.page(tmp_path / "page.html")

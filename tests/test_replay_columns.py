@@ -373,7 +373,7 @@ def test_silence_is_that_of_the_live_model() -> None:
     assert found.methods[BLIND].predictions[:early].tolist() == shares.tolist()
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("loss", ["logistic", pytest.param("squared", marks=pytest.mark.slow)])
 def test_the_running_mean_counts_silence_at_once(loss: Any) -> None:
     found = replay(conversions(), "y", silence=0, deadline=20, loss=loss)
     prior = 0.5 if loss == "logistic" else 0.0
