@@ -201,6 +201,25 @@ _READING = """\
   marks the methods that were not made for late answers.
 """
 
+_BEST = """\
+## Who is best where
+
+The studies play most of them against each other and against ours ([what they found](results.md)).
+Against losses of the kinds played there, and told the truth where a method must be told something:
+
+* **gradients, convex losses**: ten different rivals are the best one somewhere, and none comes near
+  our default, which is within 10 % of the best adaptive one in most games
+  ([first-order](results/first-order.md));
+* **gradients, strongly convex losses**: Qiu-Esposito-Zhang, level with our `Leader`;
+* **one value**: GOLD with smaller radii than its bound asks for, and D-FTBL for quadratic losses
+  and long games; ours with linear losses in two dimensions ([table1](results/table1.md));
+* **two values**: ours for convex losses; with k + 1 values per round and strongly convex losses
+  DOGD-SC ([two-point](results/two-point.md));
+* **one value of an arm** ([arms](results/arms.md)): Banker-TINF where some answers are late and others
+  are not; anytime Exp3 or Zimmert-Seldin with `skipping` where all are equally late, and the latter
+  where answers are lost; Banker-SFTINF without delay. None of these is told anything.
+"""
+
 
 def methods() -> list[type[Rival]]:
     """Return all rivals: by what an answer is, then by year, then by name."""
@@ -283,7 +302,7 @@ def _intro() -> str:
 
 def page() -> str:
     """Return the page in full."""
-    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
+    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _BEST, _RUNNING, _READING]
     return "\n".join(parts)
 
 
