@@ -56,7 +56,8 @@ FAMILIES = (
         *("Qiu-Esposito-Zhang", "Delayed OGD", "Quanrud-Khashabi, doubling", "AdaptiveRevision"),
         *("AdaDelay", "DMD", "SDMD", "Hazan-Agarwal-Kale", "Langford-Smola-Zinkevich"),
         *("Mild-OGD", "SOLID", "FTDRL", "AdaGrad", "ODFTRL", "DOOMD"),
-        *("Weinberger-Ordentlich", "Delay-adaptive SGD"),
+        *("Weinberger-Ordentlich", "Delay-adaptive SGD", "WOFTRL"),
+        *("Koloskova-Stich-Jaggi", "Ringmaster", "Delayed Frank-Wolfe", "Delayed ONS"),
     ),
     # methods on the simplex
     (
