@@ -217,9 +217,9 @@ Against losses of the kinds played there, and told the truth where a method must
   and long games; ours with linear losses in two dimensions ([table1](results/table1.md));
 * **two values**: ours for convex losses; with k + 1 values per round and strongly convex losses
   DOGD-SC ([two-point](results/two-point.md));
-* **one value of an arm** ([arms](results/arms.md)): Banker-TINF where some answers are late and others
-  are not; anytime Exp3 or Zimmert-Seldin with `skipping` where all are equally late, and the latter
-  where answers are lost; Banker-SFTINF without delay. None of these is told anything.
+* **one value of an arm** ([arms](results/arms.md)): Banker-TINF where some answers are late and
+  others are not; anytime Exp3 or Zimmert-Seldin with `skipping` where all are equally late, and the
+  latter where answers are lost; Banker-SFTINF without delay. None of these is told anything.
 """
 
 
