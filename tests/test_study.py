@@ -450,7 +450,7 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-LARGE = ("arms", "decisions", "first-order", "table1")
+LARGE = ("arms", "decisions", "first-order", "table1", "two-point")
 
 
 @pytest.mark.parametrize(
@@ -560,6 +560,7 @@ def test_files_of_quick_and_full_are_apart(tmp_path: Path) -> None:
     assert {full.rows, full.page, full.images}.isdisjoint({quick.rows, quick.page, quick.images})
 
 
+@pytest.mark.pictures
 def test_page_and_images_are_written(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     files = Files(tmp_path, Plan(Tiny(), False))
