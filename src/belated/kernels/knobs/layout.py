@@ -60,7 +60,11 @@ SETTLED = 35  # tickets whose cost was that of silence
 CORRECTED = 36  # costs that replaced an earlier one
 TAMED = 37  # costs that were not learned as far out as they are
 FRESH = 38  # 1: the setting that is held may be changed before its time
+STRETCH = 39  # rounds in a stretch of the past
 HEADER = 40
+PAST = HEADER  # of every stretch: answers and their costs less FIRST; then the same of the start
+STRETCHES = 64
+OF_STRETCH = 4
 
 LEARNING, PAUSED, REVERTED = range(3)  # f[MODE]
 LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is not compared
@@ -166,7 +170,7 @@ def places(k: int, c: int) -> Places:
     one, two, three = base, base + cosines, base + k + 1
     of_set = (one * (one + 1) + two * (two + 1) + three * (three + 1)) // 2
     waits = 6 + k
-    knobs = HEADER
+    knobs = PAST + STRETCHES * OF_STRETCH
     table = knobs + 4 * k
     prior = table + points * (order + 2)
     members = prior + most
