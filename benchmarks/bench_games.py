@@ -194,6 +194,7 @@ OURS: dict[str, Playable] = {
 HEAVY = {
     "BOLD": "many copies",
     "DOGDSCManyPoint": "eleven points per round",
+    "MasoudianZimmertSeldin": "solves an equation every round",
     "MildOGD": "many experts",
     "WeinbergerOrdentlich": "many copies",
     "ZimmertSeldin": "solves an equation every round",

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 import belated as bl
 import rivals_first_order
+import rivals_later
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
@@ -40,6 +41,7 @@ CASES: list[RivalCase] = [
     *rivals_first_order.CASES,
     *rivals_values.CASES,
     *rivals_simplex.CASES,
+    *rivals_later.CASES,
 ]
 SEED = 0x1234_5678_9ABC
 ROUNDS = 48

@@ -112,6 +112,11 @@ class Program:
 class Method(Spec):
     """A published method with kernels of its own; see ``belated.rivals``."""
 
+    @property
+    def own_numbers(self) -> int:
+        """How many numbers it keeps whatever happens, where these are more than a few vectors."""
+        return 0
+
     def program(self) -> Program:
         """Return what the kernels run, or say what the method must be told first."""
         raise NotImplementedError
@@ -339,7 +344,9 @@ def _levels(reach: int) -> int:
 
 
 def numbers_kept(spec: Playable) -> int:
-    """Return how many numbers a base keeps for its points of the past, before it keeps them."""
+    """Return how many numbers a learner will keep in matrices and as points of the past."""
+    if isinstance(spec, Method) and spec.own_numbers:
+        return spec.own_numbers
     inside = spec if isinstance(spec, Method) else inner_of(spec)
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -217,8 +217,37 @@ def hint_numbers(hint: Hint) -> dict[int, float]:
     return {HINTED: hinted, WEIGHT: hinted}
 
 
+class Regularises(Rival):
+    """What rivals with a regulariser of some strength share: psi, and the bound that it gives."""
+
+    if TYPE_CHECKING:
+        lipschitz: float
+        mirror: Mirror
+
+        @property
+        def strength(self) -> float:
+            """lambda."""
+
+    @property
+    def _range(self) -> float:
+        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
+        if self.mirror == "entropy":
+            return math.log(self.domain.dim)
+        return 0.5 * self._outer**2
+
+    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
+        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
+        if self.lipschitz == 0.0:
+            return None
+        price = self.lipschitz**2 / self.strength
+        learning = self.strength * self._range + price * first * timeline.rounds
+        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
+        trivial = self.lipschitz * width * timeline.rounds
+        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
+
+
 @dataclass(frozen=True, repr=False)
-class Regularised(Rival):
+class Regularised(Regularises):
     """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
 
     reference = "Flaspohler et al. 2021"
@@ -245,23 +274,6 @@ class Regularised(Rival):
             moving=(WEIGHT,),
             sound=hint_is_sound,
         )
-
-    @property
-    def _range(self) -> float:
-        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
-        if self.mirror == "entropy":
-            return math.log(self.domain.dim)
-        return 0.5 * self._outer**2
-
-    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
-        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
-        if self.lipschitz == 0.0:
-            return None
-        price = self.lipschitz**2 / self.strength
-        learning = self.strength * self._range + price * first * timeline.rounds
-        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
-        trivial = self.lipschitz * width * timeline.rounds
-        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
 
 
 @dataclass(frozen=True, repr=False)

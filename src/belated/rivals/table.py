@@ -9,18 +9,21 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from belated import rivals
+from belated.rivals.arms import Bandit
 from belated.rivals.base import FACTS, Rival
 
 _SYMBOLS = {
     "base": "a learner inside",
     "curvature": "lambda",
     "delay": "d",
+    "exp_concavity": "alpha",
     "lipschitz": "G",
     "magnitude": "M",
     "max_delay": "d_max",
     "rounds": "T",
     "scale": "a scale",
     "smoothness": "L",
+    "stalest": "how stale a gradient may be",
     "step": "a step size",
     "strength": "a strength",
     "total_delay": "d_tot",
@@ -242,14 +245,14 @@ def _answers(method: type[Rival]) -> str:
     fields = _fields(method)
     if "base" in fields:
         return "that of the learner inside"
-    if "arms" in fields and method.answers == "value":
+    if issubclass(method, Bandit):
         return "value of the arm drawn"
     return "gradient, or function" if "feedback" in fields else method.answers
 
 
 def _assumes(method: type[Rival]) -> str:
-    if _answers(method) == "value of the arm drawn":
-        return "values in [0, 1]"
+    if issubclass(method, Bandit):
+        return method.assumes
     required = [
         _SYMBOLS[name]
         for name, field in _fields(method).items()
