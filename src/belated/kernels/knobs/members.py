@@ -22,6 +22,9 @@ from belated.kernels.knobs.room import room_of
 
 _LEAST_NOISE = 1e-6  # of s^2, as a part of S2
 _LEAST_PIVOT = 1e-12
+# Answers that s^2 remembers, the same for all members: the noise may depend on the setting, and then
+# those with short memories would seem better only because their s^2 is younger.
+_NOISE_MEMORY = 600.0
 
 
 @leaf
@@ -248,10 +251,8 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
             level = level * (company + 0.25) / (company + 1.0) + ln(members[at + L.WEIGHT])
             members[at + L.ERROR] = level
             top = max(top, level)
-            window = window_of(i // 6)
-            count = min(known, window) if window > 0.0 else known
             felt = min(square, max(25.0 * noise, spread))
-            noise += (felt - noise) / (count + 3.0)
+            noise += (felt - noise) / (min(known, _NOISE_MEMORY) + 3.0)
             members[at + L.NOISE] = max(noise, _LEAST_NOISE * spread)
     total = 0.0
     for i in range(L.MEMBERS):
