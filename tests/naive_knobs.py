@@ -163,7 +163,7 @@ class NaiveKnobs:
         for i, member in enumerate(self.members):
             member.weight = (1.0 - shared) * weights[i] + shared * member.share
             felt = min(e[i] ** 2 / v[i], max(25.0 * member.noise, self.spread))
-            member.noise += (felt - member.noise) / (min(n, member.window) + 3.0)
+            member.noise += (felt - member.noise) / (min(n, 600) + 3.0)
             member.noise = max(member.noise, 1e-6 * self.spread)
 
     def row(self, member: Member, answer: Answer) -> Floats:

@@ -21,7 +21,6 @@ from belated.spec import number, whole
 Goal = Literal["min", "max"]
 Setting = dict[str, Any]
 """A value for every knob, by its name."""
-_LONGEST = 1 << 30  # deadlines and holds
 _FORGET = 8  # deadlines after which a late cost is not even counted
 
 
