@@ -165,8 +165,8 @@ class Nevergrad:
 class Process:
     """A Gaussian process of scikit-learn: the least lower bound among 300 settings.
 
-    A third of them are near the trial with the least mean. It is fitted after 10 answers, then after
-    every quarter more.
+    A third of them are near the trial with the least mean. It is fitted after 10 answers, then
+    after every quarter more.
     """
 
     def __init__(self, knobs: int, seed: int, width: float) -> None:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from types import MappingProxyType
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
 from belated.arrays import Bools, Floats, Ints
 from belated.domains import Box
+from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.problem import Problem
 from belated.reductions import OnePoint
@@ -349,6 +350,31 @@ def gold(knobs: int, seeds: Sequence[int], smoothing: float = 0.0) -> OfLearners
     bound = 0.5 * knobs
     spec = GOLD(_cube(knobs), bound, knobs**0.5, smoothing=smoothing)
     return OfLearners([Learner(spec, seed) for seed in seeds], bound)
+
+
+class OfKnobs:
+    """``Knobs``, one for every seed."""
+
+    def __init__(self, knobs: int, seeds: Sequence[int], **options: Any) -> None:
+        """Begin in the middle."""
+        ranges = {f"x{i}": (-1.0, 1.0) for i in range(knobs)}
+        start = dict.fromkeys(ranges, 0.0)
+        self._each = [Knobs(ranges, start=start, seed=seed, **options) for seed in seeds]
+
+    def ask(self) -> Floats:
+        """Ask each."""
+        return np.array([list(each.predict().setting.values()) for each in self._each])
+
+    def tell(self, seeds: Ints, tickets: Ints, costs: Floats) -> None:
+        """Tell each its own."""
+        for seed, ticket, cost in zip(
+            seeds.tolist(), tickets.tolist(), costs.tolist(), strict=True
+        ):
+            self._each[seed].observe(ticket, cost)
+
+
+OURS: Final = "Knobs"
+ours: Final[Make] = OfKnobs
 
 
 def _cube(knobs: int) -> Box:
