@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
+    from belated.knobs import Among, Knobs, Log, Turn, Whole
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "ActionReport": "decisions",
+    "Among": "knobs",
     "AsyncClient": "service.aclient",
     "Best": "game",
     "Certificate": "learner.report",
@@ -78,15 +80,19 @@ _LAZY = {
     "Interval": "intervals",
     "Intervals": "intervals",
     "IntervalsReport": "intervals",
+    "Knobs": "knobs",
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
+    "Log": "knobs",
     "Option": "decisions",
     "Problem": "problem",
     "Report": "learner.report",
     "Run": "game",
     "Runs": "game",
     "Timeline": "timeline",
+    "Turn": "knobs",
+    "Whole": "knobs",
     "audit": "audits",
     "best_action": "game",
     "bounds": "",
@@ -108,6 +114,7 @@ __all__ = [
     "PFTRL",
     "ActionReport",
     "AlreadyObserved",
+    "Among",
     "AsyncClient",
     "BadFeedback",
     "Ball",
@@ -135,11 +142,13 @@ __all__ = [
     "Interval",
     "Intervals",
     "IntervalsReport",
+    "Knobs",
     "L1Ball",
     "Leader",
     "Learner",
     "LinearModel",
     "LinearReport",
+    "Log",
     "MissingExtra",
     "OnePoint",
     "Option",
@@ -154,8 +163,10 @@ __all__ = [
     "SpecError",
     "Timeline",
     "TimelineError",
+    "Turn",
     "TwoPoint",
     "UnknownTicket",
+    "Whole",
     "__version__",
     "audit",
     "best_action",
