@@ -35,7 +35,7 @@ ENTRY: dict[str, Any] = {
 # Options of leaves.
 LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
 # Options of limbs.
-LIMB = {**ENTRY, "no_cpython_wrapper": True}
+LIMB = {**LEAF, "forceinline": False}
 ENTRY["pipeline_class"] = lean.AnnouncedCompiler
 if lean.SUPPORTED:
     LEAF["pipeline_class"] = lean.LeafCompiler

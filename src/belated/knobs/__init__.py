@@ -1,6 +1,17 @@
-"""Knobs: continuous settings from late, noisy values."""
+"""Knobs: settings of a live system from costs that come late and noisy."""
 
-from belated.knobs.knobs import Knobs, Turn
+from belated.knobs.knobs import Expected, Knobs, Turn
 from belated.knobs.ranges import Among, Log, Span, Whole
+from belated.knobs.report import Comparison, KnobsReport
 
-__all__ = ["Among", "Knobs", "Log", "Span", "Turn", "Whole"]
+__all__ = [
+    "Among",
+    "Comparison",
+    "Expected",
+    "Knobs",
+    "KnobsReport",
+    "Log",
+    "Span",
+    "Turn",
+    "Whole",
+]

@@ -110,6 +110,7 @@ class Settings:
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
         f = np.zeros(places.kept)
+        f[40:55] = [3.0, 0.5, 0.1, 2.0, 0.2, 0.5, 1 / 3, 2.0, 0.03, 0.5, 3.0, 1.5, 1, 0, 0.3]
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
         f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)

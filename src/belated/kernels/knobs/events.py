@@ -7,11 +7,11 @@ import math
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.comparing import compare
-from belated.kernels.knobs.evidence import learn
+from belated.kernels.knobs.comparing import compare, radius
+from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
-from belated.kernels.knobs.plays import propose, settle
+from belated.kernels.knobs.plays import expect, propose, settle
 from belated.kernels.knobs.room import room_of
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
@@ -152,14 +152,14 @@ def _learn_waiting(s: State) -> None:
             write_features(r.x, r.context, r.order, r.chebyshev, r.phi)
             entry = locate(s, ticket)
             record = entry * s.n[N.KEEP] if entry >= 0 else 0
-            y, how, before = 0.0, 1, 0.0
+            y, how, before = 0.0, UNSCORED, 0.0
             if f[L.UNIT] > 0.0:
                 y = (r.buffer[at + L.COST] - f[L.SHIFT]) / f[L.UNIT]
-                how = 0
+                how = SCORED
             else:
                 f[L.FED] += 1.0
             if r.buffer[at + L.REPLACES] > 0.0:
-                how = 2
+                how = CORRECTION
                 before = s.kept[record + L.LEARNED]
                 far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
                 far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))
@@ -258,12 +258,12 @@ def _next_due(s: State) -> int:
 
 
 @leaf
-def _best(f: Floats, n: Ints, context: Floats, out: Floats) -> None:
-    """Write the setting that seems best in a context."""
+def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
+    """Write the setting that seems best in a context, or the one that a ticket would draw."""
     r = room_of(f, n)
     for i in range(r.context.size):
         r.context[i] = context[i]
-    propose(f, n, n[N.ROUNDS], True)
+    propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
     settle(r.x, r.knobs, True)
     for i in range(r.k):
         out[i] = r.x[i]
@@ -280,7 +280,13 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
         set_up(f, s.n)
         return S.USED
     if verb == L.BEST:
-        _best(f, s.n, given, out)
+        _best(f, s.n, ticket, given, out)
+        return S.USED
+    if verb == L.EXPECT:
+        expect(f, s.n, given, out)
+        return S.USED
+    if verb == L.COMPARE:
+        out[0] = radius(f)
         return S.USED
     entry = -1
     if verb == L.PREDICT:

@@ -4,10 +4,10 @@ Per block of 32 rounds of play time there are n, Phi = sum phi and Y = sum y. Wi
 
     phi~ = phi - c Phi,    y~ = y - c Y,    A += w kappa phi~ phi~',    b += w kappa phi~ y~
 
-and kappa = (n + l)/(n + l + 1), then the block takes in phi and y. That leaves out a free level per
-block with precision l exactly; with l = infinity there is none. w = exp((t - origin)/W): answers
-count by when they were played, not by when they came, so that their order does not matter. Trends
-are u (1, x) with u = (first play of the block - origin)/W.
+and kappa = 1/(1 + c), then the block takes in phi and y. That leaves out a free level per block
+with precision l exactly; with l = infinity there is none. Time is u = (first play of the block -
+origin)/W and w = e^u: answers count by when they were played, not by when they came, so that their
+order does not matter. Trends are u (1, x).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.members import leading, score, weigh, window_of, write_prior
 from belated.kernels.knobs.room import room_of
 
-SCORED, UNSCORED, CORRECTION = range(3)
+SCORED, UNSCORED, CORRECTION = range(3)  # how an answer is learned
 _MOST_VALUE = 1e9
 
 
@@ -53,60 +53,64 @@ def learn(f: Floats, n: Ints, t: int, y: float, how: int) -> float:
     A correction changes the value of what was learned before by y.
     """
     r = room_of(f, n)
-    plain = r.base + r.cosines
+    plain, most = r.base + r.cosines, r.most
     at = block_of(r.blocks, L.SUMS + plain, t)
     answers = r.blocks[at + L.ANSWERS] if at >= 0 else 0.0
     total = r.blocks[at + L.SUM] if at >= 0 else 0.0
-    c = 1.0 / (answers + L.SOFT)
     y = min(max(y, -_MOST_VALUE), _MOST_VALUE)
     for g in range(L.SETS):
-        own = c if g % 2 == 1 else 0.0
-        since = 0.0
-        window = window_of(g // 2)
-        if window > 0.0:
-            since = (t // L.BLOCK * L.BLOCK - f[L.ORIGIN + g // 2]) / window
-        tilde = r.tilde[g * r.most : (g + 1) * r.most]
-        _write_net(r.phi, r.blocks, at, own, since, plain, r.k, tilde)
-        if how == 0:
-            r.tilde[L.SETS * r.most + g] = y - own * total
-            score(f, n, g, own)
-    if how == 0:
+        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+        _write_net(
+            r.phi, r.blocks, at, c, _age(f, g, t), plain, r.k, r.tilde[g * most : (g + 1) * most]
+        )
+        if how == SCORED:
+            score(f, n, g, y - c * total, c)
+    if how == SCORED:
         y = _tame(f, r.members, y)
-        weigh(f, r.members)
+        weigh(f, r.members, answers)
         _count(f, y)
     for g in range(L.SETS):
-        own = c if g % 2 == 1 else 0.0
-        kappa = (answers + L.SOFT) / (answers + L.SOFT + 1.0) if g % 2 == 1 else 1.0
-        window = window_of(g // 2)
-        w = kappa
-        if window > 0.0:
-            w *= growth((t - f[L.ORIGIN + g // 2]) / window)
-        f[L.SINCE + g] += 1.0
-        tilde, b = r.tilde[g * r.most : (g + 1) * r.most], r.b[g * r.most : (g + 1) * r.most]
-        if how == 2:
-            w = w / kappa if at >= 0 else w
-            _add_value(tilde, b, w * y)
+        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+        w = growth(_age(f, g, t))
+        tilde, b = r.tilde[g * most : (g + 1) * most], r.b[g * most : (g + 1) * most]
+        if how == CORRECTION:
+            _add_value(tilde, b, w * y if at >= 0 else w * y / (1.0 + c))
         else:
-            triangle = r.most * (r.most + 1) // 2
+            triangle = most * (most + 1) // 2
             a = r.a[g * triangle : (g + 1) * triangle]
-            ends = r.most if g >= 2 else plain  # without a window there are no trends
-            _add(tilde, a, b, r.base, plain, ends, w, y - own * total)
+            ends = most if g >= 2 else plain  # without a window there are no trends
+            _add(tilde, a, b, r.base, plain, ends, w / (1.0 + c), y - c * total)
+        f[L.SINCE + g] += 1.0
     if at >= 0:
-        r.blocks[at + L.SUM] += y
-        if how != 2:
-            r.blocks[at + L.ANSWERS] += 1.0
-            sums = r.blocks[at + L.SUMS : at + L.SUMS + plain]
-            for i in range(plain):
-                sums[i] += r.phi[i]
-    if how != 2:
+        _join(r.blocks[at : at + L.SUMS + plain], r.phi, y, how != CORRECTION)
+    if how != CORRECTION:
         f[L.COUNT] += 1.0
         f[L.LATEST] = max(f[L.LATEST], t)
         _move_origins(f, n)
-        if f[L.COUNT] >= f[L.REFRESH] and how == 0:
+        if f[L.COUNT] >= f[L.REFRESH] and how == SCORED:
             f[L.REFRESH] = 2.0 * f[L.REFRESH] if f[L.REFRESH] < 512.0 else math.inf
             f[L.SPREAD] = max(f[L.SQUARES] / f[L.COUNT], 1e-12)
             write_prior(f, n)
     return y
+
+
+@leaf
+def _age(f: Floats, g: int, t: int) -> float:
+    """Return u: how long after the origin the block of play t begins, in windows; 0 without."""
+    window = window_of(g // 2)
+    if window == 0.0:
+        return 0.0
+    return (t // L.BLOCK * L.BLOCK - f[L.ORIGIN + g // 2]) / window
+
+
+@leaf
+def _join(block: Floats, phi: Floats, y: float, is_new: bool) -> None:
+    """Let a block take in the features and the value of a play, or a change of its value."""
+    block[L.SUM] += y
+    if is_new:
+        block[L.ANSWERS] += 1.0
+        for i in range(L.SUMS, block.size):
+            block[i] += phi[i - L.SUMS]
 
 
 @leaf

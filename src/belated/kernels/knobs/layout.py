@@ -15,7 +15,7 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, PREDICTED = range(8)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, EXPECT, COMPARE = range(9)
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 WINDOW = (0.0, 3000.0, 600.0)
@@ -26,7 +26,7 @@ MEMBERS = SETS * TYPES
 QUADRATIC, COSINES, TREND = range(TYPES)
 PRIOR_WINDOW = (0.95, 0.03, 0.02)
 PRIOR_LEVEL = (0.6, 0.4)
-SOFT = 0.3  # lambda: precision of a level, in answers
+SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
 RING = 128  # blocks that are remembered
 
@@ -138,7 +138,7 @@ class Places(NamedTuple):
     of_buffer: int
     work: int
     values: int
-    """Where the values of the grid begin in the work; before: nine vectors and sets of them."""
+    """Where the values of the grid begin in the work."""
     kept: int
     """Where what is kept per ticket begins."""
     packed: int
@@ -179,7 +179,7 @@ def places(k: int, c: int) -> Places:
     buffer = blocks + RING * of_block
     of_buffer = OF_ANSWER + k + c
     work = buffer + (waits + 1) * of_buffer
-    values = (SETS + 5) * most + (order + 1) * k + 5 * k + c + 4
+    values = (SETS + 3) * most + (order + 1) * k + 5 * k + c + 4
     kept = work + values + points * outer + points
     return Places(
         base,

@@ -55,7 +55,7 @@ def write_prior(f: Floats, n: Ints) -> None:
     spread = r.f[L.SPREAD]
     prior[0] = 1.0 / (100.0 * spread)
     for i in range(1, r.most):
-        prior[i] = 2.0 * k / spread  # trends
+        prior[i] = k / (5.0 * spread)  # trends
     for i in range(1, 1 + k):
         prior[i] = k / (2.0 * spread)
     for i in range(1 + k, 1 + 2 * k):
@@ -125,7 +125,7 @@ def _solve(f: Floats, n: Ints, g: int, kind: int, fade: float) -> None:
     start = triangle_at(r.k, r.base, r.cosines, g, kind)
     u = r.solved[start : start + m * (m + 1) // 2]
     theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
-    bowl = 1.5 * math.sqrt(r.f[L.SPREAD] / r.k)
+    bowl = 2.0 * math.sqrt(f[L.SPREAD] / r.k)
     a0 = g * (most * (most + 1) // 2)
     at = 0
     for i in range(m):
@@ -194,12 +194,11 @@ def backward(u: Floats, z: Floats, m: int) -> None:
 
 
 @limb
-def score(f: Floats, n: Ints, g: int, c: float) -> None:
+def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
     """Note what the members of a set make of an answer."""
     r = room_of(f, n)
     most = r.most
     tilde = r.tilde[g * most : (g + 1) * most]
-    value = r.tilde[L.SETS * most + g]
     for kind in range(L.TYPES):
         member = (3 * g + kind) * L.OF_MEMBER
         if r.members[member + L.SHARE] > 0.0:
@@ -233,8 +232,11 @@ def leading(members: Floats) -> int:
 
 
 @limb
-def weigh(f: Floats, members: Floats) -> None:
-    """Let weights and noise follow an answer that was scored."""
+def weigh(f: Floats, members: Floats, company: float) -> None:
+    """Let weights and noise follow an answer that was scored, with so many contemporaries.
+
+    What nobody was played beside says little but where the level is, which is not asked for.
+    """
     known, spread = f[L.COUNT], f[L.SPREAD]
     top = -math.inf
     for i in range(L.MEMBERS):
@@ -243,7 +245,7 @@ def weigh(f: Floats, members: Floats) -> None:
             noise, doubt = members[at + L.NOISE], members[at + L.DOUBT]
             square = members[at + L.ERROR] * members[at + L.ERROR] / doubt
             level = -0.5 * ln(doubt * noise) - 3.5 * ln(1.0 + square / (6.0 * noise))
-            level += ln(members[at + L.WEIGHT])
+            level = level * (company + 0.25) / (company + 1.0) + ln(members[at + L.WEIGHT])
             members[at + L.ERROR] = level
             top = max(top, level)
             window = window_of(i // 6)

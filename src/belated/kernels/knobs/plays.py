@@ -13,7 +13,15 @@ from belated.arrays import Floats, Ints
 from belated.kernels.directions import normals, philox
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.members import backward, leading, size_of, triangle_at, window_of
+from belated.kernels.knobs.features import write_features
+from belated.kernels.knobs.members import (
+    backward,
+    forward,
+    leading,
+    size_of,
+    triangle_at,
+    window_of,
+)
 from belated.kernels.knobs.minimum import minimise_by_knob, minimise_on_grid
 from belated.kernels.knobs.room import room_of
 from belated.kernels.slots import ints as N
@@ -65,6 +73,14 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
     return member
 
 
+@leaf
+def _now(f: Floats, g: int, t: int) -> float:
+    """Return u of round t in a set with a window, no more than half a window after the last one."""
+    window, origin = window_of(g // 2), f[L.ORIGIN + g // 2]
+    latest = int(f[L.LATEST]) // L.BLOCK * L.BLOCK
+    return min((t // L.BLOCK * L.BLOCK - origin) / window, (latest - origin) / window + 0.5)
+
+
 @limb
 def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
     """Write the coefficients of a play: theta and ``amount`` times its uncertainty."""
@@ -85,9 +101,7 @@ def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
     for i in range(r.base, plain):
         r.draw[i] = theta[i] + scale * noise[i] if kind == 1 else 0.0
     if kind == 2:
-        window, origin = window_of(g // 2), r.f[L.ORIGIN + g // 2]
-        latest = int(r.f[L.LATEST]) // L.BLOCK * L.BLOCK
-        u = min((t // L.BLOCK * L.BLOCK - origin) / window, (latest - origin) / window + 0.5)
+        u = _now(f, g, t)
         for i in range(1 + r.k):
             r.draw[i] += u * (theta[r.base + i] + scale * noise[r.base + i])
     at = 1 + 2 * r.k + r.k * (r.k - 1) // 2
@@ -112,7 +126,7 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
     k = r.k
     _write_uniforms(r.random, t, n[N.SEED_LOW], n[N.SEED_HIGH])
     if r.f[L.UNIT] == 0.0:
-        rounds = 2.0 * (10.0 + 1 + 2 * k + k * (k - 1) // 2)
+        rounds = 0.6 * (10.0 + 1 + 2 * k + k * (k - 1) // 2)
         wide = min(1.0, math.sqrt(2.0 / k))
         radius = wide if r.random[3] * (t + 1.0) < rounds else 0.2
         if is_best:
@@ -153,3 +167,28 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
         if levels > 1.0:
             x = 2.0 * math.floor(0.5 * (x + 1.0) * (levels - 1.0) + 0.5) / (levels - 1.0) - 1.0
         places[i] = math.floor((x + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
+
+
+@limb
+def expect(f: Floats, n: Ints, given: Floats, out: Floats) -> None:
+    """Write what a place in a context is expected to be worth, and the deviation of that."""
+    r = room_of(f, n)
+    member = leading(r.members)
+    g, kind = member // 3, member % 3
+    m, phi = size_of(r.k, r.base, r.cosines, kind), r.phi
+    write_features(given[0 : r.k], given[r.k : given.size], r.order, r.chebyshev, phi)
+    if kind == 2:
+        u = _now(f, g, n[N.ROUNDS])
+        for i in range(1 + r.k):
+            phi[r.base + i] = u * phi[i]
+    theta = r.means[member * r.most : member * r.most + m]
+    mean = 0.0
+    for i in range(m):
+        mean += theta[i] * phi[i]
+    start = triangle_at(r.k, r.base, r.cosines, g, kind)
+    forward(r.solved[start : start + m * (m + 1) // 2], phi, m)
+    square = 0.0
+    for i in range(m):
+        square += phi[i] * phi[i]
+    out[0] = mean
+    out[1] = math.sqrt(square * r.members[member * L.OF_MEMBER + L.NOISE])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from belated.arrays import Floats, Ints
-from belated.kernels.jit import leaf
+from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
@@ -46,7 +46,7 @@ class Room(NamedTuple):
     phi: Floats
     """Features of a play, without trends."""
     tilde: Floats
-    """For every set: the features less those of its contemporaries, and y less theirs after all."""
+    """For every set: the features less those of contemporaries."""
     solution: Floats
     draw: Floats
     """Coefficients that a play minimises."""
@@ -63,7 +63,7 @@ class Room(NamedTuple):
     """Of the grid."""
 
 
-@leaf
+@limb
 def room_of(f: Floats, n: Ints) -> Room:
     """Name the parts of ``f``."""
     f, n = vector(f), vector(n)
@@ -72,8 +72,8 @@ def room_of(f: Floats, n: Ints) -> Room:
     p = _places(k, c)
     most = p.most
     at = p.work + most
-    wide = (L.SETS + 1) * most
-    cosines = at + wide + 3 * most
+    wide = L.SETS * most
+    cosines = at + wide + 2 * most
     x = cosines + (p.order + 1) * k
     return Room(
         f,
