@@ -19,6 +19,7 @@ NAMES = (
     "evaluation",
     "games",
     "intervals",
+    "knobs",
     "late_labels",
     "lateness_by_label",
     "live",

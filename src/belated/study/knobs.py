@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
@@ -19,8 +19,10 @@ from belated.study.tables import by, counted, least, listed, quoted, short, wher
 METHODS: Final[Mapping[str, Make]] = {OURS: ours, **RIVALS}
 ROUNDS: Final = 10_000
 SEEDS: Final = 20
+COURSES: Final = ("quadratic", "drifting", "season")
+"""Worlds of which the course of the game is shown."""
 PARTS: Final = 10
-"""How many parts of a game have a mean of their own."""
+"""How many parts of it have a mean of their own."""
 LONG: Final = 100_000
 _LONG_WORLD, _LONG_SEEDS = "quadratic", 4
 _LONG_METHODS = (OURS, "surrogate, 0.2", "surrogate, 0.5")
@@ -60,14 +62,11 @@ class KnobStudy(Study):
         seeds = range(cell["seeds"])
         surface = replace(WORLDS[cell["world"]], rounds=cell["rounds"])
         lost = regrets(METHODS[cell["method"]], surface.drawn(seeds), seeds)
-        each = lost.mean(axis=0)
-        parts = np.array_split(lost.mean(axis=1), PARTS)
-        return {
-            "regret": each.mean(),
-            "least": each.min(),
-            "largest": each.max(),
-            **{f"part_{i}": part.mean() for i, part in enumerate(parts)},
-        }
+        found = summary(lost.mean(axis=0).tolist())
+        if cell["world"] in COURSES:
+            parts = np.array_split(lost.mean(axis=1), PARTS)
+            found |= {f"part_{i}": part.mean() for i, part in enumerate(parts)}
+        return {name: float(f"{value:.5g}") for name, value in found.items()}
 
     def opening(self, rows: Sequence[Row]) -> Opening:
         """How ours compares with the best rival of each world, and with each rival alone."""
@@ -101,6 +100,16 @@ class KnobStudy(Study):
         sections += [_over_time(usual, world) for world in _shown(found)]
         sections += [_theorem(usual), _long(rows)]
         return tuple(section for section in sections if section is not None)
+
+
+def summary(regrets: Sequence[float]) -> dict[str, float]:
+    """Return what a row says of the mean regrets of all seeds.
+
+    >>> summary([1.0, 3.0])
+    {'regret': 2.0, 'least': 1.0, 'largest': 3.0}
+    """
+    mean = sum(regrets) / len(regrets)
+    return {"regret": mean, "least": min(regrets), "largest": max(regrets)}
 
 
 # --- Numbers -------------------------------------------------------------------------------------
@@ -239,7 +248,7 @@ def _losses(found: Found, ratios: Mapping[str, float]) -> str:
 
 def _shown(found: Found) -> list[str]:
     """Return the worlds whose course is drawn."""
-    return [world for world in ("quadratic", "drifting", "season") if world in found]
+    return [world for world in COURSES if world in found]
 
 
 def _over_time(rows: Sequence[Row], world: str) -> Section:
@@ -262,7 +271,7 @@ def _over_time(rows: Sequence[Row], world: str) -> Section:
     )
 
 
-def _last_winner(rows: Any) -> str | None:
+def _last_winner(rows: Iterable[Row]) -> str | None:
     last = {row["method"]: row[f"part_{PARTS - 1}"] for row in rows}
     return least(last, lambda name: last[name])
 
