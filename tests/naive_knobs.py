@@ -208,5 +208,5 @@ class NaiveKnobs:
             w = kappa * math.exp(-(self.latest - answer.t // 32 * 32) / member.window)
             a += w * np.outer(phi, phi)
             b += w * phi * y
-        member.inverse = np.linalg.inv(a)
-        member.theta = member.inverse @ b
+        inverse: Floats = np.linalg.inv(a).astype(np.float64)
+        member.inverse, member.theta = inverse, inverse @ b

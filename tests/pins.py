@@ -104,7 +104,9 @@ def rounded(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport) -> Any:
+def _report(
+    report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport | bl.KnobsReport,
+) -> Any:
     return numbers(json.loads(report.to_json()))
 
 
@@ -656,6 +658,31 @@ def of_choosers() -> Iterator[Pin]:
         yield f"chooser, {name}: report", digest(_report(chooser.report()))
 
 
+KNOBS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "live": {"hold": 2, "max_step": 0.2, "holdout": 0.3, "goal": "max"},
+    "silence": {"silence": 1.0, "deadline": 6, "context": {"a": (0, 40)}},
+}
+
+
+def of_knobs() -> Iterator[Pin]:
+    """Settings, with one knob and with three."""
+    for name, settings in KNOBS.items():
+        for k in (1, 3):
+            knobs = bl.Knobs({f"x{i}": (-1, 1) for i in range(k)}, seed=5, **settings)
+            seen = list[Any]()
+            for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
+                if kind == "predict":
+                    context = {"a": ticket % 40} if "context" in settings else None
+                    seen.append(list(knobs.predict(context=context).setting.values()))
+                elif kind == "cancel":
+                    knobs.cancel(ticket)
+                else:
+                    seen.append(knobs.observe(ticket, float(ticket * 7 % 5)))
+            yield f"knobs, {name}, {k}: played", digest(seen)
+            yield f"knobs, {name}, {k}: report", digest(_report(knobs.report()))
+
+
 def of_worlds() -> Iterator[Pin]:
     """Worlds, as they are drawn."""
     late = bl.worlds.Lateness(8, by="action")
@@ -1023,6 +1050,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_labels,
     of_intervals,
     of_choosers,
+    of_knobs,
     of_worlds,
     of_hashers,
     of_timelines,

@@ -446,9 +446,9 @@ def test_wrong_ranges_are_named() -> None:
         lambda: bl.Log(2, 1),
         lambda: bl.Whole(0.5, 2),  # type: ignore[arg-type]
         lambda: bl.Whole(3, 3),
-        lambda: bl.Among("abc"),  # type: ignore[arg-type]
-        lambda: bl.Among(["a", "a"]),  # type: ignore[arg-type]
-        lambda: bl.Among([None, "a"]),  # type: ignore[arg-type, list-item]
+        lambda: bl.Among("abc"),
+        lambda: bl.Among(["a", "a"]),
+        lambda: bl.Among([None, "a"]),  # type: ignore[list-item]
     ):
         with pytest.raises(SpecError):
             make()

@@ -85,6 +85,7 @@ def test_it_goes_back_to_the_start_when_that_is_better() -> None:
     assert report.mode == "reverted"
     assert report.alarms == 1
     assert report.comparison is not None
+    assert report.comparison.high is not None
     assert report.comparison.high < 0.0
     assert knobs.predict().setting == {"x": 0.0}
     assert "alarms" in str(report)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
-    from belated.knobs import Among, Knobs, Log, Turn, Whole
+    from belated.knobs import Among, Knobs, KnobsReport, Log, Turn, Whole
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -81,6 +81,7 @@ _LAZY = {
     "Intervals": "intervals",
     "IntervalsReport": "intervals",
     "Knobs": "knobs",
+    "KnobsReport": "knobs",
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
@@ -143,6 +144,7 @@ __all__ = [
     "Intervals",
     "IntervalsReport",
     "Knobs",
+    "KnobsReport",
     "L1Ball",
     "Leader",
     "Learner",

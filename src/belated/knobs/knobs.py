@@ -18,7 +18,6 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.slots import status as S
 from belated.knobs import snapshot
 from belated.knobs.memory import KnobsMemory
-from belated.knobs.ranges import Range
 from belated.knobs.report import KnobsReport, comparison_of, mode_of, shares_of
 from belated.knobs.settings import Setting, Settings, checked
 from belated.learner import refusals
@@ -89,11 +88,11 @@ class Knobs:
 
     def __init__(
         self,
-        knobs: Mapping[str, Range | tuple[float, float]],
+        knobs: Mapping[str, Any],
         *,
         start: Setting | None = None,
         goal: str = "min",
-        context: Mapping[str, Range | Sequence[Any]] | None = None,
+        context: Mapping[str, Any] | None = None,
         hold: int = 1,
         max_step: float | Mapping[str, float] | None = None,
         holdout: float = 0.0,
@@ -191,9 +190,9 @@ class Knobs:
         features = settings.features(context)
         if unit == 0.0:
             return Expected(math.nan, math.nan)
-        out = np.empty(2)
-        self._do(L.EXPECT, 0, 0.0, np.concatenate([places, features]), out)
-        mean, deviation = out.tolist()
+        out = np.empty(3)
+        entries.look()(memory.f, memory.n, np.concatenate([places, features]), out)
+        mean, deviation, _ = out.tolist()
         return Expected(settings.cost(memory.cost(mean)), unit * deviation)
 
     # --- Costs ----------------------------------------------------------------------------------
@@ -358,12 +357,13 @@ class Knobs:
         """Return counts, the best setting, what is believed in, and the comparison."""
         settings, memory = self._settings, self._memory
         counts = memory.counts()
-        memories, levels, features = shares_of(memory)
+        memories, levels, by_features = shares_of(memory)
         best = self._best(None)
         at_best, at_start = self._expected(best, None), self._expected(settings.start, None)
         is_known = memory.number(L.UNIT) > 0.0
-        radius = np.empty(1)
-        self._do(L.COMPARE, 0, 0.0, _NOTHING, radius)
+        seen = np.empty(3)
+        features = settings.features(None)
+        entries.look()(memory.f, memory.n, np.concatenate([settings.places, features]), seen)
         noise = memory.of_members[memory.of_members[:, L.WEIGHT].argmax(), L.NOISE]
         settled = int(memory.number(L.SETTLED))
         return KnobsReport(
@@ -384,8 +384,8 @@ class Knobs:
             exploring=self._exploring(at_best.cost) if is_known else None,
             memories=memories,
             levels=levels,
-            features=features,
-            comparison=comparison_of(settings, memory, radius.item(0)),
+            features=by_features,
+            comparison=comparison_of(settings, memory, seen.item(2)),
             alarms=int(memory.number(L.ALARMS)),
         )
 

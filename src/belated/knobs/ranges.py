@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,8 @@ class Log:
     def value(self, place: float) -> float:
         """Return the value of a place."""
         part = 0.5 * (place + 1.0)
-        return min(max(self.low * (self.high / self.low) ** part, self.low), self.high)
+        value: float = self.low * (self.high / self.low) ** part
+        return min(max(value, self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Among:
     'small'
     """
 
-    values: tuple[str | int | float, ...]
+    values: Sequence[str | int | float]
 
     def __post_init__(self) -> None:
         """Check the values."""

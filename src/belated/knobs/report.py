@@ -128,11 +128,13 @@ def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Com
     gain = memory.number(L.GAIN)
     known = math.isfinite(radius)
     return Comparison(
-        *counts,
-        *means,
-        gain if min(counts) else None,
-        gain - radius if known else None,
-        gain + radius if known else None,
+        start_rounds=counts[0],
+        learner_rounds=counts[1],
+        start_mean=means[0],
+        learner_mean=means[1],
+        gain=gain if min(counts) else None,
+        low=gain - radius if known else None,
+        high=gain + radius if known else None,
     )
 
 

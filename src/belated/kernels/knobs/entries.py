@@ -1,6 +1,7 @@
-"""Compiled entries for knobs: one event, and a whole log.
+"""Compiled entries for knobs: one event, what is expected of a setting, and a whole log.
 
-All events are one entry, as they share nearly everything that has to be compiled.
+All events are one entry, as they share nearly everything that has to be compiled. What only reports
+ask for is compiled when the first one does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import entry
 from belated.kernels.knobs import events
 from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.comparing import radius
+from belated.kernels.knobs.plays import expect
 from belated.kernels.knobs.room import tickets_of
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
@@ -21,6 +24,7 @@ from belated.kernels.vectors import vector
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 
 Step = Callable[[Floats, Ints, int, int, float, Floats, Floats], int]
+Look = Callable[[Floats, Ints, Floats, Floats], None]
 Run = Callable[[Floats, Ints, Ints, Floats, int, Floats, Floats], int]
 
 
@@ -39,6 +43,23 @@ def step() -> Step:
     return entry(
         knobs_step, f"int64({_FLOATS}, {_INTS}, int64, int64, float64, {_FLOATS}, {_FLOATS})"
     )
+
+
+@functools.cache
+def look() -> Look:
+    """Return the entry (f, n, place and context, out).
+
+    It writes what a place is expected to be worth, the deviation of that, and how far the mean
+    difference of start and learner may be from what was found.
+    """
+    sources = stamp(__name__)
+
+    def knobs_look(f: Floats, n: Ints, given: Floats, out: Floats) -> None:
+        if sources:
+            expect(vector(f), vector(n), vector(given), vector(out))
+            out[2] = radius(vector(f))
+
+    return entry(knobs_look, f"void({_FLOATS}, {_INTS}, {_FLOATS}, {_FLOATS})")
 
 
 @functools.cache

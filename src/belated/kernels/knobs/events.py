@@ -7,11 +7,11 @@ import math
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.comparing import compare, radius
+from belated.kernels.knobs.comparing import compare
 from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
-from belated.kernels.knobs.plays import expect, propose, settle
+from belated.kernels.knobs.plays import propose, settle
 from belated.kernels.knobs.room import room_of
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
@@ -281,12 +281,6 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
         return S.USED
     if verb == L.BEST:
         _best(f, s.n, ticket, given, out)
-        return S.USED
-    if verb == L.EXPECT:
-        expect(f, s.n, given, out)
-        return S.USED
-    if verb == L.COMPARE:
-        out[0] = radius(f)
         return S.USED
     entry = -1
     if verb == L.PREDICT:

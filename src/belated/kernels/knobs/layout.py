@@ -15,7 +15,7 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, EXPECT, COMPARE = range(9)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST = range(7)
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 WINDOW = (0.0, 3000.0, 600.0)
