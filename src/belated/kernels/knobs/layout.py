@@ -28,6 +28,7 @@ PRIOR_WINDOW = (0.95, 0.03, 0.02)
 PRIOR_LEVEL = (0.6, 0.4)
 SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
+RECENT = 300.0  # answers that noise is known from, the same for all, or quick ones seemed better
 RING = 128  # blocks that are remembered
 
 # Slots of ``f``.
