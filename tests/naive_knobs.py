@@ -52,7 +52,7 @@ def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
         squares = [j * j for _ in range(k) for j in (2, 3, 4)]
     omega = math.pi / 2.0 * np.sqrt(np.array(squares, dtype=float))
     smooth = (1.0 + omega**2 * 0.25 / 3.0) ** -2.0
-    trends = np.full(k + 1, 5.0 / k / near)
+    trends = np.full(k + 1, 50.0 / k / near)
     return spread * np.array(base), spread * smooth / smooth.sum(), spread * trends
 
 
@@ -165,7 +165,7 @@ class NaiveKnobs:
         weights = np.array([member.weight for member in self.members])
         weights = weights * np.exp(levels - (levels + np.log(weights)).max())
         weights /= weights.sum()
-        shared = 0.1 / (n + 100.0)
+        shared = 1.0 / (n + 100.0)
         for i, member in enumerate(self.members):
             member.weight = (1.0 - shared) * weights[i] + shared * member.share
             felt = min(e[i] ** 2 / v[i], max(25.0 * member.noise, self.spread))

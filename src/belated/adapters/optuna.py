@@ -141,7 +141,7 @@ class KnobsSampler(BaseSampler):  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make a lock of one's own."""
-        vars(self).update(state)
+        self.__dict__.update(state)
         self._lock = threading.Lock()
 
     # --- Trials ---------------------------------------------------------------------------------

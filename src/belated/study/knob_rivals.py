@@ -117,7 +117,7 @@ class Surrogate:
 
     def _fit(self) -> None:
         self._fitted = self._t
-        theta = np.linalg.solve(self._a, self._b[:, :, None])[:, :, 0]
+        theta = np.linalg.solve(self._a, self._b[:, :, None])[:, :, 0].astype(np.float64)
         k = self._knobs
         hessian = np.zeros((len(theta), k, k))
         hessian[:, self._pairs[0], self._pairs[1]] = theta[:, 1 + k :]
@@ -205,7 +205,7 @@ class OnGrid:
         self._played[self._rows, arm] += 1.0
         self._arms[self._t] = arm[:, None]
         self._t += 1
-        return self._points[arm]
+        return np.asarray(self._points[arm])
 
     def tell(self, seeds: Ints, tickets: Ints, costs: Floats) -> None:
         """Add to the arms."""

@@ -193,7 +193,7 @@ def _basins(ground: Ground, x: Floats, z: Floats) -> Floats:
 
 
 def _price(x: Floats) -> Floats:
-    return (x + 1.2) / 2.2
+    return np.asarray((x + 1.2) / 2.2)
 
 
 def _sells(x: Floats, likings: Floats) -> Floats:
@@ -203,7 +203,7 @@ def _sells(x: Floats, likings: Floats) -> Floats:
 def _sale(ground: Ground, x: Floats, z: Floats) -> Floats:
     revenue = (_price(x) * _sells(x, ground.likings)).sum(axis=1)
     # The best price is the best of a fine grid, so a play may be better by the last digits.
-    return np.maximum(-ground.least - revenue, 0.0)
+    return np.asarray(np.maximum(-ground.least - revenue, 0.0))
 
 
 def _quartic(ground: Ground, x: Floats, z: Floats) -> Floats:
@@ -263,7 +263,7 @@ def _still(places: Floats, rng: Rng, rounds: int) -> Floats:
 
 def _drift(places: Floats, rng: Rng, rounds: int) -> Floats:
     phase = 2.0 * np.pi * (np.arange(rounds)[:, None] / 10_000.0 + places[1])
-    return 0.2 * places[0] + 0.5 * np.sin(phase)
+    return np.asarray(0.2 * places[0] + 0.5 * np.sin(phase))
 
 
 def _switch(places: Floats, rng: Rng, rounds: int) -> Floats:
@@ -278,7 +278,8 @@ def _walk(places: Floats, rng: Rng, rounds: int) -> Floats:
 
 
 def _turn(places: Floats, rng: Rng, rounds: int) -> Floats:
-    return 0.5 * places[0] + 0.3 * np.sin(np.pi * np.arange(rounds)[:, None] / 1000.0)
+    phase = np.pi * np.arange(rounds)[:, None] / 1000.0
+    return np.asarray(0.5 * places[0] + 0.3 * np.sin(phase))
 
 
 _MOTIONS: Final[MappingProxyType[str, Callable[[Floats, Rng, int], Floats]]] = MappingProxyType(

@@ -62,7 +62,7 @@ def write_prior(f: Floats, n: Ints) -> None:
     near = near_of(k)
     prior[0] = 1.0 / (100.0 * spread)
     for i in range(1, r.most):
-        prior[i] = k * near / (5.0 * spread)  # trends
+        prior[i] = k * near / (50.0 * spread)  # trends
     for i in range(1, 1 + k):
         prior[i] = k * near / (2.0 * spread)
     for i in range(1 + k, 1 + 2 * k):
@@ -265,7 +265,7 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
         if members[at + L.SHARE] > 0.0:
             members[at + L.WEIGHT] = exp(members[at + L.ERROR] - top)
             total += members[at + L.WEIGHT]
-    shared = 0.1 / (known + 100.0)
+    shared = 1.0 / (known + 100.0)
     for i in range(L.MEMBERS):
         at = i * L.OF_MEMBER
         own = (1.0 - shared) * members[at + L.WEIGHT] / total
