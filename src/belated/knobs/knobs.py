@@ -73,7 +73,7 @@ class Knobs:
 
     >>> import belated as bl
     >>> knobs = bl.Knobs({"price": (10, 200), "retries": bl.Whole(0, 6)})
-    >>> for visit in range(60):
+    >>> for visit in range(30):
     ...     ticket, setting = knobs.predict()
     ...     cost = (setting["price"] / 100 - 1.2) ** 2 + abs(setting["retries"] - 2)
     ...     used = knobs.observe(ticket, cost)
