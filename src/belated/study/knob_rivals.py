@@ -77,15 +77,22 @@ class Surrogate:
     """Least squares for a quadratic of all values; the play is its minimum plus noise.
 
     The noise is uniform in a cube of half width ``spread`` n^(-1/4) after n answers. The first
-    plays are uniform, until there are two answers for every coefficient. With ``window`` a value
-    counts exp(-age / window), by the age of the play.
+    plays are uniform, until there are two answers for every coefficient; if ``careful``, only four
+    plays for every coefficient are, and those after them are near the start. With ``window`` a
+    value counts exp(-age / window), by the age of the play.
     """
 
     def __init__(
-        self, knobs: int, seeds: Sequence[int], spread: float, window: float | None = None
+        self,
+        knobs: int,
+        seeds: Sequence[int],
+        spread: float,
+        window: float | None = None,
+        careful: bool = False,
     ) -> None:
         """Begin with nothing but a small ridge."""
         self._knobs, self._spread, self._window = knobs, spread, window
+        self._careful = careful
         self._rng = np.random.default_rng([21, *seeds])
         self._pairs = np.triu_indices(knobs)
         width = 1 + knobs + len(self._pairs[0])
@@ -105,7 +112,11 @@ class Surrogate:
         uniform = self._rng.uniform(-1.0, 1.0, size=self._best.shape)
         radius = self._spread * np.maximum(self._n, 1.0) ** -0.25
         x = np.clip(self._best + radius[:, None] * uniform, -1.0, 1.0)
-        begins = self._n < 2 * self._b.shape[1]
+        width = self._b.shape[1]
+        begins = self._n < 2 * width
+        if self._careful:
+            x = np.where(begins[:, None], self._spread * uniform, x)
+            begins[:] = self._t < 4 * width
         x = np.where(begins[:, None], uniform, x)
         self._plays[self._t] = self._features(x)
         self._t += 1
@@ -384,6 +395,7 @@ def _cube(knobs: int) -> Box:
 RIVALS: Final[Mapping[str, Make]] = MappingProxyType(
     {
         "surrogate, 0.2": partial(Surrogate, spread=0.2),
+        "surrogate, 0.2, careful": partial(Surrogate, spread=0.2, careful=True),
         "surrogate, 0.5": partial(Surrogate, spread=0.5),
         "surrogate, 0.5, last 2,000": partial(Surrogate, spread=0.5, window=2000.0),
         "UCB on a grid": partial(OnGrid, kind="ucb", scale=1.0),
