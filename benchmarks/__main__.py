@@ -21,6 +21,7 @@ NAMES = (
     "evaluation",
     "games",
     "intervals",
+    "knobs",
     "late_labels",
     "lateness_by_label",
     "live",

@@ -40,7 +40,9 @@ def features(x: Floats, z: Floats) -> tuple[Floats, Floats]:
 def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
     """Return variances of quadratic features, of cosines and of trends."""
     pairs = k * (k - 1) // 2
-    base = [100.0, *[2.0 / k] * k, *[4.0 / k] * k, *[4.0 / k**2] * pairs]
+    near = min(1.0, 2.0 / k)
+    base = [100.0, *[2.0 / k / near] * k, *[4.0 / k / near**2] * k]
+    base += [4.0 / (k * near) ** 2] * pairs
     base += [2.0 / k] * (c * (k + 1))
     if k == 1:
         squares = [j * j for j in range(1, 15)]
@@ -50,8 +52,12 @@ def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
         squares = [j * j for _ in range(k) for j in (2, 3, 4)]
     omega = math.pi / 2.0 * np.sqrt(np.array(squares, dtype=float))
     smooth = (1.0 + omega**2 * 0.25 / 3.0) ** -2.0
-    trends = np.full(k + 1, 5.0 / k)
+    trends = np.full(k + 1, 50.0 / k / near)
     return spread * np.array(base), spread * smooth / smooth.sum(), spread * trends
+
+
+def _bowl(k: int, spread: float) -> float:
+    return 2.0 * math.sqrt(spread / k) / min(1.0, 2.0 / k)
 
 
 @dataclass
@@ -147,7 +153,7 @@ class NaiveKnobs:
                     member.since = math.inf if member.window == window else member.since
         if n + 1 >= self.refresh:
             self.refresh = 2.0 * self.refresh if self.refresh < 512 else math.inf
-            self.spread = float(np.var([each.y for each in self.learned]))
+            self.spread = max(self.spread, float(np.var([each.y for each in self.learned])))
             for member in self.members:
                 member.since = math.inf
 
@@ -159,11 +165,11 @@ class NaiveKnobs:
         weights = np.array([member.weight for member in self.members])
         weights = weights * np.exp(levels - (levels + np.log(weights)).max())
         weights /= weights.sum()
-        shared = 0.1 / (n + 100.0)
+        shared = 1.0 / (n + 100.0)
         for i, member in enumerate(self.members):
             member.weight = (1.0 - shared) * weights[i] + shared * member.share
             felt = min(e[i] ** 2 / v[i], max(25.0 * member.noise, self.spread))
-            member.noise += (felt - member.noise) / (min(n, 600) + 3.0)
+            member.noise += (felt - member.noise) / (min(n, 300) + 3.0)
             member.noise = max(member.noise, 1e-6 * self.spread)
 
     def row(self, member: Member, answer: Answer) -> Floats:
@@ -200,7 +206,7 @@ class NaiveKnobs:
         more = {"quadratic": base[:0], "cosines": cosines, "trend": trends}[member.kind]
         variance = np.append(base, more)
         mean = np.zeros_like(variance)
-        mean[1 + self.k : 1 + 2 * self.k] = 2.0 * math.sqrt(self.spread / self.k)
+        mean[1 + self.k : 1 + 2 * self.k] = _bowl(self.k, self.spread)
         a = np.diag(member.noise / variance)
         b = member.noise / variance * mean
         for answer in self.learned:

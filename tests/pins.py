@@ -710,6 +710,17 @@ def of_worlds() -> Iterator[Pin]:
     ]
     for world in kinds:
         yield f"world {type(world).__name__}", digest(list(world.drawn(3)))
+    late = bl.worlds.Lateness(8, "heavy", lost=0.2)
+    surfaces = [
+        bl.worlds.Surface("basins", 2, 20, lateness=late),
+        bl.worlds.Surface("sale", 3, 20, season=0.5),
+        bl.worlds.Surface("valley", 3, 20, errors="heavy", motion="walk"),
+        bl.worlds.Surface("edge", 1, 20, errors="lasting", motion="switch"),
+    ]
+    for surface in surfaces:
+        # Without what LAPACK turned, which may differ in the last bit elsewhere.
+        ground = surface.drawn([3, 4])._replace(turned=np.zeros(1))
+        yield f"world Surface, {surface.shape}", digest(list(ground[1:]))
 
 
 def of_hashers() -> Iterator[Pin]:

@@ -46,7 +46,9 @@ CHAPTERS = {
         ("evaluations",),
     ),
     "worlds": Chapter(
-        "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
+        "Worlds",
+        "Where choosers and knobs play. See [decisions](../decisions.md) and [knobs](../knobs.md).",
+        modules=("worlds",),
     ),
     "store": Chapter(
         "Stores",

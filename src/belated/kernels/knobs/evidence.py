@@ -89,7 +89,7 @@ def learn(f: Floats, n: Ints, t: int, y: float, how: int) -> float:
         _move_origins(f, n)
         if f[L.COUNT] >= f[L.REFRESH] and how == SCORED:
             f[L.REFRESH] = 2.0 * f[L.REFRESH] if f[L.REFRESH] < 512.0 else math.inf
-            f[L.SPREAD] = max(f[L.SQUARES] / f[L.COUNT], 1e-12)
+            f[L.SPREAD] = max(f[L.SQUARES] / f[L.COUNT], f[L.SPREAD])
             write_prior(f, n)
     return y
 

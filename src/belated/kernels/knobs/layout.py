@@ -27,6 +27,7 @@ MEMBERS = SETS * TYPES
 QUADRATIC, COSINES, TREND = range(TYPES)
 SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
+RECENT = 300.0  # answers that noise is known from, the same for all, or quick ones seemed better
 RING = 128  # blocks that are remembered
 
 # Slots of ``f``.

@@ -27,9 +27,6 @@ from belated.kernels.knobs.room import room_of
 
 _LEAST_NOISE = 1e-6  # of s^2, as a part of S2
 _LEAST_PIVOT = 1e-12
-# Answers that s^2 remembers, the same for all members: the noise may depend on the setting, and
-# then those with short memories would seem better only because their s^2 is younger.
-_NOISE_MEMORY = 600.0
 
 
 @leaf
@@ -55,22 +52,29 @@ def triangle_at(k: int, base: int, cosines: int, g: int, kind: int) -> int:
 # --- The prior -----------------------------------------------------------------------------------
 
 
+@leaf
+def near_of(k: int) -> float:
+    """Return the square of how far from the start costs differ by S2: with many knobs, near it."""
+    return min(1.0, 2.0 / k)
+
+
 @limb
 def write_prior(f: Floats, n: Ints) -> None:
     """Write the precisions that belong to S2, and have all members solved again."""
     r = room_of(f, n)
     k, prior = r.k, r.prior
     spread = r.f[L.SPREAD]
+    near = near_of(k)
     prior[0] = 1.0 / (100.0 * spread)
     for i in range(1, r.most):
-        prior[i] = k / (5.0 * spread)  # trends
+        prior[i] = k * near / (50.0 * spread)  # trends
     for i in range(1, 1 + k):
-        prior[i] = k / (2.0 * spread)
+        prior[i] = k * near / (2.0 * spread)
     for i in range(1 + k, 1 + 2 * k):
-        prior[i] = k / (4.0 * spread)
+        prior[i] = k * near * near / (4.0 * spread)
     products = 1 + 2 * k + k * (k - 1) // 2
     for i in range(1 + 2 * k, products):
-        prior[i] = k * k / (4.0 * spread)
+        prior[i] = k * k * near * near / (4.0 * spread)
     for i in range(products, r.base):
         prior[i] = k / (2.0 * spread)  # context
     _write_prior_of_cosines(prior[r.base : r.base + r.cosines], k, r.order, spread)
@@ -133,7 +137,7 @@ def _solve(f: Floats, n: Ints, g: int, kind: int, fade: float) -> None:
     start = triangle_at(r.k, r.base, r.cosines, g, kind)
     u = r.solved[start : start + m * (m + 1) // 2]
     theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
-    bowl = 2.0 * math.sqrt(f[L.SPREAD] / r.k)
+    bowl = 2.0 * math.sqrt(f[L.SPREAD] / r.k) / near_of(r.k)
     a0 = g * (most * (most + 1) // 2)
     at = 0
     for i in range(m):
@@ -256,8 +260,9 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
             level = level * (company + 0.25) / (company + 1.0) + ln(members[at + L.WEIGHT])
             members[at + L.ERROR] = level
             top = max(top, level)
+            count = min(known, L.RECENT)
             felt = min(square, max(25.0 * noise, spread))
-            noise += (felt - noise) / (min(known, _NOISE_MEMORY) + 3.0)
+            noise += (felt - noise) / (count + 3.0)
             members[at + L.NOISE] = max(noise, _LEAST_NOISE * spread)
     total = 0.0
     for i in range(L.MEMBERS):
@@ -265,7 +270,7 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
         if members[at + L.SHARE] > 0.0:
             members[at + L.WEIGHT] = exp(members[at + L.ERROR] - top)
             total += members[at + L.WEIGHT]
-    shared = 0.1 / (known + 100.0)
+    shared = 1.0 / (known + 100.0)
     for i in range(L.MEMBERS):
         at = i * L.OF_MEMBER
         own = (1.0 - shared) * members[at + L.WEIGHT] / total

@@ -1,8 +1,8 @@
 """Plays: Thompson sampling over the members, exploring at first, the start by coin.
 
-A window is drawn in proportion to the square of its weight, a member in it by weight, and then
-theta~ = theta + s U^-1 xi / 2 with normal xi; the play is where that is least. All randomness is a
-function of (seed, ticket).
+A window is drawn in proportion to the fourth power of its weight, a member in it by weight, and
+then theta~ = theta + s U^-1 xi / 2 with normal xi; the play is where that is least. All randomness
+is a function of (seed, ticket).
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ def _write_uniforms(u: Floats, t: int, low: int, high: int) -> None:
 
 @leaf
 def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) -> int:
-    """Return a member: a window by the square of its weight, then one in it by weight."""
-    squares = 0.0
+    """Return a member: a window by the fourth power of its weight, then one in it by weight."""
+    total = 0.0
     for w in range(L.WINDOWS):
         mass = 0.0
         for i in range(6):
             mass += members[(6 * w + i) * L.OF_MEMBER + L.WEIGHT]
         mass_of[w] = mass
-        squares += mass * mass
-    left = by_window * squares
+        total += mass * mass * mass * mass
+    left = by_window * total
     window = 0
     for w in range(L.WINDOWS):
         mass = mass_of[w]
         if left >= 0.0:
             window = w
-        left -= mass * mass
+        left -= mass * mass * mass * mass
     left = by_member * mass_of[window]
     member = 6 * window
     for i in range(6):
@@ -116,7 +116,7 @@ def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
 def _reach(k: int, known: float) -> float:
     """Return how far from the start plays may be, as long as little is known: r0 (1/2 + n/3m)."""
     features = 1 + 2 * k + k * (k - 1) // 2
-    return min(1.0, math.sqrt(2.0 / k)) * (0.5 + known / (3.0 * features))
+    return min(1.0, math.sqrt(0.7 / k)) * (0.5 + known / (3.0 * features))
 
 
 @limb
@@ -127,7 +127,7 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
     _write_uniforms(r.random, t, n[N.SEED_LOW], n[N.SEED_HIGH])
     if r.f[L.UNIT] == 0.0:
         rounds = 0.6 * (10.0 + 1 + 2 * k + k * (k - 1) // 2)
-        wide = min(1.0, math.sqrt(2.0 / k))
+        wide = min(1.0, math.sqrt(0.7 / k))
         radius = wide if r.random[3] * (t + 1.0) < rounds else 0.2
         if is_best:
             radius = 0.0
