@@ -299,3 +299,64 @@ class NaiveDelayedONS(Rival):
     def cancel(self, ticket: int) -> None:
         """Close the ticket."""
         self._close(ticket)
+
+
+# --- Regression that knows all features ----------------------------------------------------------
+
+
+class NaiveDelayedVAW:
+    """z' A^-1 b, cut off at Y; A has the features of all rounds, b the labels received.
+
+    The width of a pending round is sqrt(z' A^-1 z) with the A of its own prediction, or that of the
+    last prediction before which lambda has doubled.
+    """
+
+    def __init__(
+        self, *, dimension: int, magnitude: float, norm: float, ridge: float, caution: float
+    ) -> None:
+        self.magnitude = magnitude
+        self.least = self.ridge = ridge
+        self.growth = caution * magnitude**2 / norm**2
+        self.rows: list[Array] = []
+        self.labels: dict[int, float] = {}
+        self.closed: set[int] = set()
+        self.widths: dict[int, float] = {}
+        self.squares: list[float] = []  # of widths, each of its own prediction
+        self.drifts: list[float] = []
+        self.dimension = dimension
+
+    def inverse(self) -> Array:
+        """A^-1."""
+        outer = [np.outer(z, z) for z in self.rows]
+        a = self.ridge * np.eye(self.dimension) + sum(outer, np.zeros((self.dimension,) * 2))
+        return np.asarray(np.linalg.inv(a), dtype=np.float64)
+
+    def pending(self) -> list[int]:
+        """Rounds without a label."""
+        return [t for t in range(len(self.rows)) if t not in self.closed]
+
+    def predict(self, z: Array) -> tuple[int, float]:
+        """Raise lambda, take the features in, and predict."""
+        ridge, pending = self.least + self.growth * math.fsum(self.drifts), self.pending()
+        if ridge > self.ridge:
+            while self.ridge < ridge:
+                self.ridge *= 2.0
+            inverse = self.inverse()
+            for t in pending:
+                self.widths[t] = math.sqrt(self.rows[t] @ inverse @ self.rows[t])
+        self.rows.append(z)
+        inverse, ticket = self.inverse(), len(self.rows) - 1
+        self.squares.append(float(z @ inverse @ z))
+        self.widths[ticket] = math.sqrt(self.squares[-1])
+        self.drifts.append(self.widths[ticket] * math.fsum(self.widths[t] for t in pending))
+        b = sum((y * self.rows[t] for t, y in self.labels.items()), np.zeros(self.dimension))
+        return ticket, float(np.clip(z @ inverse @ b, -self.magnitude, self.magnitude))
+
+    def observe(self, ticket: int, label: float) -> None:
+        """Keep a label."""
+        self.closed.add(ticket)
+        self.labels[ticket] = label
+
+    def cancel(self, ticket: int) -> None:
+        """Wait no more."""
+        self.closed.add(ticket)

@@ -16,6 +16,7 @@ from belated.rivals.bold import BOLD
 from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
 from belated.rivals.delayed_ogd import DelayedOGD
 from belated.rivals.delayed_ons import DelayedONS
+from belated.rivals.delayed_vaw import DelayedVAW
 from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
 from belated.rivals.dmd import DMD, SDMD
 from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
@@ -75,6 +76,7 @@ __all__ = [
     "DelayedFrankWolfeStronglyConvex",
     "DelayedOGD",
     "DelayedONS",
+    "DelayedVAW",
     "Flaxman",
     "HazanAgarwalKale",
     "KoloskovaStichJaggi",
