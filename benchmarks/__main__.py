@@ -14,6 +14,7 @@ from benchmarks.timing import Result
 
 NAMES = (
     "audit",
+    "calibration",
     "conversions",
     "decisions",
     "evaluation",

@@ -42,8 +42,9 @@ from belated.errors import (
 )
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
-from belated.store import Store, stored, stretches
-from belated.store.recovery import Replay, recovered
+from belated.store import Store, parquet, stored, stretches
+from belated.store import store as of_store
+from belated.store.recovery import Replay, opened, recovered
 from conftest import Python
 
 
@@ -1234,7 +1235,7 @@ def test_replay_is_what_would_have_been(path: Path) -> None:
 def test_a_model_goes_on_while_its_log_is_replayed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.store.store._AT_ONCE", 1)
+    monkeypatch.setattr("belated.store.in_turns._ROWS", 1)
     see, seen = Replay._see, threading.Semaphore(0)
 
     def slowly(self: Replay, event: Any) -> None:
@@ -1258,6 +1259,103 @@ def test_a_model_goes_on_while_its_log_is_replayed(
         assert built[0].rounds == 20
         assert [built[0].ticket(f"meanwhile-{i}") for i in range(10)] == list(range(10, 20))
         assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_others_go_on_while_a_log_is_exported(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("belated.store.in_turns._ROWS", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        lived(model, 5)
+        expected, length = model.snapshot(), model.history.events
+        is_asked, done = threading.Event(), threading.Event()
+
+        def slowly(about: Any, row: Any) -> bytes:
+            is_asked.set()
+            assert done.wait(5.0)
+            return opened(about, row)
+
+        monkeypatch.setattr(parquet, "opened", slowly)
+        counts: list[int] = []
+        file = tmp_path / "log.parquet"
+        work = threading.Thread(target=lambda: counts.append(store.export("m", file)))
+        work.start()
+        assert is_asked.wait(5.0)
+        assert store.models() == ["m"]
+        model.predict([1.0])  # which is no part of the file
+        store.model("other", linear()).predict([1.0])
+        done.set()
+        work.join(5.0)
+        assert counts == [length]
+        assert store.load("copy", file).snapshot() == expected
+
+
+def test_what_was_compacted_while_it_was_exported_is_not_written(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+        export = parquet.export
+
+        def beside(*given: Any) -> int:
+            count = export(*given)
+            store.compact("m")
+            return count
+
+        monkeypatch.setattr(parquet, "export", beside)
+        with pytest.raises(StoreError, match="meanwhile; nothing is written"):
+            store.export("m", tmp_path / "log.parquet")
+        assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_others_go_on_while_a_model_is_brought_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+        lived(store.model("other", linear()), 5)
+    is_asked, done = threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        if given[1].name == "m":
+            is_asked.set()
+            assert done.wait(5.0)
+        return recovered(*given)
+
+    monkeypatch.setattr(of_store, "recovered", slowly)
+    with bl.open(path) as store:
+        found: list[Any] = []
+        works = [threading.Thread(target=lambda: found.append(store.model("m"))) for _ in range(2)]
+        for work in works:
+            work.start()
+        assert is_asked.wait(5.0)
+        store.model("other").predict([1.0])
+        assert store.models() == ["m", "other"]
+        done.set()
+        for work in works:
+            work.join(5.0)
+        assert found[0]._entry is found[1]._entry
+        assert from_log(store, "m").model.snapshot() == found[0].snapshot()
+
+
+def test_a_model_that_could_not_be_brought_back_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+
+    def failing(*given: Any) -> Any:
+        monkeypatch.setattr(of_store, "recovered", recovered)
+        raise StoreError("once")
+
+    with bl.open(path) as store:
+        monkeypatch.setattr(of_store, "recovered", failing)
+        with pytest.raises(StoreError, match="once"):
+            store.model("m")
+        assert store.model("m").rounds == 2
 
 
 def test_replay_with_a_deadline_that_was_not_there(

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.client import Chosen, Client, Outbox, Predicted, RemoteModel
+    from belated.service.asking import Chosen, Predicted
+    from belated.service.client import Client, RemoteModel
     from belated.service.limits import Limits
+    from belated.service.outbox import Outbox
     from belated.service.run import Server, Settings
 
 _HOMES = {
     **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
-    **dict.fromkeys(("Chosen", "Client", "Outbox", "Predicted", "RemoteModel"), "client"),
+    **dict.fromkeys(("Chosen", "Predicted"), "asking"),
+    **dict.fromkeys(("Client", "RemoteModel"), "client"),
     "Limits": "limits",
+    "Outbox": "outbox",
     **dict.fromkeys(("Server", "Settings"), "run"),
 }
 

@@ -49,7 +49,7 @@ class Hub:
         self.answers.load()  # before anything is answered: what is sent again must be known
         self.commits = Commits()
         self.metrics = Metrics()
-        self.paths = (os.path.realpath(store._where), store._where)
+        self.paths = (os.path.realpath(store.where), store.where)
         """Where the store lies; answers do not say."""
         self.names = set(store.models())
         self.models: dict[str, Served] = {}

@@ -69,8 +69,7 @@ async def _ranked(
     def noted(answers: list[Any]) -> tuple[str, bytes]:
         return known.note([Said(201, body(answers[0]))])
 
-    with served.stored._entry.lock:  # what is ranked is what is drawn from
-        model = served.stored._entry.ready()
+    with served.stored.held() as model:  # what is ranked is what is drawn from
         options = model.peek(named["context"], named["actions"])
         ranking += [{"id": one.action, "probability": one.probability} for one in options]
         pending = served.stored.begin_many([("choose", named)], noted if known.name else None)

@@ -100,6 +100,9 @@ class Database(Source, Protocol):
     def described(self, model: int) -> Described | None:
         """Return what is known of a model; None if there is none."""
 
+    def end(self, model: int) -> int:
+        """Return the number of the event after the last row of a log; 0 if it has no rows."""
+
     def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
         """Add a model with a log; return its number, which no other ever had."""
 

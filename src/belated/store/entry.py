@@ -66,7 +66,7 @@ class Entry:
         if self.is_stale:  # what was begun before is good all the same, and must be seen
             self.store.writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
-            self.take(self.store.recovered(self))
+            self.store.recover(self)
         return self.model
 
     def take(self, found: Recovered) -> None:

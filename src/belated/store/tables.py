@@ -196,6 +196,15 @@ class Tables(ABC):
             raise StoreError(f"what is said of model {name!r} is damaged")
         return Described(number, name, kind, spec, first, past, bool(rule), length)
 
+    def end(self, model: int) -> int:
+        """Return the number of the event after the last row of a log; 0 if it has no rows."""
+        with self._reading() as execute:
+            found = execute(
+                f"SELECT number, size FROM events WHERE {_BETWEEN} ORDER BY number DESC LIMIT 1",
+                _all(model),
+            )
+        return sum(found[0]) - at(model, 0) if found else 0
+
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""
         with self._reading() as execute:
