@@ -183,6 +183,26 @@ Snapshots, JSON, `cancel`, seeds and `strict` are as for our own learners. There
 in the report: that is a theorem about our own.
 """
 
+_FEATURES = """\
+## With features at the prediction
+
+`DelayedVAW` is the one method here that is no spec but a model, as its predictions need features:
+Vovk-Azoury-Warmuth regression under late labels, after Qiu, Esposito and Zhang 2025, for dense
+features in up to a few hundred dimensions. It is told bounds on the labels and on the weights, and
+says in turn what its losses exceed those of any such weights at most by.
+
+```python
+model = bl.rivals.DelayedVAW(2, magnitude=1.0, norm=1.0)
+ticket, value = model.predict([0.6, -0.3])
+later = model.predict([0.1, 0.9], key="order 2")
+used = model.observe("order 2", 0.5)  # labels in any order; or cancel, snapshot, restore, replay
+most = model.regret_within(norm=0.8)
+```
+
+`LinearModel` asks for none of that, takes names and sparse features and forgets what is out of
+date; which of the two predicts better is in [results](results.md).
+"""
+
 _READING = """\
 ## How to read the table
 
@@ -284,7 +304,7 @@ def _intro() -> str:
 
 def page() -> str:
     """Return the page in full."""
-    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
+    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _FEATURES, _READING]
     return "\n".join(parts)
 
 
