@@ -24,6 +24,7 @@ NAMES = (
     "lateness_by_label",
     "live",
     "loop",
+    "matrices",
     "memory",
     "service",
     "silence_real",

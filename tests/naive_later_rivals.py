@@ -360,3 +360,94 @@ class NaiveDelayedVAW:
     def cancel(self, ticket: int) -> None:
         """Wait no more."""
         self.closed.add(ticket)
+
+
+# --- Learned hints -------------------------------------------------------------------------------
+
+
+def slope_of_norm(v: Array, largest: bool) -> Array:
+    """Return the gradient of |v|, Euclidean or the largest entry; 0 at 0."""
+    if not v.any():
+        return np.zeros(len(v))
+    if not largest:
+        return np.asarray(v / np.linalg.norm(v))
+    at = int(np.argmax(np.abs(v)))
+    return np.asarray(np.sign(v[at]) * np.eye(len(v))[at])
+
+
+def size_of(v: Array, largest: bool) -> float:
+    """Return |v|."""
+    return float(np.abs(v).max()) if largest else float(np.linalg.norm(v))
+
+
+class NaiveLearnedHints(Rival):
+    """ODFTRL with the hint H w; w by regret matching plus on |g| |H w - what was missing|."""
+
+    def __init__(
+        self, *, domain: ChartSet, strength: float, mirror: Geometry = "euclidean", seed: int = 0
+    ) -> None:
+        super().__init__(domain, seed)
+        self.strength = strength
+        self.largest = mirror == "entropy"
+        self.received: list[tuple[int, Array]] = []  # ticket and gradient, in order of arrival
+        self.answers: dict[int, Array] = {}  # zero for a lost one
+        self.guesses: list[Array] = []  # H, by ticket
+        self.weights: list[Array] = []  # w, by ticket
+        self.lacked: list[set[int]] = []  # tickets up to this one that its play did not know
+        self.turns: list[int] = []  # how many turns had come at the play of a ticket
+        self.regrets: list[Array] = []  # r, by turn
+        self.p = np.zeros(3)
+
+    def predict(self) -> tuple[int, Array]:
+        """Guess, weigh, and solve for the play."""
+        k, ticket = self.domain.dim, self.issued()
+        gradients = [g for _, g in self.received]
+        copies = len(self.pending()) + 1
+        columns = [np.zeros(k), np.zeros(k), np.zeros(k)]
+        if gradients:
+            columns = [np.zeros(k), copies * gradients[-1], copies * np.mean(gradients, axis=0)]
+        self.guesses.append(np.column_stack(columns))
+        self.weights.append(self.p / self.p.sum() if self.p.sum() else np.full(3, 1.0 / 3.0))
+        self.lacked.append(set(range(ticket + 1)) - {s for s, _ in self.received})
+        self.turns.append(len(self.regrets))
+        pull = total(gradients, k) + self.guesses[-1] @ self.weights[-1]
+        if self.largest:
+            scaled = (pull - pull.min()) / self.strength
+            return self._issue(), project_entropy(np.exp(-scaled), self.domain.floor)
+        return self._issue(), self.domain.project(self.domain.start - pull / self.strength)
+
+    def observe(self, ticket: int, cost: Array) -> bool:
+        """Take a gradient."""
+        self._close(ticket)
+        self.received.append((ticket, cost))
+        self._answered(ticket, cost)
+        return True
+
+    def cancel(self, ticket: int) -> None:
+        """Let a lost answer be zero."""
+        self._close(ticket)
+        self._answered(ticket, np.zeros(self.domain.dim))
+
+    def _answered(self, ticket: int, cost: Array) -> None:
+        self.answers[ticket] = cost
+        while len(self.regrets) in self.answers:
+            self.regrets.append(self.regret(len(self.regrets)))
+            self.p = np.maximum(0.0, self.p + self.regrets[-1])
+
+    def error(self, ticket: int, weights: Array) -> Array:
+        """H w minus what was missing."""
+        missing = total([self.answers[s] for s in self.lacked[ticket]], self.domain.dim)
+        return np.asarray(self.guesses[ticket] @ weights - missing)
+
+    def hint_loss(self, ticket: int, weights: Array) -> float:
+        """|g| |H w - what was missing|."""
+        error = size_of(self.error(ticket, weights), self.largest)
+        return size_of(self.answers[ticket], self.largest) * error
+
+    def regret(self, ticket: int) -> Array:
+        """<c, w> - c, c being the slope of the loss at w."""
+        w = self.weights[ticket]
+        along = slope_of_norm(self.error(ticket, w), self.largest)
+        steep = size_of(self.answers[ticket], self.largest)
+        c = steep * (self.guesses[ticket].T @ along)
+        return np.asarray(float(c @ w) - c)

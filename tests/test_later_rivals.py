@@ -273,6 +273,47 @@ def test_under_a_fixed_delay_woftrl_repeats_the_newest_gradient() -> None:
     assert counting.tobytes() == fixed.tobytes()
 
 
+@pytest.mark.parametrize("mirror", ["euclidean", "entropy"])
+@given(seed=st.integers(0, 2**16), steady=st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_learned_hints_are_nearly_as_good_as_the_best_mixture(
+    mirror: Any, seed: int, steady: bool
+) -> None:
+    """sum_t l_t(w_t) <= sum_t l_t(w) + sqrt(sum |r_t| (|r_t| + 2 sum_s |r_s|)) for every w."""
+    rng = np.random.default_rng(seed)
+    domain = ChartSet("simplex" if mirror == "entropy" else "ball", 3)
+    player = slow.NaiveLearnedHints(domain=domain, strength=5.0, mirror=mirror)
+    rows = 0.3 * rng.standard_normal((50, 3)) + steady * np.array([0.5, -0.5, 0.2])
+    for event in delays.uniform(50, low=0, high=8, seed=seed).events.tolist():
+        if event >= 0:
+            player.predict()
+        else:
+            player.observe(~event, rows[~event])
+    sizes = [float(np.linalg.norm(r)) for r in player.regrets]
+    waited = [math.fsum(sizes[player.turns[t] : t]) for t in range(50)]
+    allowed = math.sqrt(
+        math.fsum(size * (size + 2.0 * more) for size, more in zip(sizes, waited, strict=True))
+    )
+    paid = math.fsum(player.hint_loss(t, player.weights[t]) for t in range(50))
+    for w in (*np.eye(3), np.full(3, 1.0 / 3.0), rng.dirichlet(np.ones(3))):
+        assert paid <= math.fsum(player.hint_loss(t, w) for t in range(50)) + allowed + 1e-9
+
+
+def test_learned_hints_help_where_gradients_keep_their_direction() -> None:
+    """The last gradient is a good guess there, and noise is not; both beat no hint at all."""
+    timeline = delays.constant(400, 10)
+    rng = np.random.default_rng(5)
+    turning = np.sign(np.sin(np.arange(400) / 60.0))[:, None] * np.array([0.8, 0.0])
+    rows = turning + 0.1 * rng.standard_normal((400, 2))
+    fields = {"strength": 40.0}
+    learned = rivals.LearnedHints(BALL, **fields)
+    plain = rivals.ODFTRL(BALL, **fields)
+    losses = [
+        float((bl.Learner(spec).run(timeline, rows) * rows).sum()) for spec in (learned, plain)
+    ]
+    assert losses[0] < losses[1] - 5.0
+
+
 def matching_pennies(copies: int | None, delay: int, rounds: int = 3000) -> float:
     """Return the sum of both regrets in x' A y with entries 1 and -1, answers ``delay`` late."""
     payoff = np.array([[1.0, -1.0], [-1.0, 1.0]])

@@ -1,4 +1,4 @@
-"""45 published methods behind the same two events, all but six for late feedback.
+"""46 published methods behind the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with what each must be told and what it promises.
 """
@@ -32,6 +32,7 @@ from belated.rivals.gold import GOLD
 from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
 from belated.rivals.koloskova_stich_jaggi import KoloskovaStichJaggi
 from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
+from belated.rivals.learned_hints import LearnedHints
 from belated.rivals.mild_ogd import MildOGD
 from belated.rivals.odftrl import ODFTRL
 from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
@@ -81,6 +82,7 @@ __all__ = [
     "HazanAgarwalKale",
     "KoloskovaStichJaggi",
     "LangfordSmolaZinkevich",
+    "LearnedHints",
     "MildOGD",
     "QiuEspositoZhang",
     "QuanrudKhashabi",
