@@ -62,7 +62,8 @@ FAMILIES = (
     # methods on the simplex
     (
         *(OURS, "AdaHedgeD", "DORM", "DORM+", "DUB", "Zimmert-Seldin", "delayed Exp3"),
-        "skipping Exp3",
+        *("skipping Exp3", "anytime Exp3", "Banker-TINF", "Banker-SFTINF"),
+        "Masoudian-Zimmert-Seldin",
     ),
     # methods of a replay; ours has the colour of ours everywhere
     (

@@ -1,4 +1,4 @@
-"""46 published methods behind the same two events, all but six for late feedback.
+"""50 published methods behind the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with what each must be told and what it promises.
 """
@@ -10,6 +10,7 @@ from belated.rivals.ada_grad import AdaGrad
 from belated.rivals.ada_hedge_d import AdaHedgeD
 from belated.rivals.adaptive_revision import AdaptiveRevision
 from belated.rivals.agarwal_dekel_xiao import AgarwalDekelXiao
+from belated.rivals.banker import BankerSFTINF, BankerTINF
 from belated.rivals.base import Rival
 from belated.rivals.bistritz import Bistritz, BistritzDoubling
 from belated.rivals.bold import BOLD
@@ -24,7 +25,7 @@ from belated.rivals.doomd import DOOMD
 from belated.rivals.dorm import DORM, DORMPlus
 from belated.rivals.dual_averaging import DelayedDualAveraging
 from belated.rivals.dub import DUB
-from belated.rivals.exp3 import DelayedExp3, SkippingExp3
+from belated.rivals.exp3 import AnytimeExp3, DelayedExp3, SkippingExp3
 from belated.rivals.flaxman import Flaxman
 from belated.rivals.frank_wolfe import DelayedFrankWolfe, DelayedFrankWolfeStronglyConvex
 from belated.rivals.ftdrl import FTDRL
@@ -33,6 +34,7 @@ from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
 from belated.rivals.koloskova_stich_jaggi import KoloskovaStichJaggi
 from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
 from belated.rivals.learned_hints import LearnedHints
+from belated.rivals.masoudian_zimmert_seldin import MasoudianZimmertSeldin
 from belated.rivals.mild_ogd import MildOGD
 from belated.rivals.odftrl import ODFTRL
 from belated.rivals.qiu_esposito_zhang import QiuEspositoZhang
@@ -64,6 +66,9 @@ __all__ = [
     "AdaHedgeD",
     "AdaptiveRevision",
     "AgarwalDekelXiao",
+    "AnytimeExp3",
+    "BankerSFTINF",
+    "BankerTINF",
     "Bistritz",
     "BistritzDoubling",
     "DFTBLStronglyConvex",
@@ -83,6 +88,7 @@ __all__ = [
     "KoloskovaStichJaggi",
     "LangfordSmolaZinkevich",
     "LearnedHints",
+    "MasoudianZimmertSeldin",
     "MildOGD",
     "QiuEspositoZhang",
     "QuanrudKhashabi",

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from belated import rivals
+from belated.rivals.arms import Bandit
 from belated.rivals.base import FACTS, Rival
 
 _SYMBOLS = {
@@ -264,14 +265,14 @@ def _answers(method: type[Rival]) -> str:
     fields = _fields(method)
     if "base" in fields:
         return "that of the learner inside"
-    if "arms" in fields and method.answers == "value":
+    if issubclass(method, Bandit):
         return "value of the arm drawn"
     return "gradient, or function" if "feedback" in fields else method.answers
 
 
 def _assumes(method: type[Rival]) -> str:
-    if _answers(method) == "value of the arm drawn":
-        return "values in [0, 1]"
+    if issubclass(method, Bandit):
+        return method.assumes
     required = [
         _SYMBOLS[name]
         for name, field in _fields(method).items()
