@@ -23,7 +23,7 @@ from benchmarks.timing import Result
 Floats = NDArray[np.float64]
 
 MOST = 50
-CAUTIONS = (4.0, 0.4, 0.04, 0.004, 0.0004, 0.000004)
+CAUTIONS = (4.0, 0.4, 0.04, 0.004, 0.0004)
 
 
 @dataclass(frozen=True)

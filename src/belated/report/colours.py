@@ -97,7 +97,7 @@ FAMILIES = (
 """Names that are shown together, in this order; those of one family all look different."""
 DETAILS = (
     *("bound", "tight", "gradient-adaptive", "OMD", "skipping", "strongly convex"),
-    *("order of the bound", "two values", "default", "learned hints"),
+    *("order of the bound", "two values", "default"),
 )
 """What is often said of a method in addition; each changes its look in another way."""
 
