@@ -33,8 +33,6 @@ Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
 BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader", "newton"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
-_MOST_OF_NEWTON = 1000  # dimensions, in which its two matrices are 16 MB
-
 
 @dataclass(frozen=True, repr=False)
 class Problem(Spec):
@@ -95,9 +93,9 @@ class Problem(Spec):
         ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
         its gradient function. ``base`` is the base learner. Without a choice it is what did best in
         the studies (docs/results.md): for gradients of convex losses a ``Portfolio``, of strongly
-        convex ones a ``Leader``, and of exp-concave ones in up to 1,000 dimensions the delayed
-        Newton step (``rivals.DelayedONS``), where nothing is given up on; for everything else
-        P-FTRL, the paper's. ``rate`` chooses among
+        convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``base="newton"`` is the
+        delayed Newton step (``rivals.DelayedONS``) for gradients of exp-concave losses, whose
+        regret is promised to grow like a logarithm only. ``rate`` chooses among
         ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
         with gradients of convex losses. ``skip`` gives up on answers that take too long, as
         ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
@@ -111,7 +109,7 @@ class Problem(Spec):
         self._check_choice("learner", feedback, base, rate)
         _check_giving_up("learner", skip, deadline, forget)
         gives_up = skip or deadline is not None
-        name = self._base_name(feedback, base, rate, gives_up)
+        name = self._base_name(feedback, base, rate)
         if name == "newton":
             return self._newton(gives_up)
         inner = self._reduction(feedback, self._base(name, rate))
@@ -141,7 +139,7 @@ class Problem(Spec):
         from belated import bounds
 
         self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate, skip or deadline is not None)
+        base = self._base_name(feedback, base, rate)
         obstacle = self._obstacle(feedback, base, skip, deadline)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
@@ -174,7 +172,7 @@ class Problem(Spec):
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
         self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate, skip or deadline is not None)
+        base = self._base_name(feedback, base, rate)
         obstacle = self._obstacle(feedback, base, skip, deadline)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
@@ -213,18 +211,13 @@ class Problem(Spec):
         is_named = self.curvature or base in ("portfolio", "newton")
         return "gradient", base if is_named else rate
 
-    def _base_name(
-        self, feedback: Feedback, base: BaseName | None, rate: RateName, gives_up: bool
-    ) -> BaseName:
+    def _base_name(self, feedback: Feedback, base: BaseName | None, rate: RateName) -> BaseName:
         """Return the base that was asked for, or the one that suits."""
         if base is not None:
             return base
         if feedback != "gradient" or rate != "paper" or isinstance(self.domain, ConvexSet):
             return "pftrl"
-        if self.curvature:
-            return "leader"
-        suits_newton = self.exp_concavity and not gives_up and self.domain.dim <= _MOST_OF_NEWTON
-        return "newton" if suits_newton else "portfolio"
+        return "leader" if self.curvature else "portfolio"
 
     def _newton(self, gives_up: bool = False) -> DelayedONS:
         """Return the delayed Newton step."""

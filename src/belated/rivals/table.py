@@ -204,6 +204,22 @@ most = model.regret_within(norm=0.8)
 date; which of the two predicts better is in [results](results.md).
 """
 
+_BEST = """\
+## Who is best where
+
+As the study of gradients found, in which rivals are told the true facts ([results](results.md)):
+
+* **convex losses**: what `Problem.learner()` returns is most often within 10 % of the best that is
+  told as little. The paper's P-FTRL is ahead with linear and hinge losses; `AdaptiveRevision` with
+  noisy linear and logistic ones under long delays; `DelayedDualAveraging` with alternating ones;
+  `DelayedFrankWolfe` against an adversary without much delay.
+* **strongly convex losses**: `Leader`, which keeps less, and `QiuEspositoZhang`; without
+  projections `DelayedFrankWolfeStronglyConvex`, unless delays are long.
+* **exp-concave losses**: `DelayedONS` promises the least and is seldom the best; take the default.
+* **players that learn from each other**: `WOFTRL` is for these; against other losses its hint is of
+  no use.
+"""
+
 _READING = """\
 ## How to read the table
 
@@ -305,7 +321,16 @@ def _intro() -> str:
 
 def page() -> str:
     """Return the page in full."""
-    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _FEATURES, _READING]
+    parts = [
+        _intro(),
+        "## The table\n",
+        _SYMBOLS_EXPLAINED,
+        table(),
+        _RUNNING,
+        _FEATURES,
+        _BEST,
+        _READING,
+    ]
     return "\n".join(parts)
 
 
