@@ -15,6 +15,7 @@ from benchmarks.timing import Result
 NAMES = (
     "audit",
     "calibration",
+    "capacity",
     "conversions",
     "decisions",
     "evaluation",

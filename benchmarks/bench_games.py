@@ -180,7 +180,6 @@ HEAVY = {
     "BOLD": "many copies",
     "DOGDSCManyPoint": "eleven points per round",
     "DelayedONS": "a matrix",
-    "MasoudianZimmertSeldin": "solves an equation every round",
     "MildOGD": "many experts",
     "WeinbergerOrdentlich": "many copies",
     "ZimmertSeldin": "solves an equation every round",

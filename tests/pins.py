@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 import belated as bl
+import capacities
 import compositions
 import rival_laws
 from compositions import Composition
@@ -104,7 +105,9 @@ def rounded(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport) -> Any:
+def _report(
+    report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport | bl.KnobsReport,
+) -> Any:
     return numbers(json.loads(report.to_json()))
 
 
@@ -122,6 +125,13 @@ def of_compositions() -> Iterator[Pin]:
     for each in compositions.ALL:
         for name, value in _of_composition(each):
             yield f"composition {each.name}: {name}", value
+
+
+def of_capacities() -> Iterator[Pin]:
+    """The same for learners with a capacity."""
+    for each in capacities.CASES:
+        for name, value in _of_composition(each):
+            yield f"capacity {each.name}: {name}", value
 
 
 def _of_composition(each: Composition) -> Iterator[Pin]:
@@ -656,6 +666,31 @@ def of_choosers() -> Iterator[Pin]:
         yield f"chooser, {name}: report", digest(_report(chooser.report()))
 
 
+KNOBS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "live": {"hold": 2, "max_step": 0.2, "holdout": 0.3, "goal": "max"},
+    "silence": {"silence": 1.0, "deadline": 6, "context": {"a": (0, 40)}},
+}
+
+
+def of_knobs() -> Iterator[Pin]:
+    """Settings, with one knob and with three."""
+    for name, settings in KNOBS.items():
+        for k in (1, 3):
+            knobs = bl.Knobs({f"x{i}": (-1, 1) for i in range(k)}, seed=5, **settings)
+            seen = list[Any]()
+            for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
+                if kind == "predict":
+                    context = {"a": ticket % 40} if "context" in settings else None
+                    seen.append(list(knobs.predict(context=context).setting.values()))
+                elif kind == "cancel":
+                    knobs.cancel(ticket)
+                else:
+                    seen.append(knobs.observe(ticket, float(ticket * 7 % 5)))
+            yield f"knobs, {name}, {k}: played", digest(seen)
+            yield f"knobs, {name}, {k}: report", digest(_report(knobs.report()))
+
+
 def of_worlds() -> Iterator[Pin]:
     """Worlds, as they are drawn."""
     late = bl.worlds.Lateness(8, by="action")
@@ -905,6 +940,7 @@ def specs() -> list[Any]:
         *(bl.FirstOrder(base), bl.FullInformation(base), one_point, bl.TwoPoint(base)),
         *(bl.TwoPoint(base, bl.smoothing.Inverse()), bl.OnePoint(base, 1.5), bl.Skip(one_point)),
         *(bl.Skip(one_point, 9), bl.Deadline(one_point, 5), bl.Deadline(one_point, 0, forget=0)),
+        *(bl.Capacity(one_point, 5), bl.Capacity(one_point, 9, backlog=4)),
         bl.Problem(ball, 1.0, 0.5, 2.0, 100),
         *sources().values(),
         bl.losses.Adaptive(2, 0.5),
@@ -1012,6 +1048,7 @@ def of_evaluations() -> Iterator[Pin]:
 
 GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_compositions,
+    of_capacities,
     of_certificates,
     of_rivals,
     of_losses,
@@ -1023,6 +1060,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_labels,
     of_intervals,
     of_choosers,
+    of_knobs,
     of_worlds,
     of_hashers,
     of_timelines,

@@ -27,6 +27,7 @@ from belated.service.rank import flattened
 from belated.service.refusals import Refused
 from belated.service.routes import ROUTES
 from belated.store import Store
+from conftest import examples
 from service_calls import CHOOSER, Answer, Caller, serving
 
 FEW = settings(
@@ -132,7 +133,7 @@ def test_any_path_is_answered(ask: Caller, path: str, method: str) -> None:
         check(ask, answer, before)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(15)
 @given(first=st.binary(max_size=60))
 def test_any_bytes_on_the_wire_leave_the_server_alive(ask: Caller, first: bytes) -> None:
     with socket.create_connection((ask.server.host, ask.server.port), timeout=10) as wire:

@@ -1532,6 +1532,9 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
             store.compact("m")
             model.predict([1.0])
         target = tmp_path / "log.parquet"
+        with pytest.raises(StoreError, match=r"log\.csv ends in \.csv; .* log\.parquet"):
+            store.export("m", tmp_path / "log.csv")
+        assert not [*tmp_path.glob("*.csv*")]
         assert store.export("m", target) == model.history.events - model.history.first
         again = store.load("again", target)
         assert again.snapshot() == model.snapshot()

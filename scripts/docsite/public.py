@@ -33,6 +33,12 @@ CHAPTERS = {
         ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
         ("decisions", "explore"),
     ),
+    "knobs": Chapter(
+        "Knobs",
+        "Settings of a live system, with costs that come late. See [knobs](../knobs.md).",
+        ("Knobs", "Turn", "Log", "Whole", "Among", "KnobsReport"),
+        ("knobs",),
+    ),
     "evaluation": Chapter(
         "Evaluation",
         "What other policies would have earned. See [is it better?](../evaluation.md).",
@@ -65,7 +71,8 @@ CHAPTERS = {
         (
             *("Ball", "Box", "Simplex", "L1Ball", "ConvexSet"),
             *("PFTRL", "OMD", "DualAveraging", "Leader", "Portfolio"),
-            *("FirstOrder", "OnePoint", "TwoPoint", "FullInformation", "Skip", "Deadline"),
+            *("FirstOrder", "OnePoint", "TwoPoint", "FullInformation"),
+            *("Skip", "Deadline", "Capacity"),
         ),
     ),
     "rates": Chapter("Rates", "Step sizes of base learners.", modules=("rates",)),

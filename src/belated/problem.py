@@ -11,6 +11,7 @@ from belated.bases import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.reductions import (
+    Capacity,
     Deadline,
     FirstOrder,
     FullInformation,
@@ -87,6 +88,8 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
+        capacity: int | None = None,
+        backlog: int | None = None,
     ) -> Reduction | Wrapper | DelayedONS:
         """Return the learner of the corollary that fits, with all numbers filled in.
 
@@ -100,6 +103,8 @@ class Problem(Spec):
         with gradients of convex losses. ``skip`` gives up on answers that take too long, as
         ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
         (``Deadline``). ``forget`` is how many predictions later such a ticket is forgotten.
+        ``capacity`` tracks at most so many tickets (``Capacity``), ``backlog`` is the bound on
+        missing answers that its coins are told; then the base is P-FTRL unless it is OMD.
 
         >>> from belated import Box
         >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
@@ -108,11 +113,13 @@ class Problem(Spec):
         """
         self._check_choice("learner", feedback, base, rate)
         _check_giving_up("learner", skip, deadline, forget)
-        gives_up = skip or deadline is not None
-        name = self._base_name(feedback, base, rate)
+        _check_capacity("learner", skip, deadline, capacity, backlog)
+        name = self._base_name(feedback, base, rate, capacity)
         if name == "newton":
-            return self._newton(gives_up)
+            return self._newton(skip or deadline is not None or capacity is not None)
         inner = self._reduction(feedback, self._base(name, rate))
+        if capacity is not None:
+            return Capacity(inner, capacity, backlog)
         if deadline is not None:
             return Deadline(inner, deadline, forget)
         return Skip(inner, forget) if skip else inner
@@ -126,6 +133,8 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
+        capacity: int | None = None,
+        backlog: int | None = None,
     ) -> Bound:
         """Return the guarantee of ``learner`` with the same arguments on these delays.
 
@@ -138,9 +147,10 @@ class Problem(Spec):
         """
         from belated import bounds
 
-        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip, deadline)
+        words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
+        self.learner(*words)  # refuses what does not fit
+        base = self._base_name(feedback, base, rate, capacity)
+        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
         if base == "newton":
@@ -148,6 +158,8 @@ class Problem(Spec):
             assert promised is not None  # there is one on all delays
             return promised
         result, constants = self._result(feedback, base, rate)
+        if capacity is not None:
+            return bounds.capacity(timeline, capacity, result, backlog=backlog, **constants)
         radius = self.domain.outer_radius
         if deadline is not None:
             return bounds.deadline(timeline, deadline, result, outer_radius=radius, **constants)
@@ -163,6 +175,8 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
+        capacity: int | None = None,
+        backlog: int | None = None,
     ) -> str:
         """Return two sentences: which result covers ``learner`` so called, and what it says.
 
@@ -171,9 +185,10 @@ class Problem(Spec):
         Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
-        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip, deadline)
+        words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
+        self.learner(*words)  # refuses what does not fit
+        base = self._base_name(feedback, base, rate, capacity)
+        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
         shape = "exp-concave" if base == "newton" else self._shape
@@ -187,6 +202,13 @@ class Problem(Spec):
             reason += f" and those not in after {deadline:,} predictions are given up on"
             formula += (
                 f", for the delays that the deadline leaves, plus {self._price} round given up on"
+            )
+        elif capacity is not None:
+            name = f"Capacity of {capacity:,} over {name}"
+            reason += f" and at most {capacity:,} tickets are tracked"
+            formula += (
+                ", on average, with the weights of the answers in the place of rounds, plus "
+                f"{self._price} round that is expected to find no place"
             )
         return f"{name} applies, because {reason}. {formula}."
 
@@ -211,10 +233,14 @@ class Problem(Spec):
         is_named = self.curvature or base in ("portfolio", "newton")
         return "gradient", base if is_named else rate
 
-    def _base_name(self, feedback: Feedback, base: BaseName | None, rate: RateName) -> BaseName:
+    def _base_name(
+        self, feedback: Feedback, base: BaseName | None, rate: RateName, capacity: int | None
+    ) -> BaseName:
         """Return the base that was asked for, or the one that suits."""
         if base is not None:
             return base
+        if capacity is not None:
+            return "pftrl"
         if feedback != "gradient" or rate != "paper" or isinstance(self.domain, ConvexSet):
             return "pftrl"
         return "leader" if self.curvature else "portfolio"
@@ -225,8 +251,8 @@ class Problem(Spec):
 
         if gives_up:
             raise SpecError(
-                "Problem.learner: base='newton' gives up on nothing; leave skip and deadline out, "
-                "or choose another base"
+                "Problem.learner: base='newton' gives up on nothing; leave skip, deadline and "
+                "capacity out, or choose another base"
             )
         return DelayedONS(self.domain, self.lipschitz, self.exp_concavity)
 
@@ -328,9 +354,25 @@ class Problem(Spec):
             )
 
     def _obstacle(
-        self, feedback: Feedback, base: BaseName, skip: bool, deadline: int | None
+        self,
+        feedback: Feedback,
+        base: BaseName,
+        skip: bool,
+        deadline: int | None,
+        capacity: int | None,
+        backlog: int | None,
     ) -> str:
         """Say why no theorem covers a composition, or nothing."""
+        if capacity is not None and feedback == "function":
+            return (
+                "under a capacity the point at which a whole loss is looked at depends on which "
+                "tickets are tracked; use feedback='gradient'"
+            )
+        if capacity is not None and backlog is None and feedback in ("value", "two-values"):
+            return (
+                "for values the guarantee of a capacity is that of coins; give backlog=, the most "
+                "answers that can be missing at any time"
+            )
         gives_up = skip or deadline is not None
         if gives_up and self.curvature and feedback in ("value", "two-values"):
             what, without = ("skipping", "skip=False") if skip else ("a deadline", "deadline=None")
@@ -387,6 +429,22 @@ def _check_giving_up(who: str, skip: bool, deadline: int | None, forget: int | N
         raise SpecError(
             f"Problem.{who}: forget={forget!r} is about tickets that were given up on; give "
             "skip=True or deadline=... as well"
+        )
+
+
+def _check_capacity(
+    who: str, skip: bool, deadline: int | None, capacity: int | None, backlog: int | None
+) -> None:
+    """Refuse a capacity beside another way to give up, and a backlog that nobody asks for."""
+    if capacity is not None and (skip or deadline is not None):
+        other = "skip=True" if skip else f"deadline={deadline!r}"
+        raise SpecError(
+            f"Problem.{who}: {other} and capacity={capacity!r} both say when to give up; choose one"
+        )
+    if backlog is not None and capacity is None:
+        raise SpecError(
+            f"Problem.{who}: backlog={backlog!r} is what the coins of a capacity are told; give "
+            "capacity=... as well"
         )
 
 

@@ -46,6 +46,7 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
     for loss in LOSSES:
         yield f"linear model, {loss}", partial(_exercise_model, loss)
     yield "chooser", _exercise_chooser
+    yield "knobs", _exercise_knobs
 
 
 def _common_specs() -> Iterator[tuple[str, Playable]]:
@@ -100,6 +101,15 @@ def _exercise_chooser() -> None:
 
     chooser = Chooser(["a", "b"], bits=4)
     chooser.observe(chooser.choose().ticket, 1.0)
+
+
+def _exercise_knobs() -> None:
+    """Use knobs in every way once."""
+    from belated.knobs import Knobs
+
+    knobs = Knobs({"x": (0.0, 1.0)})
+    knobs.run([0, ~0], [1.0])
+    knobs.report()
 
 
 def _where_kept() -> str:

@@ -79,6 +79,12 @@ FAMILIES = (
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),
     ("with Skip", "without Skip", "optimum"),
+    # players of a game
+    (
+        *(OURS, "WOFTRL, small steps", "WOFTRL, large steps", "no copies, large steps"),
+        *("one copy, large steps", "FTRL for any losses"),
+    ),
+    ("Capacity", "no limit", "dropping the oldest", "Deadline", "Skip", "Capacity, coins"),
     # policies that every evaluation has
     ("logged", "chooser", "uniform"),
     # rules of exploration

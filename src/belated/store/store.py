@@ -508,7 +508,8 @@ class Store:
     def export(self, name: str, path: StrPath) -> int:
         """Write the log of a model to a Parquet file, and return how many events it has.
 
-        One row per event, with columns to look at; ``load`` makes the same model of it again.
+        One row per event, with columns to look at; ``load`` makes the same model of it again. A
+        name that ends like another kind of file, such as .csv, is refused.
         """
         from belated.store import parquet
 

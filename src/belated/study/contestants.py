@@ -152,6 +152,15 @@ def _arms(kind: Any) -> Contestant:
     return Contestant(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
 
 
+def _bandit(kind: Any, name: str = "", **fields: Any) -> Contestant:
+    """A method that hears the loss of the arm it drew, and is told the facts that it needs."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        return cast(Playable, kind(domain.dim, **fields).told(cast(Timeline, game.timeline)))
+
+    return Contestant(name or kind.title, make, _told(kind(2, **fields).needs))
+
+
 def _copies(kind: Any, curved: bool) -> Contestant:
     """A method that copies a learner for games without delay."""
 
@@ -304,6 +313,18 @@ EXPERTS: Final[Field] = _field(
     _entropic(rivals.LearnedHints),
 )
 """Vectors of linear losses, on the simplex."""
+
+ARMS: Final[Field] = _field(
+    _bandit(rivals.DelayedExp3),
+    _bandit(rivals.SkippingExp3),
+    _bandit(rivals.AnytimeExp3),
+    _bandit(rivals.ZimmertSeldin),
+    _bandit(rivals.ZimmertSeldin, "Zimmert-Seldin, skipping", skipping=True),
+    _bandit(rivals.MasoudianZimmertSeldin),
+    _bandit(rivals.BankerTINF),
+    _bandit(rivals.BankerSFTINF),
+)
+"""Losses of the arm drawn."""
 
 VALUES: Final[Field] = _field(
     _ours(OURS, "value", convex=True),
