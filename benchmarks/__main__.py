@@ -26,6 +26,7 @@ NAMES = (
     "lateness_by_label",
     "live",
     "loop",
+    "matrices",
     "memory",
     "service",
     "silence_real",

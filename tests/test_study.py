@@ -24,10 +24,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import rivals
 from belated.engine import Engine
 from belated.errors import LogError, StudyError
 from belated.report import Section, Table
+from belated.rivals.table import methods
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
 from belated.study.contestants import (
@@ -308,9 +308,8 @@ def test_exponents_need_two_positive_points() -> None:
 
 
 def test_every_first_order_rival_takes_part() -> None:
-    kinds = [getattr(rivals, name) for name in rivals.__all__ if name != "Rival"]
     wanted = {
-        kind.title for kind in kinds if kind.answers in ("gradient", "function", "coefficients")
+        kind.title for kind in methods() if kind.answers in ("gradient", "function", "coefficients")
     }
     assert wanted - set(CONVEX) - set(STRONGLY_CONVEX) - set(EXPERTS) == set()
 

@@ -207,6 +207,27 @@ Snapshots, JSON, `cancel`, seeds and `strict` are as for our own learners. There
 in the report: that is a theorem about our own.
 """
 
+_FEATURES = """\
+## With features at the prediction
+
+`DelayedVAW` is the one method here that is no spec but a model, as its predictions need features:
+Vovk-Azoury-Warmuth regression under late labels, after Qiu, Esposito and Zhang 2025, for dense
+features in up to a few hundred dimensions. It is told bounds on the labels and on the weights, and
+says in turn what its losses exceed those of any such weights at most by.
+
+```python
+model = bl.rivals.DelayedVAW(2, magnitude=1.0, norm=1.0)
+ticket, value = model.predict([0.6, -0.3])
+later = model.predict([0.1, 0.9], key="order 2")
+used = model.observe("order 2", 0.5)  # labels in any order; or cancel, snapshot, restore, replay
+most = model.regret_within(norm=0.8)
+```
+
+`LinearModel` asks for none of that, takes names and sparse features and forgets what is out of
+date; which of the two predicts better is in [results](results.md).
+"""
+
+
 _READING = """\
 ## How to read the table
 
@@ -234,10 +255,14 @@ _BEST = """\
 The studies play most of them against each other and against ours ([what they found](results.md)).
 Against losses of the kinds played there, and told the truth where a method must be told something:
 
-* **gradients, convex losses**: ten different rivals are the best one somewhere, and none comes near
-  our default, which is within 10 % of the best adaptive one in most games
-  ([first-order](results/first-order.md));
-* **gradients, strongly convex losses**: Qiu-Esposito-Zhang, level with our `Leader`;
+* **gradients, convex losses**: eleven different rivals are the best one somewhere, and none comes
+  near our default, which is within 10 % of the best adaptive one in most games
+  ([first-order](results/first-order.md)). The paper's P-FTRL is ahead with linear and hinge losses;
+  AdaptiveRevision with noisy linear and logistic ones under long delays, delayed dual averaging
+  with alternating ones, delayed Frank-Wolfe against an adversary without much delay. With
+  exp-concave losses delayed ONS promises the least and is seldom the best: take the default;
+* **gradients, strongly convex losses**: Qiu-Esposito-Zhang, level with our `Leader`; without
+  projections delayed Frank-Wolfe, unless delays are long;
 * **one value**: GOLD with smaller radii than its bound asks for, and D-FTBL for quadratic losses
   and long games; ours with linear losses in two dimensions ([table1](results/table1.md));
 * **two values**: ours for convex losses; with k + 1 values per round and strongly convex losses
@@ -329,7 +354,16 @@ def _intro() -> str:
 
 def page() -> str:
     """Return the page in full."""
-    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _BEST, _RUNNING, _READING]
+    parts = [
+        _intro(),
+        "## The table\n",
+        _SYMBOLS_EXPLAINED,
+        table(),
+        _BEST,
+        _RUNNING,
+        _FEATURES,
+        _READING,
+    ]
     return "\n".join(parts)
 
 
