@@ -28,7 +28,7 @@ NO_TESTS = 5
 
 LONG = (
     *("theorems", "laws chooser", "game audit", "rivals adapters_river", "linear naive_linear"),
-    *("docs", "certificates losses report_in_browser", "study play_many", "store taming"),
+    *("docs", "certificates losses report_in_browser", "study play_many", "store taming capacity"),
 )
 """Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
 LONG_COMPILED = (
