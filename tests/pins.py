@@ -105,7 +105,9 @@ def rounded(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _report(report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport) -> Any:
+def _report(
+    report: bl.Report | bl.LinearReport | bl.IntervalsReport | bl.ChooserReport | bl.KnobsReport,
+) -> Any:
     return numbers(json.loads(report.to_json()))
 
 
@@ -664,6 +666,31 @@ def of_choosers() -> Iterator[Pin]:
         yield f"chooser, {name}: report", digest(_report(chooser.report()))
 
 
+KNOBS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "live": {"hold": 2, "max_step": 0.2, "holdout": 0.3, "goal": "max"},
+    "silence": {"silence": 1.0, "deadline": 6, "context": {"a": (0, 40)}},
+}
+
+
+def of_knobs() -> Iterator[Pin]:
+    """Settings, with one knob and with three."""
+    for name, settings in KNOBS.items():
+        for k in (1, 3):
+            knobs = bl.Knobs({f"x{i}": (-1, 1) for i in range(k)}, seed=5, **settings)
+            seen = list[Any]()
+            for kind, ticket in compositions.events(LINEAR_ROUNDS, seed=4):
+                if kind == "predict":
+                    context = {"a": ticket % 40} if "context" in settings else None
+                    seen.append(list(knobs.predict(context=context).setting.values()))
+                elif kind == "cancel":
+                    knobs.cancel(ticket)
+                else:
+                    seen.append(knobs.observe(ticket, float(ticket * 7 % 5)))
+            yield f"knobs, {name}, {k}: played", digest(seen)
+            yield f"knobs, {name}, {k}: report", digest(_report(knobs.report()))
+
+
 def of_worlds() -> Iterator[Pin]:
     """Worlds, as they are drawn."""
     late = bl.worlds.Lateness(8, by="action")
@@ -683,6 +710,17 @@ def of_worlds() -> Iterator[Pin]:
     ]
     for world in kinds:
         yield f"world {type(world).__name__}", digest(list(world.drawn(3)))
+    late = bl.worlds.Lateness(8, "heavy", lost=0.2)
+    surfaces = [
+        bl.worlds.Surface("basins", 2, 20, lateness=late),
+        bl.worlds.Surface("sale", 3, 20, season=0.5),
+        bl.worlds.Surface("valley", 3, 20, errors="heavy", motion="walk"),
+        bl.worlds.Surface("edge", 1, 20, errors="lasting", motion="switch"),
+    ]
+    for surface in surfaces:
+        # Without what LAPACK turned, which may differ in the last bit elsewhere.
+        ground = surface.drawn([3, 4])._replace(turned=np.zeros(1))
+        yield f"world Surface, {surface.shape}", digest(list(ground[1:]))
 
 
 def of_hashers() -> Iterator[Pin]:
@@ -1033,6 +1071,7 @@ GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_labels,
     of_intervals,
     of_choosers,
+    of_knobs,
     of_worlds,
     of_hashers,
     of_timelines,

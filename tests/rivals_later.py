@@ -30,6 +30,17 @@ def _woftrl(
     )
 
 
+def _learned_hints(place: str, mirror: Mirror = "euclidean") -> RivalCase:
+    domain, chart = SETS[place]
+    fields: dict[str, Any] = {"strength": 1.5 if mirror == "entropy" else 6.0, "mirror": mirror}
+    return RivalCase(
+        f"LearnedHints, {place}, {mirror}",
+        rivals.LearnedHints(domain, lipschitz=LIPSCHITZ, **fields),
+        lambda seed: slow.NaiveLearnedHints(domain=chart, **fields, seed=seed),
+        "gradient",
+    )
+
+
 # --- Asynchronous SGD ----------------------------------------------------------------------------
 
 
@@ -107,6 +118,9 @@ CASES: list[RivalCase] = [
     _woftrl("box", copies=2),
     _woftrl("simplex", "entropy"),
     _woftrl("raised simplex", "entropy", copies=1),
+    _learned_hints("shifted ball"),
+    _learned_hints("box"),
+    _learned_hints("raised simplex", "entropy"),
     _koloskova("shifted ball"),
     _koloskova("box"),
     _ringmaster("l1"),

@@ -22,7 +22,7 @@ INSIDE = {"demo", "engine"}
 """Packages that are no part of the interface, though they say what they offer."""
 MAIN = (
     *(bl.LinearModel, bl.Intervals, bl.Learner, bl.Problem, bl.Timeline, bl.Game, bl.Run, bl.Runs),
-    *(bl.Chooser, Evaluation),
+    *(bl.Chooser, bl.Knobs, Evaluation),
 )
 
 

@@ -86,6 +86,26 @@ def test_without_delay_the_newton_step_is_that_of_hazan_agarwal_and_kale() -> No
         assert np.linalg.norm(x) < 2.0
 
 
+def test_without_delay_learned_hints_are_optimistic_ftrl_over_regret_matching_plus() -> None:
+    """Nothing is missing but the coming gradient: the hinters guess that one alone."""
+    rng = np.random.default_rng(6)
+    live = bl.Learner(rivals.LearnedHints(bl.Ball(2), strength=4.0))
+    p, seen = np.zeros(3), np.zeros((0, 2))
+    for t in range(40):
+        guesses = np.zeros((2, 3))
+        if t:
+            guesses[:, 1], guesses[:, 2] = seen[-1], seen.mean(axis=0)
+        w = p / p.sum() if p.any() else np.full(3, 1.0 / 3.0)
+        v = -(seen.sum(axis=0) + guesses @ w) / 4.0
+        np.testing.assert_allclose(live.predict().x, v / max(1.0, np.linalg.norm(v)), atol=1e-12)
+        g = 0.5 * rng.standard_normal(2) + [0.3, 0.0]
+        live.observe(t, g)
+        error = guesses @ w - g
+        c = np.linalg.norm(g) * guesses.T @ error / np.linalg.norm(error)
+        p = np.maximum(0.0, p + c @ w - c)
+        seen = np.vstack([seen, g])
+
+
 # --- The Newton step -----------------------------------------------------------------------------
 
 
@@ -120,6 +140,18 @@ def test_the_inverse_is_computed_afresh_now_and_then() -> None:
     matrix = ridge * np.eye(2) + spec.beta * g.T @ g
     b = (g * (1.0 - spec.beta * (g * x).sum(axis=1, keepdims=True))).sum(axis=0)
     np.testing.assert_allclose(plays[-1], -np.linalg.solve(matrix, b), atol=1e-12)
+
+
+def test_huge_gradients_leave_the_newton_step_in_the_set() -> None:
+    """Their squares overflow the inverse; the projection does without it."""
+    live = bl.Learner(rivals.DelayedONS(bl.Box([-1.0] * 3, [1.0] * 3), 1.0, 0.5))
+    rng = np.random.default_rng(0)
+    for t, size in enumerate((1.0, 1e99, 1e60, 1.0, 1e99, 1e-80, 1.0)):
+        x = live.predict().x
+        assert (np.abs(x) <= 1.0).all()
+        live.observe(t, size * rng.uniform(-0.5, 0.5, 3))
+    assert (np.abs(live.predict().x) <= 1.0).all()
+    assert bl.Learner.restore(live.snapshot()).snapshot() == live.snapshot()
 
 
 def _aged(spec: rivals.DelayedONS, rounds: int) -> float:
@@ -271,6 +303,46 @@ def test_under_a_fixed_delay_woftrl_repeats_the_newest_gradient() -> None:
     counting = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields)).run(timeline, rows)
     fixed = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields, copies=5)).run(timeline, rows)
     assert counting.tobytes() == fixed.tobytes()
+
+
+@pytest.mark.parametrize("mirror", ["euclidean", "entropy"])
+@given(seed=st.integers(0, 2**16), steady=st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_learned_hints_are_nearly_as_good_as_the_best_mixture(
+    mirror: Any, seed: int, steady: bool
+) -> None:
+    """sum_t l_t(w_t) <= sum_t l_t(w) + sqrt(sum |r_t| (|r_t| + 2 sum_s |r_s|)) for every w."""
+    rng = np.random.default_rng(seed)
+    domain = ChartSet("simplex" if mirror == "entropy" else "ball", 3)
+    player = slow.NaiveLearnedHints(domain=domain, strength=5.0, mirror=mirror)
+    rows = 0.3 * rng.standard_normal((50, 3)) + steady * np.array([0.5, -0.5, 0.2])
+    for event in delays.uniform(50, low=0, high=8, seed=seed).events.tolist():
+        if event >= 0:
+            player.predict()
+        else:
+            player.observe(~event, rows[~event])
+    sizes = [float(np.linalg.norm(r)) for r in player.regrets]
+    waited = [math.fsum(sizes[player.turns[t] : t]) for t in range(50)]
+    allowed = math.sqrt(
+        math.fsum(size * (size + 2.0 * more) for size, more in zip(sizes, waited, strict=True))
+    )
+    paid = math.fsum(player.hint_loss(t, player.weights[t]) for t in range(50))
+    for w in (*np.eye(3), np.full(3, 1.0 / 3.0), rng.dirichlet(np.ones(3))):
+        assert paid <= math.fsum(player.hint_loss(t, w) for t in range(50)) + allowed + 1e-9
+
+
+def test_learned_hints_help_where_gradients_keep_their_direction() -> None:
+    """The last gradient is a good guess there, and noise is not; both beat no hint at all."""
+    timeline = delays.constant(400, 10)
+    rng = np.random.default_rng(5)
+    turning = np.sign(np.sin(np.arange(400) / 60.0))[:, None] * np.array([0.8, 0.0])
+    rows = turning + 0.1 * rng.standard_normal((400, 2))
+    learned = rivals.LearnedHints(BALL, strength=40.0)
+    plain = rivals.ODFTRL(BALL, strength=40.0)
+    losses = [
+        float((bl.Learner(spec).run(timeline, rows) * rows).sum()) for spec in (learned, plain)
+    ]
+    assert losses[0] < losses[1] - 5.0
 
 
 def matching_pennies(copies: int | None, delay: int, rounds: int = 3000) -> float:

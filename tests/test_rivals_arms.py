@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import rivals
 from belated.rivals import Rival
+from belated.rivals.tsallis import is_multiplier, solve
 from naive import Array
 from naive_banker import (
     NaiveBankerSFTINF,
@@ -40,6 +41,7 @@ from naive_simplex_rivals import (
     bound_skipping_exp3,
     bound_zimmert_seldin,
     bound_zimmert_seldin_skipping,
+    hybrid_ftrl,
     run_rounds,
 )
 
@@ -282,6 +284,26 @@ def test_banker_step_by_step(seed: int) -> None:
     left = math.fsum(s.amount * tsallis_divergence(best, s.at) for s in learner.savings)
     assert left > 0.0
     assert against_best(learner, found) <= (paid - left) * ROOM
+
+
+# --- Probabilities -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arms", [2, 3, 30])
+@pytest.mark.parametrize("b", [0.0, 1e-6, 1.0, 1e5])
+def test_both_regularisers_from_anywhere(arms: int, b: float) -> None:
+    """From any point and multiplier, and again from the solution, as from one play to the next."""
+    rng = np.random.default_rng(arms)
+    losses, t = rng.exponential(30.0, arms), 50.0
+    expected = hybrid_ftrl(losses, t, b)
+    for start in (rng.dirichlet(np.ones(arms)) + 1e-9, np.full(arms, 1.0 / arms), expected):
+        for mu in (-1e9, -math.sqrt(t * arms), 1e9):
+            x = start.copy()
+            found = solve(losses, math.sqrt(t), b, mu, x)
+            np.testing.assert_allclose(x, expected, rtol=1e-12)
+            assert is_multiplier(found, arms, math.sqrt(t), b)
+            assert solve(losses, math.sqrt(t), b, found, x) == pytest.approx(found, rel=1e-12)
+            np.testing.assert_allclose(x, expected, rtol=1e-12)
 
 
 # --- Without delay -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -17,6 +17,7 @@ from belated import delays, rates, rivals
 from belated.errors import SpecError
 from belated.rivals import Rival
 from belated.rivals.base import FACTS, _checked
+from conftest import examples
 from rival_games import adversaries, arena_of, regret
 from rival_laws import CASES, rival
 
@@ -287,7 +288,7 @@ PLAYED = [
     seed=st.integers(0, 2**16),
     late=st.integers(0, 40),
 )
-@settings(max_examples=15, deadline=None)
+@examples(8)
 def test_the_bound_holds_for_whatever_it_was_told(
     case: Any, told: tuple[int, int], seed: int, late: int
 ) -> None:

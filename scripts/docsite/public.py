@@ -33,6 +33,12 @@ CHAPTERS = {
         ("Chooser", "Choice", "Option", "ChooserReport", "ActionReport", "DecisionRun"),
         ("decisions", "explore"),
     ),
+    "knobs": Chapter(
+        "Knobs",
+        "Settings of a live system, with costs that come late. See [knobs](../knobs.md).",
+        ("Knobs", "Turn", "Log", "Whole", "Among", "KnobsReport"),
+        ("knobs",),
+    ),
     "evaluation": Chapter(
         "Evaluation",
         "What other policies would have earned. See [is it better?](../evaluation.md).",
@@ -40,7 +46,9 @@ CHAPTERS = {
         ("evaluations",),
     ),
     "worlds": Chapter(
-        "Worlds", "Where choosers play. See [decisions](../decisions.md).", modules=("worlds",)
+        "Worlds",
+        "Where choosers and knobs play. See [decisions](../decisions.md) and [knobs](../knobs.md).",
+        modules=("worlds",),
     ),
     "store": Chapter(
         "Stores",

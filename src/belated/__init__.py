@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from belated.evaluations import Estimate, Evaluation, evaluate
     from belated.game import Best, Game, Run, Runs, best_action, play, play_many
     from belated.intervals import Interval, Intervals, IntervalsReport
+    from belated.knobs import Among, Knobs, KnobsReport, Log, Turn, Whole
     from belated.learner.counters import Counters
     from belated.learner.learner import Decision, Learner
     from belated.learner.report import Certificate, Report
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "ActionReport": "decisions",
+    "Among": "knobs",
     "AsyncClient": "service.aclient",
     "Best": "game",
     "Certificate": "learner.report",
@@ -79,15 +81,20 @@ _LAZY = {
     "Interval": "intervals",
     "Intervals": "intervals",
     "IntervalsReport": "intervals",
+    "Knobs": "knobs",
+    "KnobsReport": "knobs",
     "Learner": "learner.learner",
     "LinearModel": "linear",
     "LinearReport": "linear",
+    "Log": "knobs",
     "Option": "decisions",
     "Problem": "problem",
     "Report": "learner.report",
     "Run": "game",
     "Runs": "game",
     "Timeline": "timeline",
+    "Turn": "knobs",
+    "Whole": "knobs",
     "audit": "audits",
     "best_action": "game",
     "bounds": "",
@@ -109,6 +116,7 @@ __all__ = [
     "PFTRL",
     "ActionReport",
     "AlreadyObserved",
+    "Among",
     "AsyncClient",
     "BadFeedback",
     "Ball",
@@ -137,11 +145,14 @@ __all__ = [
     "Interval",
     "Intervals",
     "IntervalsReport",
+    "Knobs",
+    "KnobsReport",
     "L1Ball",
     "Leader",
     "Learner",
     "LinearModel",
     "LinearReport",
+    "Log",
     "MissingExtra",
     "OnePoint",
     "Option",
@@ -156,8 +167,10 @@ __all__ = [
     "SpecError",
     "Timeline",
     "TimelineError",
+    "Turn",
     "TwoPoint",
     "UnknownTicket",
+    "Whole",
     "__version__",
     "audit",
     "best_action",

@@ -20,6 +20,7 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``prefetch``    asks for memory ahead
 ``learners``    steps, sets, rates, feedback and events of learners
 ``linear``      linear models with late labels
+``knobs``       settings of a live system
 ``games``       losses, and whole games: a learner and losses in one loop
 ==============  ===================================================================
 

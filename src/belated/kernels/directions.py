@@ -55,8 +55,8 @@ def _place(u: Floats, filled: int, first: int, second: int) -> int:
 
 
 @leaf
-def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
-    """Fill u with the unit vector number t of a stream, under the seed (low, high)."""
+def normals(u: Floats, stream: int, t: int, low: int, high: int) -> None:
+    """Fill u with the normals number t of a stream, under the seed (low, high)."""
     block = stream - stream  # as a literal 0 it would be compiled for once more
     filled = block
     while filled < u.size:
@@ -64,6 +64,12 @@ def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
         filled = _place(u, filled, w0, w1)
         filled = _place(u, filled, w2, w3)
         block += 1
+
+
+@leaf
+def unit_vector(u: Floats, stream: int, t: int, low: int, high: int) -> None:
+    """Fill u with the unit vector number t of a stream, under the seed (low, high)."""
+    normals(u, stream, t, low, high)
     inverse = 1.0 / math.sqrt(sum_of_squares(u))
     for i in range(u.size):
         u[i] *= inverse

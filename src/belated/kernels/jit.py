@@ -34,9 +34,12 @@ ENTRY: dict[str, Any] = {
 }
 # Options of leaves.
 LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
+# Options of limbs.
+LIMB = {**LEAF, "forceinline": False}
 ENTRY["pipeline_class"] = lean.AnnouncedCompiler
 if lean.SUPPORTED:
     LEAF["pipeline_class"] = lean.LeafCompiler
+    LIMB["pipeline_class"] = lean.LimbCompiler
     ENTRY["pipeline_class"] = lean.EntryCompiler
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -44,6 +47,14 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def leaf(function: _Function) -> _Function:
     """Compile a function into whatever calls it; no fastmath, so its bits never change."""
     return cast(_Function, numba.njit(**LEAF)(function))
+
+
+def limb(function: _Function) -> _Function:
+    """Compile a function once inside of whatever calls it, and call it there.
+
+    For what is large and long at work: the time to compile an entry grows faster than its length.
+    """
+    return cast(_Function, numba.njit(**LIMB)(function))
 
 
 # What reading a torn index or code file raises.

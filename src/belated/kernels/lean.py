@@ -68,6 +68,10 @@ class _Leaf(_Library):
         return 0
 
 
+class _Limb(_Leaf):
+    """What was generated for a limb."""
+
+
 class _Entry(_Library):
     """Machine code of an entry, with all leaves below it inside."""
 
@@ -76,12 +80,17 @@ class _Entry(_Library):
         libraries: dict[Any, None] = {}
         _gather(self, libraries)
         own = set(_defined(self._final_module))
+        limbs: set[str] = set()
         for library in libraries:
+            if isinstance(library, _Limb):
+                limbs.update(_defined(library._final_module))
             if isinstance(library, _Leaf):
                 self._final_module.link_in(library._final_module, preserve=True)
         for name in _defined(self._final_module):
             if name not in own:
                 self._final_module.get_function(name).linkage = "internal"
+            if name in limbs:
+                self._final_module.get_function(name).add_function_attribute("noinline")
         self._linking_libraries = [x for x in libraries if not isinstance(x, _Leaf)]
         super().finalize()
 
@@ -133,10 +142,12 @@ marks where variables end, as nothing is counted by reference."""
 class LeafCompiler(compiler.Compiler):  # type: ignore[misc]  # numba is not typed
     """Compiles a leaf."""
 
+    library = _Leaf
+
     def __init__(self, typing_context: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(Remembering(typing_context, emits=True), *arguments, **options)
         if self.state.library is None:
-            self.state.library = _Leaf(self.state.targetctx.codegen(), "leaf")
+            self.state.library = self.library(self.state.targetctx.codegen(), "leaf")
 
     def define_pipelines(self) -> list[PassManager]:
         """Return the few passes that a leaf needs."""
@@ -145,6 +156,12 @@ class LeafCompiler(compiler.Compiler):  # type: ignore[misc]  # numba is not typ
             manager.add_pass(step, step.__name__)
         manager.finalize()
         return [manager]
+
+
+class LimbCompiler(LeafCompiler):
+    """Compiles a limb: a leaf that stays a function of its own inside of the entry."""
+
+    library = _Limb
 
 
 _LOG = logging.getLogger("belated")

@@ -1,4 +1,4 @@
-"""49 published methods behind the same two events, all but six for late feedback.
+"""50 published methods behind the same two events, all but six for late feedback.
 
 ``docs/rivals.md`` lists them with what each must be told and what it promises.
 """
@@ -17,6 +17,7 @@ from belated.rivals.bold import BOLD
 from belated.rivals.delay_adaptive_sgd import DelayAdaptiveSGD
 from belated.rivals.delayed_ogd import DelayedOGD
 from belated.rivals.delayed_ons import DelayedONS
+from belated.rivals.delayed_vaw import DelayedVAW
 from belated.rivals.dftbl import DFTBL, DFTBLStronglyConvex
 from belated.rivals.dmd import DMD, SDMD
 from belated.rivals.dogd_sc import DOGDSC, DOGDSCManyPoint, DOGDSCTwoPoint
@@ -32,6 +33,7 @@ from belated.rivals.gold import GOLD
 from belated.rivals.hazan_agarwal_kale import HazanAgarwalKale
 from belated.rivals.koloskova_stich_jaggi import KoloskovaStichJaggi
 from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
+from belated.rivals.learned_hints import LearnedHints
 from belated.rivals.masoudian_zimmert_seldin import MasoudianZimmertSeldin
 from belated.rivals.mild_ogd import MildOGD
 from belated.rivals.odftrl import ODFTRL
@@ -80,10 +82,12 @@ __all__ = [
     "DelayedFrankWolfeStronglyConvex",
     "DelayedOGD",
     "DelayedONS",
+    "DelayedVAW",
     "Flaxman",
     "HazanAgarwalKale",
     "KoloskovaStichJaggi",
     "LangfordSmolaZinkevich",
+    "LearnedHints",
     "MasoudianZimmertSeldin",
     "MildOGD",
     "QiuEspositoZhang",

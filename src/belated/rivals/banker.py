@@ -218,7 +218,7 @@ class BankerTINF(_Banker, module="rivals"):
 
     >>> from belated import Timeline
     >>> round(BankerTINF(4).bound(Timeline.from_delays([0] * 400)).total, 1)
-    117.2
+    117.1
     """
 
     title = "Banker-TINF"

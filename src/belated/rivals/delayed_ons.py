@@ -114,10 +114,9 @@ def _is_inside(code: Code, s: State) -> bool:
     for i in range(s.z.size):
         s.work[i] = s.p[i]
     into_set(code, s, s.work)
-    apart = 0.0
+    close, inside = _CLOSE * s.f[F.DIAMETER], True
     for i in range(s.z.size):
-        apart = max(apart, abs(s.work[i] - s.p[i]))
-    inside = apart <= _CLOSE * s.f[F.DIAMETER]  # not where p is no number
+        inside = inside and abs(s.work[i] - s.p[i]) <= close  # not where p is no number
     for i in range(s.z.size):
         s.z[i] = s.work[i] if inside else s.z[i]
         s.p[i] = 0.0

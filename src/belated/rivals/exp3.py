@@ -143,8 +143,11 @@ class SkippingExp3(_Exp3, module="rivals"):
     """
 
     title = "skipping Exp3"
-    guarantee = "#S + ln k / eta + eta (k (T - #S)/2 + delays outside S), in expectation"
-    order = "any order; dropped if later than beta; a lost answer is dropped"
+    guarantee = (
+        "#S + ln k / eta + eta (k (T - #S)/2 + delays outside S), in expectation, S the rounds "
+        "later than 1 / eta; at most 2 sqrt((k T/2 + d_tot) ln k)"
+    )
+    order = "any order; dropped if later than 1 / eta; a lost answer is dropped"
 
     @property
     def threshold(self) -> float:

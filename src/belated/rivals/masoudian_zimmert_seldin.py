@@ -77,14 +77,15 @@ class MasoudianZimmertSeldin(Bandit, module="rivals"):
 
     >>> spec = MasoudianZimmertSeldin(8, max_delay=10)
     >>> round(spec.head_start, 2), round(spec.floor)
-    (105.78, 479114)
+    (105.78, 479103)
     """
 
     title = "Masoudian-Zimmert-Seldin"
     reference = "Masoudian, Zimmert and Seldin 2022"
     guarantee = (
-        "2 (sqrt(k) - 1) a_T + sqrt(k) sum 1/a_t + b_T ln k + sum sigma_t/b_t, in expectation, "
-        "of order sqrt(k T) + sqrt(d_tot ln k) + d_max k^(1/3) ln k; of order ln T with gaps"
+        "2 (sqrt(k) - 1) a_T + sqrt(k) sum 1/a_t + b_T ln k + sum sigma_t/b_t, in expectation, a_t "
+        "and b_t the weights of its regularisers; of order sqrt(k T) + sqrt(d_tot ln k) + "
+        "d_max k^(1/3) ln k, and of order ln T in T where one arm is better all along"
     )
 
     max_delay: int | None = None

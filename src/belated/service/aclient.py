@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -21,10 +20,11 @@ from belated.service.asking import (
     Predicted,
     Row,
     Tries,
+    Turned,
 )
+from belated.service.wires import Wires
 
 T = TypeVar("T")
-_Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class AsyncClient:
@@ -40,7 +40,8 @@ class AsyncClient:
         self._address = Address.of(url, token)
         self._timeout, self._tries = timeout, max(tries, 1)
         self._turns = asyncio.Semaphore(at_once)
-        self._idle: list[_Wire] = []
+        where = self._address.host, self._address.port
+        self._wires = Wires(*where, is_secure=self._address.scheme == "https")
 
     async def __aenter__(self) -> Self:
         """Return the client."""
@@ -57,8 +58,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        while self._idle:
-            await _hang_up(self._idle.pop())
+        await self._wires.close()
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -87,45 +87,12 @@ class AsyncClient:
     async def _try(self, ask: Ask[Any]) -> Heard:
         try:
             async with asyncio.timeout(ask.timeout or self._timeout):
-                return await self._any(ask)
+                reply = await self._wires.exchange(self._said(ask))
         except TimeoutError:
             return Heard(0, b"no answer in time")
-
-    async def _any(self, ask: Ask[Any]) -> Heard:
-        """Ask over a connection that is idle, or else over a new one."""
-        wire = self._idle.pop() if self._idle else None
-        if wire is not None:
-            heard = await self._ask(wire, ask)
-            if heard.status:
-                return heard
-            await self.close()  # the others are as old: the server may have started anew
-        return await self._ask(None, ask)
-
-    async def _ask(self, wire: _Wire | None, ask: Ask[Any]) -> Heard:
-        """Ask over a connection, or over a new one."""
-        try:
-            if wire is None:
-                wire = await self._connect()
-            wire[1].write(self._said(ask))
-            await wire[1].drain()
-            status, found, body = await _answer(wire[0])
-        except asyncio.CancelledError:  # it took too long
-            if wire is not None:
-                wire[1].close()
-            raise
         except (OSError, EOFError, ValueError) as error:
-            if wire is not None:
-                await _hang_up(wire)
             return Heard(0, (str(error) or type(error).__name__).encode())
-        if found.get("connection", "").lower() == "close":
-            await _hang_up(wire)
-        else:
-            self._idle.append(wire)
-        return Heard(status, body, found.get("retry-after"))
-
-    async def _connect(self) -> _Wire:
-        secure = ssl.create_default_context() if self._address.scheme == "https" else None
-        return await asyncio.open_connection(self._address.host, self._address.port, ssl=secure)
+        return Heard(reply.status, reply.body, reply.headers.get("retry-after"))
 
     def _said(self, ask: Ask[Any]) -> bytes:
         """Return a request as it is sent."""
@@ -193,6 +160,34 @@ class AsyncRemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return await self.client.send(ask)
 
+    async def ask(
+        self, context: Mapping[str, Any] | None = None, *, key: str | None = None
+    ) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return await self.client.send(asking.turn(self.name, context, key))
+
+    async def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return await self._tell("played", key, ticket, setting=setting)
+
+    async def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return await self.client.send(asking.change(self.name, "pause"))
+
+    async def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return await self.client.send(asking.change(self.name, "revert"))
+
+    async def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return await self.client.send(asking.change(self.name, "resume"))
+
     async def observe(
         self,
         key: str | None = None,
@@ -236,26 +231,13 @@ class AsyncRemoteModel:
         """Return counts, delays, and how well it does."""
         return await self.client.send(asking.looked_at(self.name, "report"))
 
+    async def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
+
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return await self.client.send(asking.evaluate(self.name))
+
     async def about(self) -> dict[str, Any]:
         """Return what the model is."""
         return await self.client.send(asking.looked_at(self.name))
-
-
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
-    """Read an answer: its length is always said."""
-    first = (await reader.readline()).split()
-    if len(first) < 2:
-        raise EOFError("the connection was closed")
-    headers: dict[str, str] = {}
-    while line := (await reader.readline()).strip():
-        name, _, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return int(first[1]), headers, await reader.readexactly(int(headers.get("content-length", 0)))
-
-
-async def _hang_up(wire: _Wire) -> None:
-    wire[1].close()
-    try:
-        await wire[1].wait_closed()
-    except OSError:
-        return

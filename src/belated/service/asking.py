@@ -27,7 +27,7 @@ SIZE = 500
 """Items of a request, where there are more."""
 _UNHEARD = frozenset((0, 502, 504))  # no answer, or none of the server itself: it may be done
 _LONGEST = 5.0  # seconds between two tries
-_COMPILING = 300.0  # seconds that a new model may take: its kernels may have to be compiled
+_COMPILING = 300.0  # seconds, where kernels may have to be compiled
 
 
 class Predicted(NamedTuple):
@@ -37,6 +37,13 @@ class Predicted(NamedTuple):
     value: float
     low: float | None = None
     high: float | None = None
+
+
+class Turned(NamedTuple):
+    """What ``ask`` returns."""
+
+    ticket: str
+    setting: dict[str, Any]
 
 
 class Chosen(NamedTuple):
@@ -181,9 +188,14 @@ def ready() -> Ask[None]:
     return Ask("GET", "/ready", _nothing, tries=1)
 
 
-def looked_at(name: str, what: str = "") -> Ask[dict[str, Any]]:
+def looked_at(name: str, what: str = "", timeout: float | None = None) -> Ask[dict[str, Any]]:
     """Ask for something that is known of a model."""
-    return Ask("GET", _path(name, what), lambda found: dict(found))
+    return Ask("GET", _path(name, what), lambda found: dict(found), timeout=timeout)
+
+
+def evaluate(name: str) -> Ask[dict[str, Any]]:
+    """Ask what other policies would have earned."""
+    return looked_at(name, "evaluate", _COMPILING)
 
 
 # --- Verbs ----------------------------------------------------------------------------------------
@@ -195,6 +207,16 @@ def predict(
     """Ask for a prediction."""
     row = dict(features) if isinstance(features, Mapping) else list(features)
     return _verb(name, "predict", given(features=row, key=key, deadline=deadline), _predicted)
+
+
+def turn(name: str, context: Mapping[str, Any] | None, key: str | None) -> Ask[Turned]:
+    """Ask knobs for the setting to play."""
+    return _verb(name, "predict", given(context=context, key=key), _turned)
+
+
+def change(name: str, verb: str) -> Ask[str]:
+    """Ask that knobs be paused, reverted or resumed."""
+    return _verb(name, verb, None, lambda found: str(found["mode"]))
 
 
 def choose(name: str, shown: bool, **members: Any) -> Ask[Chosen]:
@@ -246,6 +268,10 @@ def _nothing(_: Any) -> None:
 
 def _predicted(found: Any) -> Predicted:
     return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+
+
+def _turned(found: Any) -> Turned:
+    return Turned(found["ticket"], found["setting"])
 
 
 def _chosen(found: Any) -> Chosen:

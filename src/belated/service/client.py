@@ -32,6 +32,7 @@ from belated.service.asking import (
     Predicted,
     Row,
     Tries,
+    Turned,
 )
 from belated.service.outbox import Outbox
 
@@ -181,6 +182,32 @@ class RemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
 
+    def ask(self, context: Mapping[str, Any] | None = None, *, key: str | None = None) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return self.client.send(asking.turn(self.name, context, key))
+
+    def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return self._tell("played", key, ticket, setting=setting)
+
+    def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return self.client.send(asking.change(self.name, "pause"))
+
+    def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return self.client.send(asking.change(self.name, "revert"))
+
+    def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return self.client.send(asking.change(self.name, "resume"))
+
     def observe(
         self,
         key: str | None = None,
@@ -223,6 +250,13 @@ class RemoteModel:
     def report(self) -> dict[str, Any]:
         """Return counts, delays, and how well it does."""
         return self.client.send(asking.looked_at(self.name, "report"))
+
+    def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
+
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return self.client.send(asking.evaluate(self.name))
 
     def about(self) -> dict[str, Any]:
         """Return what the model is."""

@@ -114,6 +114,8 @@ class Served:
             return "mean reward", report["mean_reward"], report["rounds"]
         if self.kind == "Intervals":
             return "coverage", report["coverage"], report["observed"]
+        if self.kind == "Knobs":
+            return "expected cost at the best", report["expected"], report["observed"]
         if self.kind == "Learner":
             return "answers", None, report["observed"]
         return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]

@@ -190,8 +190,10 @@ def row_out(model: LinearModel, features: Any) -> Any:
 
 
 def as_logged(model: LinearModel, features: Any, row: Any) -> Any:
-    """Return features as they will be read; those of cells may differ in what is not kept."""
-    return features if model.settings.columns is None else row_in(model, row)
+    """Return features as they will be read: what is given may differ in what is not kept."""
+    if model.settings.columns is None:
+        return row if row.__class__ is dict else features
+    return row_in(model, row)
 
 
 def row_in(model: LinearModel, row: Any) -> Any:

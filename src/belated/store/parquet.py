@@ -36,6 +36,8 @@ from belated.store.tables import LARGEST
 
 _ABOUT = b"belated.store"
 _VERSION = 1
+ENDINGS = ("", ".parquet", ".pq")
+"""How the name of an exported log may end."""
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -50,6 +52,7 @@ def _arrow(where: str) -> tuple[Any, Any]:
 @contextmanager
 def exporting(path: StrPath) -> Iterator[Path]:
     """Return where to write, which becomes a file of this name when all is written."""
+    _check_ending(path)
     target = Path(path)
     beside = target.with_name(f".{target.name}.part")
     try:
@@ -97,6 +100,17 @@ def export(database: Source, about: Described, path: Path, start: Any, end: int)
             if some[-1].first >= end:
                 break
     return count
+
+
+def _check_ending(path: StrPath) -> None:
+    """Refuse names that promise something else than what is written."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise StoreError(
+            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
+            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
+            "that into CSV"
+        )
 
 
 def _described(database: Source, about: Described) -> bytes:

@@ -15,6 +15,7 @@ from belated.decisions import Chooser
 from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
+from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
@@ -26,6 +27,7 @@ from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
+from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
 from belated.store.recovery import Replay, begun, opened, recovered
@@ -33,8 +35,16 @@ from belated.store.writer import Part, Writer
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
+_forks = [0]  # since this module was loaded; to ask the system at every event takes longer
 _FEW = 1000  # events that are read again quickly enough
 _LONGEST_NAME = 500
+
+
+def _count_fork() -> None:
+    _forks[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class Store:
@@ -50,7 +60,7 @@ class Store:
         self.snapshot_every = snapshot_every
         """Events of a model after which a snapshot of it is written."""
         self._lock = threading.RLock()  # around the list of models
-        self._process = os.getpid()
+        self._process = _forks[0]
         self._is_open = True
         self.writer = Writer(self._write)
         """Commits what models did."""
@@ -78,7 +88,7 @@ class Store:
 
         Nothing depends on it: a store that was never closed is whole as well.
         """
-        if os.getpid() != self._process:  # it is for the other one to close
+        if _forks[0] != self._process:  # it is for the other one to close
             return
         with self._lock:
             if not self._is_open:
@@ -116,7 +126,7 @@ class Store:
         """Refuse calls after the end."""
         if not self._is_open:
             raise StoreError(f"the store {self.where} is closed")
-        if os.getpid() != self._process:
+        if _forks[0] != self._process:
             raise StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from"
             )
@@ -130,6 +140,8 @@ class Store:
     @overload
     def model(self, name: str, spec: Chooser) -> StoredChooser: ...
     @overload
+    def model(self, name: str, spec: Knobs) -> StoredKnobs: ...
+    @overload
     def model(self, name: str, spec: Learner) -> StoredLearner: ...
     @overload
     def model(self, name: str) -> Any: ...
@@ -137,10 +149,10 @@ class Store:
     def model(self, name: str, spec: Any = None) -> Any:
         """Return the model of a name; where there is none, ``spec`` is put into the store.
 
-        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser`` or ``Learner``, and says what the
-        model is: a copy of it is kept. Where there is a model of that name it must be what that was
-        put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
-        there.
+        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser``, ``Knobs`` or ``Learner``, and
+        says what the model is: a copy of it is kept. Where there is a model of that name it must be
+        what that was put in as; to go on with other settings, see ``replay``. Without ``spec`` the
+        model must be there.
         """
         self.check_open()
         ready = self._entries.get(name) if spec is None else None
@@ -188,14 +200,18 @@ class Store:
                 self._look_around()
         return sorted(self._known)
 
-    def delete(self, name: str) -> None:
-        """Remove a model with its log; there is no way back."""
+    def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
+        """Remove a model with its log; there is no way back.
+
+        ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
+        """
         self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
                 self._database.hold(about.number)
-                self._database.delete(about.number)
+                notes = () if note is None else (Note(note[0], time(), note[1]),)
+                self._database.delete(about.number, notes)
                 self._forget(name)
 
     def release(self, name: str) -> None:
@@ -261,7 +277,14 @@ class Store:
         has_rule = KINDS[kind].rule(spec) is not None
         about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
         with self.writer.turn:
-            about.number = self._database.create(about, (), ())
+            number = self._database.create(about, (), ())
+        if number is None:  # another process was quicker
+            found = self._found(name)
+            if found is None:
+                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+            self._compare(found, spec)
+            return found
+        about.number = number
         self._known[name] = about
         return about
 
@@ -288,22 +311,17 @@ class Store:
         """Put a batch on disk."""
         self.check_open()
         now = time()
-        for entry, part in parts.items():
-            if part.events and part.first != entry.committed:
-                raise StoreError(
-                    f"{entry.about.name!r}: event {part.first} would follow event "
-                    f"{entry.committed - 1} of the log; it is not written"
-                )
-        rows = [
-            new_row(entry.about.number, part.first, now, part.events)
-            for entry, part in parts.items()
-            if part.events
-        ]
-        snapshots = [
-            Saved(entry.about.number, length, blob)
-            for entry, part in parts.items()
-            for length, blob in part.snapshots
-        ]
+        rows, snapshots = [], []
+        for entry, (first, events, saved) in parts.items():
+            number = entry.about.number
+            if events:
+                if first != entry.committed:
+                    raise StoreError(
+                        f"{entry.about.name!r}: event {first} would follow event "
+                        f"{entry.committed - 1} of the log; it is not written"
+                    )
+                rows.append(new_row(number, first, now, events))
+            snapshots += [Saved(number, length, blob) for length, blob in saved]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += len(part.events)
@@ -338,7 +356,8 @@ class Store:
             now = self._database.described(about.number)
             if now is None:
                 about.is_deleted = True
-                raise StoreError(f"the model {about.name!r} was deleted")
+                self._database.release(about.number)
+                raise UnknownModel(f"the model {about.name!r} was deleted")
             about.spec, about.first, about.eras = now.spec, now.first, now.eras
             about.has_rule, about.length = now.has_rule, now.length
         return self._losses
@@ -408,7 +427,10 @@ class Store:
             raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
         with self.writer.turn:
             rows = list(self._database.rows(source.number, 0))
-            about.number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+            number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+        if number is None:
+            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+        about.number = number
         self._known[about.name] = about
 
     def compact(self, name: str, before: Time | int | None = None) -> int:
@@ -464,6 +486,17 @@ class Store:
         self.check_open()
         self.writer.settle(self.writer.add_note(name, body))
 
+    def keep_first(self, name: str, body: bytes) -> bytes:
+        """Keep a note unless there is one of that name; return the body of the one that is kept."""
+        self.check_open()
+        with self.writer.turn:
+            return self._database.keep_first(Note(name, time(), body))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write other models of the store."""
+        return self._database.is_shared
+
     def notes(self, prefix: str = "") -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
         self.check_open()
@@ -508,7 +541,8 @@ class Store:
     def export(self, name: str, path: StrPath) -> int:
         """Write the log of a model to a Parquet file, and return how many events it has.
 
-        One row per event, with columns to look at; ``load`` makes the same model of it again.
+        One row per event, with columns to look at; ``load`` makes the same model of it again. A
+        name that ends like another kind of file, such as .csv, is refused.
         """
         from belated.store import parquet
 
@@ -549,8 +583,11 @@ class Store:
             self.check_open()
             self._check_new(name)
             with self.writer.turn:
-                about.number = self._database.create(about, rows, snapshots)
-                self._database.hold(about.number)
+                number = self._database.create(about, rows, snapshots)
+                if number is None:
+                    raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+                about.number = number
+                self._database.hold(number)
             self._known[name] = about
             entry = self._entries[name] = Entry(self, about, objects)
             entry.take(found)

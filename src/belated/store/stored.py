@@ -17,6 +17,7 @@ from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_dat
 from belated.linear.model import LinearModel
 from belated.store.entry import Entry
 from belated.store.events import CANCEL, Event, encoded, name_in, span_in
+from belated.store.queued import Queued
 from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
@@ -90,7 +91,15 @@ class StoredModel:
 
     def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
         """Apply a verb, and return its answer once it is committed."""
-        answer, batch = self._begun(verb, arguments, {})
+        entry, answer, batch = self._entry, None, None
+        entry.store.check_open()
+        self._writer.check()
+        if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's own
+            call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
+            self._writer.do(call)
+            answer, batch = call.result()
+        if batch is None:  # it is left to this thread, which may wait for what it needs
+            answer, batch = self._begun(verb, arguments, {})
         self._writer.settle(batch)
         return answer
 
@@ -102,17 +111,27 @@ class StoredModel:
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         with entry.lock:
-            model = entry.ready()
-            try:
-                answer, event = verb(self, model, *arguments, **named)
-                batch = self._writer.add(entry, encoded(event))
-            except BelatedError:  # refused: nothing has changed
-                raise
-            except BaseException as error:
-                self._spoil(error)
-                raise
-            if entry.length - entry.saved >= entry.store.snapshot_every:
-                self._save(model)
+            return self._applied(entry.ready(), verb, arguments, named)
+
+    def _applied(
+        self,
+        model: Any,
+        verb: Callable[..., Done],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> tuple[Any, Batch]:
+        """Apply a verb, and add it to the log; the lock is held."""
+        entry = self._entry
+        try:
+            answer, event = verb(self, model, *arguments, **named)
+            batch = self._writer.add(entry, encoded(event))
+        except BelatedError:  # refused: nothing has changed
+            raise
+        except BaseException as error:
+            self._spoil(error)
+            raise
+        if entry.length - entry.saved >= entry.store.snapshot_every:
+            self._save(model)
         return answer, batch
 
     def _spoil(self, error: BaseException) -> None:

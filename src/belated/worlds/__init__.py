@@ -17,6 +17,8 @@ it meets features). Two are made of data:
 
 ``datasets.digits`` and ``datasets.departures`` are such worlds, and ``adapters.river.world`` makes
 one of a data set of river.
+
+``Surface`` is a world for knobs: settings instead of actions, and costs instead of rewards.
 """
 
 from __future__ import annotations
@@ -24,16 +26,19 @@ from __future__ import annotations
 from belated.worlds.generated import Changing, Featured, Linear, Logistic, Switching
 from belated.worlds.recorded import Labelled, Recorded
 from belated.worlds.rounds import Drawn, Lateness, World
+from belated.worlds.surfaces import Ground, Surface
 
 __all__ = [
     "Changing",
     "Drawn",
     "Featured",
+    "Ground",
     "Labelled",
     "Lateness",
     "Linear",
     "Logistic",
     "Recorded",
+    "Surface",
     "Switching",
     "World",
 ]

@@ -1,0 +1,67 @@
+"""What rivals of ``bl.Knobs`` lose in its worlds, played once and kept.
+
+``python -m benchmarks.knobs [rivals | packages] [seeds]`` plays what is not in ``knobs.jsonl``
+yet. A line of it is a world, a method and its mean regret per round for every seed; a line whose
+world has another spec today is played again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import process_time
+
+from belated.study.knob_games import WORLDS, Make, regrets
+from belated.study.knob_rivals import RIVALS
+from benchmarks.knob_packages import MISSING, PACKAGES
+
+KEPT = Path(__file__).with_suffix(".jsonl")
+SEEDS = {"rivals": 20, "packages": 2}
+"""How many seeds are played unless another number is given; packages take seconds for each."""
+
+Rows = dict[tuple[str, str], list[float]]
+"""By world and method: mean regret per round of every seed."""
+
+
+def kept(path: Path = KEPT) -> Rows:
+    """Return the newest rows whose worlds are as they were."""
+    rows: Rows = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        data = json.loads(line)
+        world = WORLDS.get(data["world"])
+        if world is not None and repr(world) == data["spec"]:
+            rows[data["world"], data["method"]] = data["regrets"]
+    return rows
+
+
+def play(methods: Mapping[str, Make], seeds: int, path: Path = KEPT) -> Iterator[str]:
+    """Play what is missing and keep it; yield a line for each."""
+    known = kept(path)
+    for world, surface in WORLDS.items():
+        todo = [name for name in methods if len(known.get((world, name), ())) < seeds]
+        ground = surface.drawn(range(seeds)) if todo else None
+        for name in todo:
+            assert ground is not None
+            begin = process_time()
+            found = regrets(methods[name], ground, range(seeds)).mean(axis=0)
+            row = {"world": world, "spec": repr(surface), "method": name}
+            with path.open("a") as file:
+                file.write(
+                    json.dumps({**row, "regrets": [float(f"{r:.6g}") for r in found]}) + "\n"
+                )
+            yield f"{world:<32}{name:<28}{found.mean():.5f}  {process_time() - begin:.1f} s"
+
+
+def main(kind: str = "rivals", seeds: str = "") -> None:
+    """Play one kind of methods."""
+    if kind == "packages" and MISSING:
+        print(f"not installed: {', '.join(MISSING)}")
+    methods = {"rivals": RIVALS, "packages": PACKAGES}[kind]
+    for line in play(methods, int(seeds or SEEDS[kind])):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

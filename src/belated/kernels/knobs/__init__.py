@@ -1,0 +1,1 @@
+"""Continuous settings from late values: features, evidence, members, plays."""

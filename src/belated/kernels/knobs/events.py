@@ -1,0 +1,332 @@
+"""The events of knobs: a play, a cost, a ticket closed without, and what was really played."""
+
+from __future__ import annotations
+
+import math
+
+from belated.arrays import Floats, Ints
+from belated.kernels.jit import leaf, limb
+from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.comparing import compare
+from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
+from belated.kernels.knobs.features import write_cosines, write_features
+from belated.kernels.knobs.members import solve_due, write_prior
+from belated.kernels.knobs.past import remember
+from belated.kernels.knobs.plays import propose, settle
+from belated.kernels.knobs.room import room_of
+from belated.kernels.learners.state import State
+from belated.kernels.learners.uses import of_lags
+from belated.kernels.slots import code as C
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.kernels.slots import table as T
+from belated.kernels.tickets import (
+    close_without_answer,
+    count_arrival,
+    forget_ghosts,
+    has_room,
+    is_ghost,
+    lay_ghost,
+    locate,
+    open_ticket,
+    overdue,
+)
+
+_NOTHING = C.NOTHING  # nobody looks at lags here
+
+
+@limb
+def set_up(f: Floats, n: Ints) -> None:
+    """Write what the first prediction needs: the grid, and the members."""
+    r = room_of(f, n)
+    for b in range(r.points):
+        x = 2.0 * b / (r.points - 1.0) - 1.0
+        r.table[b] = x
+        write_cosines(x, r.table, r.order, r.points, r.points + b)
+    for i in range(L.MEMBERS):
+        w, level, kind = i // 6, i // 3 % 2, i % 3
+        share = 0.95 if w == 0 else (0.03 if w == 1 else 0.02)
+        share *= 0.6 if level == 0 else 0.4
+        share /= 2.0 if w == 0 else 3.0
+        at = i * L.OF_MEMBER
+        r.members[at + L.SHARE] = share if w > 0 or kind < 2 else 0.0
+        r.members[at + L.WEIGHT] = r.members[at + L.SHARE]
+        r.members[at + L.NOISE] = 1.0
+    for i in range(r.k):
+        r.knobs[3 * r.k + i] = r.knobs[i]
+    f[L.REFRESH] = 16.0
+    f[L.SPREAD] = 1.0
+    f[L.STRETCH] = 16.0
+
+
+# --- What is kept per ticket ---------------------------------------------------------------------
+
+
+@limb
+def _pack(values: Floats, kept: Floats, at: int) -> int:
+    """Write numbers of [-1, 1], two by two; return where the next ones go."""
+    for i in range(0, values.size, 2):
+        first = (values[i] + 1.0) * L.WIDE
+        second = (values[i + 1] + 1.0) * L.WIDE if i + 1 < values.size else 0.0
+        kept[at] = first * L.STEP + second
+        at += 1
+    return at
+
+
+@limb
+def _unpack(kept: Floats, at: int, values: Floats) -> int:
+    """Undo ``_pack``."""
+    for i in range(0, values.size, 2):
+        first = math.floor(kept[at] / L.STEP)
+        values[i] = first / L.WIDE - 1.0
+        if i + 1 < values.size:
+            values[i + 1] = (kept[at] - first * L.STEP) / L.WIDE - 1.0
+        at += 1
+    return at
+
+
+# --- Costs ---------------------------------------------------------------------------------------
+
+
+@limb
+def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: float) -> None:
+    """Put an answer behind those that wait to be learned, or in the place of an earlier one."""
+    r = room_of(f, n)
+    width = L.OF_ANSWER + r.k + r.context.size
+    filled = int(f[L.FILLED])
+    place = filled
+    for i in range(filled):
+        if r.buffer[i * width + L.ITS_TICKET] == ticket:
+            place = i
+    at = place * width
+    r.buffer[at + L.COST] = delta
+    if place == filled:
+        learned = kept[record + L.LEARNED]
+        r.buffer[at + L.ITS_TICKET] = ticket
+        r.buffer[at + L.REPLACES] = 1.0 if learned == learned else 0.0
+        after = at + L.OF_ANSWER + r.k
+        packed = _unpack(kept, record + L.OF_TICKET, r.buffer[at + L.OF_ANSWER : after])
+        _unpack(kept, packed, r.buffer[after : at + width])
+        f[L.FILLED] = filled + 1.0
+
+
+@leaf
+def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
+    """Return how many of the answers that wait can be learned; find the unit, if it is time."""
+    filled = int(f[L.FILLED])
+    if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
+        return filled if f[L.UNIT] > 0.0 else 0
+    count = filled + f[L.FED]
+    mean = 0.0
+    if f[L.FED] == 0.0:
+        for i in range(filled):
+            mean += buffer[i * width + L.COST] / count
+    squares = 0.0
+    for i in range(filled):
+        away = buffer[i * width + L.COST] - mean
+        squares += away * away
+    unit = math.sqrt(squares / count)
+    if unit < L.LEAST_UNIT:  # all equal so far: they are 0 in any unit, and nobody needs to wait
+        return 1
+    f[L.SHIFT] = mean
+    f[L.UNIT] = unit
+    write_prior(f, n)
+    return filled
+
+
+@limb
+def _learn_waiting(s: State) -> None:
+    """Learn the answers that have waited long enough."""
+    f, n = s.f, s.n
+    r = room_of(f, n)
+    width = L.OF_ANSWER + r.k + r.context.size
+    ready = _ready(f, n, r.buffer, width)
+    for i in range(ready + 1):
+        if f[L.UNIT] > 0.0:
+            solve_due(f, n)
+        if i < ready:
+            at = i * width
+            ticket = int(r.buffer[at + L.ITS_TICKET])
+            for j in range(r.k):
+                r.x[j] = r.buffer[at + L.OF_ANSWER + j]
+            for j in range(r.context.size):
+                r.context[j] = r.buffer[at + L.OF_ANSWER + r.k + j]
+            write_features(r.x, r.context, r.order, r.chebyshev, r.phi)
+            entry = locate(s, ticket)
+            record = entry * s.n[N.KEEP] if entry >= 0 else 0
+            y, how, before = 0.0, UNSCORED, 0.0
+            if f[L.UNIT] > 0.0:
+                y = (r.buffer[at + L.COST] - f[L.SHIFT]) / f[L.UNIT]
+                how = SCORED
+            else:
+                f[L.FED] += 1.0
+            if r.buffer[at + L.REPLACES] > 0.0:
+                how = CORRECTION
+                before = s.kept[record + L.LEARNED]
+                far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
+                far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))
+                y = min(max(y, f[L.MEAN] - far), f[L.MEAN] + far) - before
+                f[L.CORRECTED] += 1.0
+            learned = learn(f, n, ticket, y, how) + before
+            if entry >= 0:
+                s.kept[record + L.LEARNED] = learned
+    left = int(f[L.FILLED]) - ready
+    for i in range(left * width):
+        r.buffer[i] = r.buffer[ready * width + i]
+    f[L.FILLED] = float(left)
+
+
+@limb
+def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
+    """Learn the cost of an open ticket; NaN: it stays what it was."""
+    f = s.f
+    record = entry * s.n[N.KEEP]
+    if cost == cost:
+        if f[L.COUNT] + f[L.FILLED] == 0.0:
+            f[L.FIRST] = cost
+        delta = cost - f[L.FIRST]
+        if s.kept[record + L.SO_FAR] != delta:
+            _wait(f, s.n, s.kept, record, int(s.table[2 * entry]), delta)
+            s.kept[record + L.SO_FAR] = delta
+    _learn_waiting(s)
+    if is_last:
+        so_far = s.kept[record + L.SO_FAR]
+        if so_far == so_far:
+            arm = s.kept[record + L.ITS_ARM]
+            remember(f, int(s.table[2 * entry]), arm, so_far)
+            compare(f, arm, so_far)
+
+
+# --- Tickets -------------------------------------------------------------------------------------
+
+
+@leaf
+def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
+    """Write the next play to x, and which arm it is to f."""
+    k, t = x.size, n[N.ROUNDS]
+    is_new = t % int(f[L.HOLD]) == 0 or f[L.FRESH] > 0.0
+    if f[L.MODE] != L.LEARNING:
+        f[L.ARM] = float(L.ASIDE)
+    elif is_new:
+        propose(f, n, t, False)
+        settle(x, knobs, False)
+        f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
+        if f[L.ARM] == L.LEARNER:
+            for i in range(k):
+                knobs[3 * k + i] = x[i]
+    is_start = f[L.MODE] == L.REVERTED or f[L.ARM] == L.START
+    for i in range(k):
+        x[i] = knobs[i if is_start else 3 * k + i]
+    f[L.FRESH] = 0.0
+
+
+@limb
+def _issue(s: State, context: Floats, out: Floats) -> int:
+    """Hand out the next ticket and write its play."""
+    f = s.f
+    r = room_of(f, s.n)
+    for i in range(r.context.size):
+        r.context[i] = math.floor((context[i] + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
+    _play(f, s.n, r.knobs, r.x, r.random)
+    entry = open_ticket(s)
+    ticket = s.table[2 * entry]
+    record = entry * s.n[N.KEEP]
+    hold = int(f[L.HOLD])
+    is_compared = f[L.HOLDOUT] > 0.0 and ticket % hold == hold - 1
+    s.kept[record + L.LEARNED] = math.nan
+    s.kept[record + L.SO_FAR] = math.nan
+    s.kept[record + L.ITS_ARM] = f[L.ARM] if is_compared else float(L.ASIDE)
+    _pack(r.context, s.kept, _pack(r.x, s.kept, record + L.OF_TICKET))
+    for i in range(r.k):
+        out[i] = r.x[i]
+    return ticket
+
+
+@leaf
+def _correct_place(f: Floats, n: Ints, given: Floats, kept: Floats, record: int) -> None:
+    """Keep what was really played in the place of what was told."""
+    r = room_of(f, n)
+    for i in range(r.k):
+        r.x[i] = given[i]
+    settle(r.x, r.knobs, True)
+    _pack(r.x, kept, record + L.OF_TICKET)
+
+
+@leaf
+def _next_due(s: State) -> int:
+    """Return the entry that is past its deadline, or -1."""
+    n = s.n
+    if n[N.PATIENCE] < 0 or n[N.ROUNDS] < n[N.CALM]:
+        return -1
+    return overdue(s)
+
+
+@leaf
+def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
+    """Write the setting that seems best in a context, or the one that a ticket would draw."""
+    r = room_of(f, n)
+    for i in range(r.context.size):
+        r.context[i] = context[i]
+    propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
+    settle(r.x, r.knobs, True)
+    for i in range(r.k):
+        out[i] = r.x[i]
+
+
+@leaf
+def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
+    """Take one event; all checks come before any change.
+
+    ``given`` is the context of a prediction or the place that was played, ``out`` takes a play.
+    """
+    f = s.f
+    if verb == L.SETUP:
+        set_up(f, s.n)
+        return S.USED
+    if verb == L.BEST:
+        _best(f, s.n, ticket, given, out)
+        return S.USED
+    entry = -1
+    if verb == L.PREDICT:
+        if not has_room(s):
+            return S.FULL
+        forget_ghosts(s)
+        entry = _next_due(s)
+    else:
+        entry = locate(s, ticket)
+        if entry < 0:
+            return entry
+        if (verb == L.OBSERVE or verb == L.REVISE) and not abs(cost) <= L.HUGE_COST:
+            return S.BAD
+        if is_ghost(s, entry):
+            if verb == L.OBSERVE or verb == L.CANCEL:
+                s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
+                lay_ghost(s, entry)
+            return S.DROPPED
+        if verb == L.PLAYED:
+            record = entry * s.n[N.KEEP]
+            if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
+                return S.OUT_OF_ORDER
+            _correct_place(f, s.n, given, s.kept, record)
+            return S.USED
+        if verb == L.CANCEL:
+            count_arrival(of_lags(_NOTHING), s, entry)
+            close_without_answer(s, entry, False)
+            return S.USED
+    while entry >= 0:
+        record = entry * s.n[N.KEEP]
+        if verb == L.PREDICT:
+            so_far = s.kept[record + L.SO_FAR]
+            cost = f[L.SILENCE] if so_far != so_far else math.nan
+        _hear(s, entry, cost, verb != L.REVISE)
+        if verb == L.REVISE:
+            return S.USED
+        count_arrival(of_lags(_NOTHING), s, entry)
+        if verb == L.OBSERVE:
+            s.table[2 * entry + 1] = T.DEAD
+            return S.USED
+        so_far = s.kept[record + L.SO_FAR]
+        f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
+        close_without_answer(s, entry, True)
+        entry = _next_due(s)
+    return _issue(s, given, out)

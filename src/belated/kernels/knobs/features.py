@@ -1,0 +1,70 @@
+"""Features of a play: a quadratic of x in [-1, 1]^k, the context with it, and cosines.
+
+    1, x_i, x_i^2 - 1/3, x_i x_j (i < j), z_c, z_c x_i, and cos(j pi (x + 1) / 2)
+
+For one knob j = 1 .. 14; for two products with j_1 + j_2 <= 6; for more every knob alone, j = 2, 3,
+4. cos(j t) is the Chebyshev polynomial T_j of cos t, so one sine per knob is all there is to
+compute.
+"""
+
+from __future__ import annotations
+
+from belated.arrays import Floats
+from belated.kernels.jit import leaf, limb
+
+_HALF_PI = 1.5707963267948966
+
+
+@leaf
+def first_cosine(x: float) -> float:
+    """Return cos(pi (x + 1) / 2) = -sin(pi x / 2) for |x| <= 1, by its series to the 21st power."""
+    a = _HALF_PI * x
+    s = a * a
+    series = 1.0
+    for i in range(10):
+        j = 10 - i
+        series = 1.0 - series * s / (2.0 * j * (2.0 * j + 1.0))
+    return -(a * series)
+
+
+@limb
+def write_cosines(x: float, out: Floats, order: int, stride: int, place: int) -> None:
+    """Write T_0 .. T_order to every ``stride``-th number from ``place`` on."""
+    first = first_cosine(x)
+    out[place] = 1.0
+    out[place + stride] = first
+    for j in range(2, order + 1):
+        before = out[place + (j - 2) * stride]
+        out[place + j * stride] = 2.0 * first * out[place + (j - 1) * stride] - before
+
+
+@limb
+def write_features(x: Floats, context: Floats, order: int, chebyshev: Floats, phi: Floats) -> None:
+    """Write the features of a play in a context; ``chebyshev`` has room for order + 1 per knob."""
+    k = x.size
+    phi[0] = 1.0
+    at = 1 + 2 * k
+    for i in range(k):
+        phi[1 + i] = x[i]
+        phi[1 + k + i] = x[i] * x[i] - 0.3333333333333333
+        for j in range(i + 1, k):
+            phi[at] = x[i] * x[j]
+            at += 1
+        write_cosines(x[i], chebyshev, order, 1, i * (order + 1))
+    for c in range(context.size):
+        phi[at] = context[c]
+        for i in range(k):
+            phi[at + 1 + i] = context[c] * x[i]
+        at += 1 + k
+    if k > 2:
+        for i in range(k):
+            for j in range(2, 5):
+                phi[at] = chebyshev[i * (order + 1) + j]
+                at += 1
+    else:
+        last = (k - 1) * (order + 1)
+        for i in range(order * (k - 1) + 1):
+            factor = chebyshev[i] if k == 2 else 1.0
+            for j in range(0 if i > 0 else 1, order - i + 1):
+                phi[at] = factor * chebyshev[last + j]
+                at += 1

@@ -1,0 +1,213 @@
+"""The layout of the arrays of knobs.
+
+Knobs are two arrays: ``f`` (float64: what follows here, then what is kept per ticket) and ``n``
+(int64: the counters of ``slots.ints`` and the table of tickets). A knob has a place x in [-1, 1].
+
+A *set* is one choice of how long answers count and whether blocks of rounds have levels of their
+own; it has sums A and b. A *member* is a set and which features it looks at.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MOST_KNOBS = 16
+MOST_CONTEXT = 32
+
+# What an event is.
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST = range(7)
+
+WINDOWS = 3  # how long answers count, in rounds: for ever, ...
+LONG, SHORT = 3000.0, 600.0
+WINDOW = (0.0, LONG, SHORT)
+LEVELS = 2  # none, or one for every block of rounds
+SETS = WINDOWS * LEVELS
+TYPES = 3  # quadratic; and cosines; and trend
+MEMBERS = SETS * TYPES
+QUADRATIC, COSINES, TREND = range(TYPES)
+SOFT = 0.05  # lambda: precision of a level, in answers
+BLOCK = 32  # rounds in a block
+RECENT = 300.0  # answers that noise is known from, the same for all, or quick ones seemed better
+RING = 128  # blocks that are remembered
+
+# Slots of ``f``.
+COUNT = 0  # n: answers learned
+FIRST = 1  # the first cost
+SHIFT = 2  # y = (cost - FIRST - SHIFT) / UNIT ...
+UNIT = 3  # ... once there is a unit; 0 before
+LATEST = 4  # tau: the latest play that was answered
+MEAN = 5  # of y, and ...
+SQUARES = 6  # ... sum of squared distances from it
+SPREAD = 7  # S2: the variance of y that the prior is made of ...
+REFRESH = 8  # ... which is looked at again after so many answers
+FILLED = 9  # answers that wait for a unit
+FED = 10  # answers that were learned before there was one
+HOLD = 12  # rounds that a setting is held for
+HOLDOUT = 13  # share of rounds that play the start
+SILENCE = 14  # cost of what nothing was heard of; NaN: unknown
+MODE = 15  # LEARNING, PAUSED or REVERTED
+ARM = 16  # which arm the setting that is held belongs to
+ALARMS = 17  # times that it reverted by itself
+COMPARED = 18  # answers of both arms, and ...
+GAIN = 19  # ... mean of what each says about start - learner, and ...
+GAIN_SQUARES = 20  # ... sum of squared distances from it
+BASELINE = 21  # mean cost of both arms, less FIRST
+OF_ARM = 22  # of each arm: answers, and the mean cost less FIRST
+ORIGIN = 26  # of each window: the play that time is counted from
+SINCE = 29  # of each set: answers since its members were solved
+SETTLED = 35  # tickets whose cost was that of silence
+CORRECTED = 36  # costs that replaced an earlier one
+TAMED = 37  # costs that were not learned as far out as they are
+FRESH = 38  # 1: the setting that is held may be changed before its time
+STRETCH = 39  # rounds in a stretch of the past
+HEADER = 40
+PAST = HEADER  # of every stretch: answers and their costs less FIRST; then the same of the start
+STRETCHES = 64
+OF_STRETCH = 4
+
+LEARNING, PAUSED, REVERTED = range(3)  # f[MODE]
+LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is not compared
+
+# Of a member.
+WEIGHT = 0
+NOISE = 1  # s^2
+ERROR = 2  # e of the newest answer
+DOUBT = 3  # v of the newest answer
+SHARE = 4  # its weight before anything was seen; 0: there is no such member
+OF_MEMBER = 5
+
+# Of a block: its number + 1, answers, their sum, and sums of features.
+NUMBER = 0
+ANSWERS = 1
+SUM = 2
+SUMS = 3
+
+# Of a ticket, before its place and context: what was learned of it (NaN: nothing), its arm, and its
+# cost so far, less FIRST.
+LEARNED = 0
+ITS_ARM = 1
+SO_FAR = 2
+OF_TICKET = 3
+
+# Of an answer that waits: ticket, cost, whether it replaces another; then place and context.
+ITS_TICKET = 0
+COST = 1
+REPLACES = 2
+OF_ANSWER = 3
+
+WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
+STEP = 67108864.0  # two of them in one number
+
+HUGE_COST = 1e50
+LEAST_UNIT = 1e-150
+
+
+class Places(NamedTuple):
+    """How many there are of what, and where it begins in ``f``."""
+
+    base: int
+    """Features of quadratics: 1, x, squares, products, and those of the context."""
+    cosines: int
+    most: int
+    """Features in all."""
+    triangle: int
+    """Numbers of a set's A."""
+    points: int
+    """Of the grid, along one knob."""
+    order: int
+    """The highest cosine."""
+    outer: int
+    """Points of the grid along the first of two knobs."""
+    waits: int
+    """Answers before there is a unit."""
+    of_set: int
+    """Numbers of the solved members of a set."""
+    knobs: int
+    """Of each knob: start, largest step, levels (0: all), last play."""
+    table: int
+    """Points of the grid, and the cosines there."""
+    prior: int
+    """Precisions of the features."""
+    members: int
+    means: int
+    """theta of every member."""
+    a: int
+    b: int
+    solved: int
+    """Triangles of the members."""
+    blocks: int
+    of_block: int
+    buffer: int
+    of_buffer: int
+    work: int
+    values: int
+    """Where the values of the grid begin in the work."""
+    kept: int
+    """Where what is kept per ticket begins."""
+    packed: int
+    """Numbers that places and context take per ticket."""
+
+
+def places(k: int, c: int) -> Places:
+    """Return the layout for k knobs and c features of the context."""
+    base = 1 + 2 * k + k * (k - 1) // 2 + c * (k + 1)
+    cosines = 3 * k
+    points = 17
+    order = 4
+    outer = 1
+    if k == 1:
+        cosines = 14
+        points = 65
+        order = 14
+    if k == 2:
+        cosines = 27
+        points = 25
+        order = 6
+        outer = 25
+    most = base + cosines + k + 1
+    triangle = most * (most + 1) // 2
+    one, two, three = base, base + cosines, base + k + 1
+    of_set = (one * (one + 1) + two * (two + 1) + three * (three + 1)) // 2
+    waits = 6 + k
+    knobs = PAST + STRETCHES * OF_STRETCH
+    table = knobs + 4 * k
+    prior = table + points * (order + 2)
+    members = prior + most
+    means = members + MEMBERS * OF_MEMBER
+    a = means + MEMBERS * most
+    b = a + SETS * triangle
+    solved = b + SETS * most
+    blocks = solved + SETS * of_set
+    of_block = SUMS + base + cosines
+    buffer = blocks + RING * of_block
+    of_buffer = OF_ANSWER + k + c
+    work = buffer + (waits + 1) * of_buffer
+    values = (SETS + 3) * most + (order + 1) * k + 5 * k + c + 4
+    kept = work + values + points * outer + points
+    return Places(
+        base,
+        cosines,
+        most,
+        triangle,
+        points,
+        order,
+        outer,
+        waits,
+        of_set,
+        knobs,
+        table,
+        prior,
+        members,
+        means,
+        a,
+        b,
+        solved,
+        blocks,
+        of_block,
+        buffer,
+        of_buffer,
+        work,
+        values,
+        kept,
+        (k + 1) // 2 + (c + 1) // 2,
+    )

@@ -1,0 +1,17 @@
+"""Knobs: settings of a live system from costs that come late and noisy."""
+
+from belated.knobs.knobs import Expected, Knobs, Turn
+from belated.knobs.ranges import Among, Log, Span, Whole
+from belated.knobs.report import Comparison, KnobsReport
+
+__all__ = [
+    "Among",
+    "Comparison",
+    "Expected",
+    "Knobs",
+    "KnobsReport",
+    "Log",
+    "Span",
+    "Turn",
+    "Whole",
+]

@@ -1,0 +1,205 @@
+"""The memory of knobs, and whether what a snapshot holds can be one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats
+from belated.kernels.knobs import entries
+from belated.kernels.knobs import layout as L
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import table as T
+from belated.knobs.settings import Settings
+from belated.learner.sound import (
+    COUNTS,
+    check_normal,
+    check_parameters,
+    check_shapes,
+    check_table,
+    demand,
+)
+from belated.learner.state import Memory, aligned
+
+_LARGE = 1e150
+_SLACK = 1e-6
+# What is the same in all memories of the same settings, and what may be infinite.
+_FIXED = [L.HOLD, L.HOLDOUT]
+_ENDLESS = [L.REFRESH, L.SILENCE, *range(L.SINCE, L.SINCE + L.SETS)]
+_COUNTED = [
+    *(L.COUNT, L.FILLED, L.FED, L.LATEST, L.COMPARED, L.ALARMS, L.SETTLED, L.CORRECTED, L.TAMED),
+    *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH),
+]
+
+
+class KnobsMemory(Memory):
+    """``f`` and ``n``; see ``belated.kernels.knobs.layout``."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, settings: Settings, memory: Memory) -> None:
+        super().__init__(aligned(memory.f), memory.n)
+        self.places = L.places(len(settings.knobs), settings.width)
+
+    @classmethod
+    def begun(cls, settings: Settings) -> Self:
+        """Return memory that has seen nothing."""
+        memory = cls(settings, settings.fresh())
+        nothing = np.empty(0)
+        entries.step()(memory.f, memory.n, L.SETUP, 0, 0.0, nothing, nothing)
+        return memory
+
+    def twin(self, settings: Settings) -> KnobsMemory:
+        """Return the same numbers in arrays of their own."""
+        return type(self)(settings, self.copy())
+
+    # --- What reports read -----------------------------------------------------------------------
+
+    def number(self, slot: int) -> float:
+        """Return a slot of ``f``."""
+        return float(self.f[slot])
+
+    @property
+    def of_members(self) -> Floats:
+        """A view of the members, one row each."""
+        rows = self.f[self.places.members : self.places.means]
+        return rows.reshape(L.MEMBERS, L.OF_MEMBER)
+
+    @property
+    def of_past(self) -> Floats:
+        """A view of the stretches of the past, one row each."""
+        rows = self.f[L.PAST : self.places.knobs]
+        return rows.reshape(L.STRETCHES, L.OF_STRETCH)
+
+    def cost(self, y: float) -> float:
+        """Return a value in the unit that costs are told in; NaN before there is one."""
+        unit = self.number(L.UNIT)
+        if unit == 0.0:
+            return math.nan
+        return self.number(L.FIRST) + self.number(L.SHIFT) + unit * y
+
+    # --- Snapshots -------------------------------------------------------------------------------
+
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """Return all there is, free of accidents: passing work is left out."""
+        parts = super().parts()
+        f = self.f[: self.places.kept].copy()
+        f[self.places.work :] = 0.0
+        used = int(f[L.FILLED]) * self.places.of_buffer
+        f[self.places.buffer + used : self.places.work] = 0.0
+        is_ghost = parts["tickets"][:, 1] < 0
+        parts["records"][is_ghost] = 0.0
+        return parts | {"f": f}
+
+    @classmethod
+    def restored(cls, settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Self:
+        """Undo ``parts``, with room to grow, or refuse what no knobs can have come to."""
+        check_shapes(parts)
+        fresh = cls.begun(settings)
+        n = parts["n"]
+        demand(n[N.KEPT_AT] == fresh.n[N.KEPT_AT] and n[N.KEEP] == fresh.n[N.KEEP], "settings")
+        check_parameters(n, fresh.n, COUNTS)
+        check_normal(n, parts["tickets"])
+        joined = Memory.joined(parts)
+        check_table(joined)
+        late = settings.deadline is not None and joined.oldest_age > settings.deadline
+        demand(not late, "open tickets past their deadline")
+        demand(n[N.HOLDING] == 0 and n[N.EXCESS] == 0, "tickets that are held")
+        joined.make_roomy()
+        memory = cls(settings, joined)
+        memory._check_numbers(fresh)
+        memory._check_past()
+        memory._check_parts(fresh)
+        memory._check_records()
+        return memory
+
+    def _check_numbers(self, fresh: KnobsMemory) -> None:
+        """Demand that the header is what it can be."""
+        f, start = self.f[: L.HEADER], fresh.f[: L.HEADER]
+        demand((f[_FIXED] == start[_FIXED]).all(), "not of these settings")
+        demand(np.array_equal(f[L.SILENCE], start[L.SILENCE], equal_nan=True), "silence")
+        demand((np.abs(np.delete(f, _ENDLESS)) <= _LARGE).all(), "numbers too large")
+        counts = f[_COUNTED]
+        demand((counts >= 0.0).all() and (counts == np.floor(counts)).all(), "counts")
+        demand(f[L.COUNT] + f[L.FILLED] <= 2.0 * self.rounds + 1.0, "the number of costs")
+        demand(f[L.FILLED] <= self.places.waits and f[L.FED] <= f[L.COUNT], "costs that wait")
+        demand(f[L.UNIT] == 0.0 or f[L.UNIT] >= L.LEAST_UNIT, "the unit")
+        demand(f[L.UNIT] == 0.0 or f[L.FILLED] == 0.0, "costs that wait")
+        demand(f[L.LATEST] <= max(self.rounds - 1, 0), "the latest play")
+        origins = f[L.ORIGIN : L.ORIGIN + L.WINDOWS]
+        demand(((origins >= 0.0) & (origins <= f[L.LATEST])).all(), "origins")
+        demand(f[L.SPREAD] > 0.0 and f[L.SQUARES] >= 0.0, "the spread of costs")
+        demand(f[L.GAIN_SQUARES] >= 0.0, "the comparison")
+        demand(f[L.MODE] <= L.REVERTED and f[L.ARM] <= L.ASIDE and f[L.FRESH] <= 1.0, "the mode")
+        since = f[L.SINCE : L.SINCE + L.SETS]
+        demand((since >= 0.0).all() and f[L.REFRESH] >= 16.0, "when members are solved")
+
+    def _check_past(self) -> None:
+        """Demand that the past is what it can be."""
+        length, past = self.number(L.STRETCH), self.of_past
+        demand(length >= 16.0 and math.frexp(length)[0] == 0.5, "stretches of the past")
+        demand((np.abs(past) <= _LARGE).all(), "numbers too large")
+        answers = past[:, ::2]
+        demand((answers >= 0.0).all() and (answers == np.floor(answers)).all(), "the past")
+        last = np.flatnonzero(answers.any(axis=1))
+        demand(last.size == 0 or last[-1] * length < self.rounds, "the past")
+
+    def _check_parts(self, fresh: KnobsMemory) -> None:
+        """Demand that vectors, matrices and members are what they can be."""
+        p, k = self.places, self.dim
+        f = self.f[: p.kept]
+        demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
+        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior)]
+        demand(all((f[part] == fresh.f[part]).all() for part in fixed), "not of these settings")
+        demand((np.abs(f[p.knobs + 3 * k : p.table]) <= 1.0).all(), "the last play")
+        members = self.of_members
+        demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")
+        weights, noise = members[:, L.WEIGHT], members[:, L.NOISE]
+        demand((weights >= 0.0).all() and abs(weights.sum() - 1.0) <= _SLACK, "weights")
+        demand((noise > 0.0).all(), "the noise of members")
+        blocks = f[p.blocks : p.buffer].reshape(L.RING, p.of_block)
+        numbers = blocks[:, L.NUMBER]
+        own = (numbers - 1.0) % L.RING == np.arange(L.RING)
+        demand(((numbers == 0.0) | (own & (numbers >= 1.0))).all(), "numbers of blocks")
+        demand((numbers <= self.rounds // L.BLOCK + 1).all(), "numbers of blocks")
+        demand((blocks[:, L.ANSWERS] >= 0.0).all(), "answers of blocks")
+        if f[L.UNIT] > 0.0:
+            demand((f[p.prior : p.members] > 0.0).all(), "the prior")
+            demand(all((each > 0.0).all() for each in self._pivots()), "members that are solved")
+        waiting = f[p.buffer : p.work].reshape(-1, p.of_buffer)[: int(f[L.FILLED])]
+        tickets = waiting[:, L.ITS_TICKET]
+        demand(((tickets >= 0.0) & (tickets < self.rounds)).all(), "costs that wait")
+        demand((tickets == np.floor(tickets)).all(), "costs that wait")
+
+    def _pivots(self) -> list[Floats]:
+        """Return the diagonals of the members that there are, where sets have been solved."""
+        p, at, found = self.places, self.places.solved, []
+        for member in range(L.MEMBERS):
+            kind = member % L.TYPES
+            size = p.base + (0, p.cosines, self.dim + 1)[kind]
+            rows = np.arange(size)
+            if self.of_members[member, L.SHARE] > 0.0:
+                found.append(self.f[at + rows * (2 * size - rows + 1) // 2])
+            at += size * (size + 1) // 2
+        return found
+
+    def _check_records(self) -> None:
+        """Demand that open tickets have places, arms, and costs or none."""
+        is_open = self.entries[:, 1] >= 0
+        records = self.records
+        demand((records[self.entries[:, 1] <= T.GIVEN_UP] == 0.0).all(), "closed tickets")
+        rows = records[is_open]
+        learned, so_far, arms = rows[:, L.LEARNED], rows[:, L.SO_FAR], rows[:, L.ITS_ARM]
+        demand(np.isin(arms, (L.LEARNER, L.START, L.ASIDE)).all(), "arms of tickets")
+        demand((np.isnan(so_far) | (np.abs(so_far) <= 2.0 * L.HUGE_COST)).all(), "costs so far")
+        demand((np.isnan(learned) | (np.abs(learned) <= _LARGE)).all(), "costs so far")
+        demand((np.isnan(so_far) <= np.isnan(learned)).all(), "costs so far")
+        packed = rows[:, L.OF_TICKET :]
+        most = 2.0 * L.WIDE * (L.STEP + 1.0)
+        demand(((packed >= 0.0) & (packed <= most)).all(), "places of tickets")
+        demand((packed == np.floor(packed)).all(), "places of tickets")
+        demand((packed % L.STEP <= 2.0 * L.WIDE).all(), "places of tickets")

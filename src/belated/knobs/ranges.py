@@ -1,0 +1,189 @@
+"""Where a knob can stand: a range, a range of logarithms, whole numbers, a few values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from belated.errors import SpecError
+from belated.spec import number, positive, whole
+
+_MOST_LEVELS = 1 << 20
+_SLACK = 1e-9  # of a range: what is so little outside of it is rounding
+
+
+@dataclass(frozen=True)
+class Span:
+    """A knob that can stand anywhere from ``low`` to ``high``; a pair of numbers means this."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the ends."""
+        low, high = number("Span", "low", self.low), number("Span", "high", self.high)
+        if not low < high or math.isinf(high - low):
+            raise SpecError(f"Span: low must be below high, got {self.low!r} and {self.high!r}")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    levels = 0
+    """How many places there are; 0: all."""
+
+    def place(self, value: Any, who: str) -> float:
+        """Return the place in [-1, 1] of a value."""
+        return _inside((number(who, "a setting", value) - self.low) / (self.high - self.low), who)
+
+    def value(self, place: float) -> float:
+        """Return the value of a place."""
+        part = 0.5 * (place + 1.0)
+        return min(max(self.low + part * (self.high - self.low), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Log:
+    """A knob from ``low`` to ``high``, both positive, of which factors count: 1 to 2 is 2 to 4.
+
+    >>> round(Log(0.1, 10.0).value(0.0), 6)
+    1.0
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Check the ends."""
+        low, high = positive("Log", "low", self.low), positive("Log", "high", self.high)
+        if not low < high:
+            raise SpecError(f"Log: low must be below high, got {self.low!r} and {self.high!r}")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    levels = 0
+
+    def place(self, value: Any, who: str) -> float:
+        """Return the place in [-1, 1] of a value."""
+        found = positive(who, "a setting", value)
+        return _inside(math.log(found / self.low) / math.log(self.high / self.low), who)
+
+    def value(self, place: float) -> float:
+        """Return the value of a place."""
+        part = 0.5 * (place + 1.0)
+        value: float = self.low * (self.high / self.low) ** part
+        return min(max(value, self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A knob that stands on whole numbers, from ``low`` to ``high``.
+
+    >>> Whole(0, 6).value(0.1)
+    3
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        """Check the ends."""
+        low = whole("Whole", "low", self.low, least=-(1 << 52))
+        high = whole("Whole", "high", self.high, least=-(1 << 52))
+        if not low < high or high - low >= _MOST_LEVELS:
+            raise SpecError(
+                f"Whole: low must be below high, and by less than {_MOST_LEVELS}, got "
+                f"{self.low!r} and {self.high!r}"
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def levels(self) -> int:
+        """How many places there are."""
+        return self.high - self.low + 1
+
+    def place(self, value: Any, who: str) -> float:
+        """Return the place in [-1, 1] of a value."""
+        found = number(who, "a setting", value)
+        return _inside((found - self.low) / (self.high - self.low), who)
+
+    def value(self, place: float) -> int:
+        """Return the value of a place."""
+        return self.low + math.floor(0.5 * (place + 1.0) * (self.high - self.low) + 0.5)
+
+
+@dataclass(frozen=True)
+class Among:
+    """A knob with a few values, in an order in which neighbours are alike.
+
+    >>> Among(["small", "medium", "large"]).value(-1.0)
+    'small'
+    """
+
+    values: Sequence[str | int | float]
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        values = self.values
+        if isinstance(values, str) or not isinstance(values, list | tuple):
+            raise SpecError(f"Among: values must be a list, got {values!r}")
+        if not 2 <= len(values) < _MOST_LEVELS:
+            raise SpecError("Among: there must be at least two values")
+        if not all(type(value) in (str, int, float) for value in values):
+            raise SpecError(f"Among: values must be texts or numbers, got {values!r}")
+        if len(set(values)) < len(values):
+            raise SpecError(f"Among: no value may come twice, got {values!r}")
+        object.__setattr__(self, "values", tuple(values))
+
+    @property
+    def levels(self) -> int:
+        """How many places there are."""
+        return len(self.values)
+
+    def place(self, value: Any, who: str) -> float:
+        """Return the place in [-1, 1] of a value."""
+        if value not in self.values:
+            raise SpecError(f"{who}: a setting must be one of {list(self.values)}, got {value!r}")
+        return 2.0 * self.values.index(value) / (self.levels - 1) - 1.0
+
+    def value(self, place: float) -> str | int | float:
+        """Return the value of a place."""
+        return self.values[math.floor(0.5 * (place + 1.0) * (self.levels - 1) + 0.5)]
+
+
+Range = Span | Log | Whole | Among
+_KINDS = {"Span": Span, "Log": Log, "Whole": Whole, "Among": Among}
+
+
+def range_of(given: Any, name: str) -> Range:
+    """Return the range of a knob; a pair of numbers is a span."""
+    if isinstance(given, Span | Log | Whole | Among):
+        return given
+    if isinstance(given, list | tuple) and len(given) == 2:
+        return Span(*given)
+    raise SpecError(
+        f"Knobs: {name!r} must have a range (low, high), bl.Log(low, high), bl.Whole(low, high) or "
+        f"bl.Among([...]), got {given!r}"
+    )
+
+
+def to_dict(knob: Range) -> dict[str, Any]:
+    """Return plain data, ready for JSON."""
+    if isinstance(knob, Among):
+        return {"type": "Among", "values": list(knob.values)}
+    return {"type": type(knob).__name__, "low": knob.low, "high": knob.high}
+
+
+def from_dict(told: Mapping[str, Any]) -> Range:
+    """Undo ``to_dict``."""
+    numbers = dict(told)
+    made: Range = _KINDS[numbers.pop("type")](**numbers)
+    return made
+
+
+def _inside(part: float, who: str) -> float:
+    """Return the place of a part of a range, which must be from 0 to 1."""
+    if not -_SLACK <= part <= 1.0 + _SLACK:
+        raise SpecError(f"{who}: a setting must be inside of the range of its knob")
+    return min(max(2.0 * part - 1.0, -1.0), 1.0)

@@ -1,0 +1,189 @@
+"""What knobs say about themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.comparing import ALPHA
+from belated.knobs.memory import KnobsMemory
+from belated.knobs.settings import Setting, Settings
+
+MODES = ("learning", "paused", "reverted")
+"""What knobs do."""
+_MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in L.WINDOW[1:]))
+_FEATURES = ("quadratic", "cosines", "trend")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The start against the learner, by the rounds in which a coin chose between them.
+
+    ``gain`` is how much better a round of the learner was on average, in the unit of the costs;
+    with probability ``level`` it is between ``low`` and ``high`` at all times at once (None before
+    30 costs of each are in). See ``belated.kernels.knobs.comparing`` for what that assumes.
+    """
+
+    start_rounds: int
+    learner_rounds: int
+    start_mean: float | None
+    learner_mean: float | None
+    gain: float | None
+    low: float | None
+    high: float | None
+    level: float = 1.0 - ALPHA
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rounds in a row, from ``first`` on: how many costs came of them, and their mean.
+
+    ``start_costs`` and ``start_mean`` are those of rounds in which a coin played the start; the
+    others are of all other rounds.
+    """
+
+    first: int
+    costs: int
+    mean: float | None
+    start_costs: int
+    start_mean: float | None
+
+
+@dataclass(frozen=True)
+class KnobsReport:
+    """Counts so far, the best setting and what it is thought to cost, and what is believed in.
+
+    ``expected`` is what a round at ``best`` is thought to cost and ``expected_at_start`` the same
+    of the start, both None before there is a unit; ``noise`` is the standard deviation of a single
+    cost. ``exploring`` is how much more than the best the plays of the moment are thought to cost.
+    ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
+    by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
+    at most 64 stretches of rounds, all of one length, and what they cost.
+    """
+
+    rounds: int
+    observed: int
+    open: int
+    skipped: int
+    settled: int
+    cancelled: int
+    late: int
+    corrected: int
+    tamed: int
+    max_delay: int
+    max_backlog: int
+    mode: str
+    goal: str
+    start: Setting
+    best: Setting
+    expected: float | None
+    uncertainty: float | None
+    expected_at_start: float | None
+    noise: float | None
+    exploring: float | None
+    memories: dict[str, float]
+    levels: float
+    features: dict[str, float]
+    comparison: Comparison | None
+    alarms: int
+    past: tuple[Stretch, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the report as JSON."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def __str__(self) -> str:
+        """Return a table that a person can read."""
+        at_best = ", ".join(f"{name} {_shown(value)}" for name, value in self.best.items())
+        lines = [
+            f"rounds        {self.rounds:>10,}   {self.mode}",
+            f"observed      {self.observed:>10,}   open {self.open:,}, lost "
+            f"{self.skipped + self.cancelled:,}",
+            f"best          {_shown(self.expected):>10}   {at_best}",
+            f"start         {_shown(self.expected_at_start):>10}",
+            f"exploring     {_shown(self.exploring):>10}   a round, noise {_shown(self.noise)}",
+            f"remembers     {_most(self.memories):>10}   looks at {_most(self.features)}",
+        ]
+        if self.comparison is not None:
+            told = self.comparison
+            lines.append(
+                f"gain          {_shown(told.gain):>10}   from {_shown(told.low)} to "
+                f"{_shown(told.high)}, {told.start_rounds:,} rounds of the start"
+            )
+        if self.alarms:
+            lines.append(f"alarms        {self.alarms:>10,}   it went back to the start by itself")
+        return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none yet"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _most(shares: dict[str, float]) -> str:
+    return max(shares, key=lambda name: shares[name])
+
+
+def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Comparison | None:
+    """Read the comparison off the counts; None where nothing is held out."""
+    if settings.holdout == 0.0:
+        return None
+    sign = -1.0 if settings.goal == "max" else 1.0
+    counts = [int(memory.number(L.OF_ARM + slot)) for slot in (2, 0)]
+    means = [
+        sign * (memory.number(L.FIRST) + memory.number(L.OF_ARM + slot)) if count else None
+        for slot, count in zip((3, 1), counts, strict=True)
+    ]
+    gain = memory.number(L.GAIN)
+    known = math.isfinite(radius)
+    return Comparison(
+        start_rounds=counts[0],
+        learner_rounds=counts[1],
+        start_mean=means[0],
+        learner_mean=means[1],
+        gain=gain if min(counts) else None,
+        low=gain - radius if known else None,
+        high=gain + radius if known else None,
+    )
+
+
+def past_of(settings: Settings, memory: KnobsMemory) -> tuple[Stretch, ...]:
+    """Read the past, up to the last stretch of which a cost is known."""
+
+    def mean(answers: float, total: float) -> float | None:
+        return settings.cost(memory.number(L.FIRST) + total / answers) if answers else None
+
+    rows = memory.of_past.tolist()
+    while rows and rows[-1][0] + rows[-1][2] == 0.0:
+        rows.pop()
+    length = int(memory.number(L.STRETCH))
+    return tuple(
+        Stretch(i * length, int(row[0]), mean(*row[:2]), int(row[2]), mean(*row[2:]))
+        for i, row in enumerate(rows)
+    )
+
+
+def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, float]]:
+    """Return the weights of members by memory, of those with levels, and by features."""
+    weights = memory.of_members[:, L.WEIGHT].reshape(L.WINDOWS, L.LEVELS, L.TYPES)
+    by_memory = weights.sum(axis=(1, 2)).tolist()
+    by_features = weights.sum(axis=(0, 1)).tolist()
+    return (
+        dict(zip(_MEMORIES, by_memory, strict=True)),
+        float(weights[:, 1].sum()),
+        dict(zip(_FEATURES, by_features, strict=True)),
+    )
+
+
+def mode_of(memory: KnobsMemory) -> str:
+    """Return what the knobs do now."""
+    return MODES[int(memory.number(L.MODE))]

@@ -1,0 +1,239 @@
+"""What knobs are told, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from belated.arrays import Floats
+from belated.errors import BadFeatures, SpecError
+from belated.kernels.knobs import layout as L
+from belated.kernels.slots import ints as N
+from belated.knobs import ranges
+from belated.knobs.ranges import Among, Log, Range, Span, range_of
+from belated.learner.state import FEWEST, Memory
+from belated.spec import number, whole
+
+Goal = Literal["min", "max"]
+Setting = dict[str, Any]
+"""A value for every knob, by its name."""
+_FORGET = 8  # deadlines after which a late cost is not even counted
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of ``Knobs``, checked."""
+
+    knobs: dict[str, Range]
+    start: Setting
+    goal: Goal
+    context: dict[str, Range]
+    hold: int
+    max_step: dict[str, float]
+    """Largest step of each knob, as a part of its range."""
+    holdout: float
+    silence: float | None
+    deadline: int | None
+    seed: int
+    places: tuple[float, ...] = field(default=(), compare=False)
+    """Where the start is."""
+
+    @property
+    def width(self) -> int:
+        """Features of the context."""
+        return sum(max(each.levels, 1) for each in self.context.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return {
+            "knobs": {name: ranges.to_dict(each) for name, each in self.knobs.items()},
+            "start": self.start,
+            "goal": self.goal,
+            "context": {name: ranges.to_dict(each) for name, each in self.context.items()},
+            "hold": self.hold,
+            "max_step": self.max_step,
+            "holdout": self.holdout,
+            "silence": self.silence,
+            "deadline": self.deadline,
+            "seed": self.seed,
+        }
+
+    def cost(self, value: float) -> float:
+        """Return what is to be made small, or a cost as it was told."""
+        return -value if self.goal == "max" else value
+
+    def setting(self, places: list[float]) -> Setting:
+        """Return the values of places; those of the start are as they were given."""
+        return {
+            name: self.start[name] if place == first else knob.value(place)
+            for (name, knob), place, first in zip(
+                self.knobs.items(), places, self.places, strict=True
+            )
+        }
+
+    def places_of(self, setting: Any, who: str) -> Floats:
+        """Return the places of a whole setting."""
+        if not isinstance(setting, Mapping) or set(setting) != set(self.knobs):
+            raise SpecError(
+                f"{who}: a setting has a value for each of {', '.join(map(str, self.knobs))}, got "
+                f"{setting!r}; nothing has changed"
+            )
+        found = [knob.place(setting[name], who) for name, knob in self.knobs.items()]
+        return np.array([_rounded(place) for place in found])
+
+    def features(self, context: Any) -> Floats:
+        """Return the features of a context; what is not said is 0."""
+        values: list[float] = []
+        told = {} if context is None else context
+        if not isinstance(told, Mapping) or not set(told) <= set(self.context):
+            names = ", ".join(self.context) or "none"
+            raise BadFeatures(f"predict: a context is a dict with names among: {names}; got {told}")
+        for name, kind in self.context.items():
+            if isinstance(kind, Among):
+                values += [float(told.get(name) == each) for each in kind.values]
+                if name in told and told[name] not in kind.values:
+                    raise BadFeatures(f"predict: {name} is unknown, got {told[name]!r}")
+            else:
+                try:
+                    values.append(kind.place(told[name], "predict") if name in told else 0.0)
+                except SpecError as error:
+                    raise BadFeatures(f"predict: {name}: {error}") from error
+        return np.array(values)
+
+    def fresh(self) -> Memory:
+        """Return memory that has seen nothing; kernels have yet to set it up."""
+        k, c = len(self.knobs), self.width
+        places = L.places(k, c)
+        f = np.zeros(places.kept)
+        f[L.HOLD] = self.hold
+        f[L.HOLDOUT] = self.holdout
+        f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
+        of_knobs = f[places.knobs : places.table].reshape(4, k)
+        of_knobs[0] = self.places
+        of_knobs[1] = [2.0 * self.max_step[name] for name in self.knobs]
+        of_knobs[2] = [knob.levels for knob in self.knobs.values()]
+        numbers = {
+            N.DIM: k,
+            N.OWN: c,
+            N.KEEP: L.OF_TICKET + places.packed,
+            N.SEED_LOW: self.seed & 0xFFFFFFFF,
+            N.SEED_HIGH: self.seed >> 32,
+            N.PATIENCE: -1 if self.deadline is None else self.deadline**2,
+            N.FORGET: 0 if self.deadline is None else 1 + _FORGET * (self.deadline + 1),
+        }
+        return Memory.fresh(f, numbers, FEWEST)
+
+
+def checked(
+    *,
+    knobs: Any,
+    start: Any,
+    goal: Any,
+    context: Any,
+    hold: Any,
+    max_step: Any,
+    holdout: Any,
+    silence: Any,
+    deadline: Any,
+    seed: int,
+) -> Settings:
+    """Return the settings, or say which one is wrong."""
+    found = _ranges(knobs)
+    if goal not in ("min", "max"):
+        raise SpecError(f"Knobs: goal must be 'min' or 'max', got {goal!r}")
+    share = number("Knobs", "holdout", holdout)
+    if not 0.0 <= share <= 0.5:
+        raise SpecError(f"Knobs: holdout must be from 0 to 0.5, got {holdout!r}")
+    silent = None if silence is None else number("Knobs", "silence", silence)
+    if silent is not None and abs(silent) > L.HUGE_COST:
+        raise SpecError(f"Knobs: silence must be at most 1e50, got {silence!r}")
+    wait = None if deadline is None else whole("Knobs", "deadline", deadline, least=0, bits=30)
+    if silent is not None and wait is None:
+        raise SpecError(
+            "Knobs: silence is what a cost is when its deadline passes, so give deadline= too, in "
+            "rounds"
+        )
+    first = _start(found, start)
+    return Settings(
+        knobs=found,
+        start={name: first[name] for name in found},
+        goal="max" if goal == "max" else "min",
+        context=_context(context),
+        hold=whole("Knobs", "hold", hold, bits=30),
+        max_step=_steps(found, max_step),
+        holdout=share,
+        silence=silent,
+        deadline=wait,
+        seed=seed,
+        places=tuple(_rounded(found[n].place(first[n], "Knobs: start")) for n in found),
+    )
+
+
+def restored(told: Mapping[str, Any]) -> Settings:
+    """Undo ``Settings.to_dict``."""
+    arguments = dict(told)
+    for name in ("knobs", "context"):
+        arguments[name] = {key: ranges.from_dict(each) for key, each in told[name].items()}
+    return checked(**arguments)
+
+
+def _ranges(knobs: Any) -> dict[str, Range]:
+    if not isinstance(knobs, Mapping) or not 1 <= len(knobs) <= L.MOST_KNOBS:
+        raise SpecError(
+            f"Knobs: knobs must be a dict of 1 to {L.MOST_KNOBS} names and ranges, such as "
+            f"{{'price': (10, 200)}}, got {knobs!r}"
+        )
+    if not all(isinstance(name, str) for name in knobs):
+        raise SpecError(f"Knobs: names of knobs must be texts, got {list(knobs)!r}")
+    return {name: range_of(given, name) for name, given in knobs.items()}
+
+
+def _start(knobs: dict[str, Range], start: Any) -> Setting:
+    """Return the setting to begin with; the middle where none is given."""
+    if start is None:
+        return {name: knob.value(0.0) for name, knob in knobs.items()}
+    if not isinstance(start, Mapping) or set(start) != set(knobs):
+        raise SpecError(
+            f"Knobs: start must have a value for each of {', '.join(knobs)}, got {start!r}"
+        )
+    return {name: getattr(start[name], "item", lambda v=start[name]: v)() for name in knobs}
+
+
+def _steps(knobs: dict[str, Range], max_step: Any) -> dict[str, float]:
+    """Return the largest steps as parts of ranges; knobs with levels can always go one further."""
+    if max_step is None or isinstance(max_step, Mapping):
+        given = max_step or {}
+        if not set(given) <= set(knobs):
+            raise SpecError(f"Knobs: max_step has names that are no knobs: {max_step!r}")
+        steps = {name: given.get(name, 1.0) for name in knobs}
+    else:
+        steps = dict.fromkeys(knobs, max_step)
+    found = {name: number("Knobs", "max_step", step) for name, step in steps.items()}
+    if not all(0.0 < step <= 1.0 for step in found.values()):
+        raise SpecError(f"Knobs: max_step must be a part of the range, up to 1, got {max_step!r}")
+    least = {name: 1.0 / (each.levels - 1) if each.levels else 0.0 for name, each in knobs.items()}
+    return {name: max(step, least[name]) for name, step in found.items()}
+
+
+def _context(context: Any) -> dict[str, Range]:
+    if context is None:
+        return {}
+    if not isinstance(context, Mapping) or not all(isinstance(name, str) for name in context):
+        raise SpecError(f"Knobs: context must be a dict of names and ranges, got {context!r}")
+    found: dict[str, Range] = {}
+    for name, given in context.items():
+        is_range = isinstance(given, Span | Log | Among)
+        is_range = is_range or (isinstance(given, tuple) and len(given) == 2)
+        found[name] = range_of(given, name) if is_range else Among(given)
+    if sum(max(each.levels, 1) for each in found.values()) > L.MOST_CONTEXT:
+        raise SpecError(f"Knobs: a context has at most {L.MOST_CONTEXT} numbers and values in all")
+    return found
+
+
+def _rounded(place: float) -> float:
+    """Return a place as kernels keep it."""
+    return math.floor((place + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0

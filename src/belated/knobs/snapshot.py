@@ -1,0 +1,32 @@
+"""Snapshots of knobs; see ``belated.sealed`` for the bytes."""
+
+from __future__ import annotations
+
+from belated import sealed
+from belated.errors import SnapshotError, SpecError
+from belated.knobs.memory import KnobsMemory
+from belated.knobs.settings import Settings, restored
+from belated.learner.keys import Keys
+from belated.learner.state import PARTS
+
+_KIND = "Knobs"
+
+
+def pack(settings: Settings, memory: KnobsMemory, keys: Keys, key: bytes | None) -> bytes:
+    """Return the blob."""
+    about = {"settings": settings.to_dict(), **keys.about(memory.answerable)}
+    return sealed.seal(_KIND, about, memory.parts(), key)
+
+
+def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, KnobsMemory, Keys]:
+    """Read a blob, or say what is wrong with it."""
+    about, parts = sealed.unseal(_KIND, blob, PARTS, key)
+    try:
+        settings = restored(about["settings"])
+        memory = KnobsMemory.restored(settings, parts)
+        keys = Keys.restored(about, memory.answerable)
+    except (AttributeError, KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
+        if isinstance(error, SnapshotError):
+            raise
+        raise SnapshotError(f"restore: the knobs cannot be read ({error})") from error
+    return settings, memory, keys

@@ -1,0 +1,454 @@
+"""Knobs: live is batch, the unit of costs, refusals, snapshots, late and lost costs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import sealed
+from belated.errors import (
+    AlreadyObserved,
+    BadFeatures,
+    BadFeedback,
+    BadKey,
+    SnapshotError,
+    SpecError,
+    UnknownTicket,
+)
+from belated.kernels.knobs import layout as L
+from belated.kernels.slots import ints as N
+from belated.knobs import Knobs, Span
+from belated.learner.state import PARTS
+from conftest import Python
+
+ONE = {"x": (-1.0, 1.0)}
+THREE = {"price": (10, 200), "timeout": bl.Log(0.1, 5.0), "retries": bl.Whole(0, 6)}
+
+
+def life(rounds: int, seed: int = 0, lost: float = 0.1, most: int = 12) -> list[int]:
+    """Return events of random delays: t for a prediction, ~t for a cost."""
+    rng = np.random.default_rng(seed)
+    due: dict[int, list[int]] = {}
+    events = []
+    for t in range(rounds):
+        events.append(t)
+        if rng.random() >= lost:
+            due.setdefault(t + int(rng.integers(0, most)), []).append(t)
+        events += [~each for each in due.pop(t, [])]
+    return events
+
+
+def costs_of(rounds: int, seed: int = 0) -> list[float]:
+    """Return costs in eighths, which add up exactly."""
+    return [float(each) / 8.0 for each in np.random.default_rng(seed).integers(-40, 40, rounds)]
+
+
+def follow(knobs: Knobs, events: list[int], costs: list[float], **more: Any) -> list[Any]:
+    """Live through events; return the settings."""
+    found = []
+    for event in events:
+        if event >= 0:
+            found.append(knobs.predict(**more).setting)
+        else:
+            knobs.observe(~event, costs[~event])
+    return found
+
+
+def bowl(knobs: Knobs, rounds: int, best: float = 0.4, noise: float = 0.1, seed: int = 0) -> float:
+    """Play (x - best)^2 with one knob and costs three rounds late; return the mean regret."""
+    rng = np.random.default_rng(seed)
+    lost, waiting = 0.0, []
+    for _ in range(rounds):
+        ticket, setting = knobs.predict()
+        excess = (setting["x"] - best) ** 2
+        lost += excess
+        waiting.append((ticket, excess + noise * rng.normal()))
+        if len(waiting) > 3:
+            knobs.observe(*waiting.pop(0))
+    return lost / rounds
+
+
+# --- It learns -----------------------------------------------------------------------------------
+
+
+def test_it_finds_the_best_setting() -> None:
+    """A bowl with noise: after 100 rounds plays are near its bottom."""
+    knobs = Knobs(ONE, seed=1)
+    bowl(knobs, 100)
+    late = bowl(knobs, 50, seed=1)
+    assert late < 0.01
+    assert knobs.best()["x"] == pytest.approx(0.4, abs=0.1)
+    cost, uncertainty = knobs.expect({"x": 0.4})
+    assert cost == pytest.approx(0.0, abs=0.06)
+    assert 0.0 < uncertainty < 0.06
+
+
+def test_the_best_is_where_the_expected_cost_is_least() -> None:
+    """Of many settings none is thought to be better than the best."""
+    for ranges in (ONE, {"x": (-1, 1), "y": (-1, 1)}):
+        knobs = Knobs(ranges)
+        rng = np.random.default_rng(3)
+        for _ in range(25):
+            ticket, setting = knobs.predict()
+            knobs.observe(ticket, math.sin(3 * setting["x"]) + 0.1 * rng.normal())
+        best = knobs.expect(knobs.best()).cost
+        others = rng.uniform(-1, 1, (60, len(ranges)))
+        found = [knobs.expect(dict(zip(ranges, each.tolist(), strict=True))) for each in others]
+        assert best <= min(each.cost for each in found) + 0.02
+
+
+def test_a_context_moves_the_best() -> None:
+    """One country wants a high setting, the other a low one."""
+    knobs = Knobs(ONE, context={"country": ["PT", "NO"], "hour": (0, 24)})
+    rng = np.random.default_rng(0)
+    for t in range(90):
+        country = "PT" if t % 2 else "NO"
+        ticket, setting = knobs.predict(context={"country": country, "hour": t % 24})
+        goal = 0.5 if country == "PT" else -0.5
+        knobs.observe(ticket, (setting["x"] - goal) ** 2 + 0.05 * rng.normal())
+    assert knobs.best({"country": "PT"})["x"] > 0.25
+    assert knobs.best({"country": "NO"})["x"] < -0.25
+    with pytest.raises(BadFeatures, match="hour"):
+        knobs.predict(context={"hour": 25})
+    with pytest.raises(BadFeatures, match="country"):
+        knobs.predict(context={"country": "SE"})
+    with pytest.raises(BadFeatures, match="names among"):
+        knobs.predict(context={"day": 1})
+    assert knobs.rounds == 90
+
+
+def test_costs_that_are_all_equal_teach_where_nothing_happens() -> None:
+    """There is no unit until two costs differ; then all of them count."""
+    knobs = Knobs(ONE)
+    for _ in range(20):
+        ticket, _ = knobs.predict()
+        knobs.observe(ticket, 7.0)
+    assert math.isnan(knobs.expect({"x": 0.0}).cost)
+    assert knobs.report().expected is None
+    for t in range(20):
+        ticket, _ = knobs.predict()
+        knobs.observe(ticket, 7.0 + t % 2)
+    assert 6.5 < knobs.expect({"x": 0.0}).cost < 8.0
+
+
+# --- Laws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ranges", "more"),
+    [
+        (ONE, {}),
+        ({"x": (0, 1), "y": bl.Among(["a", "b", "c"])}, {"hold": 2, "holdout": 0.3}),
+        (THREE, {"max_step": 0.1, "deadline": 6, "silence": 1.0, "goal": "max"}),
+    ],
+)
+def test_live_is_batch_bit_for_bit(ranges: Any, more: dict[str, Any]) -> None:
+    """A whole log ends in the same state as its events, and plays the same settings."""
+    events, costs = life(30), costs_of(30)
+    live, batch = Knobs(ranges, **more), Knobs(ranges, **more)
+    played = follow(live, events, costs)
+    assert batch.run(events[:30], costs) + batch.run(events[30:], costs) == played
+    assert batch.snapshot() == live.snapshot()
+
+
+DIGESTS = """
+import hashlib, json, sys
+sys.path.insert(0, "tests")
+import test_knobs as here
+from belated.knobs import Knobs
+found = []
+for ranges, more in ((here.ONE, {}), (here.THREE, {"holdout": 0.2, "context": {"a": (0, 1)}})):
+    knobs = Knobs(ranges, seed=3, **more)
+    here.follow(knobs, here.life(60), here.costs_of(60))
+    run = Knobs(ranges, seed=3, **more)
+    run.run(here.life(60), here.costs_of(60))
+    assert run.snapshot() == knobs.snapshot()
+    report = repr(knobs.report().to_dict())
+    found.append(hashlib.sha256(knobs.snapshot() + report.encode()).hexdigest())
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
+    """The same snapshots and reports with and without a compiler."""
+    compiled = json.loads(python("-c", DIGESTS))
+    assert json.loads(python("-c", DIGESTS, NUMBA_DISABLE_JIT="1")) == compiled
+
+
+@settings(max_examples=3, deadline=None)
+@given(st.integers(-30, 30), st.integers(-1000, 1000), st.integers(0, 99))
+def test_nothing_depends_on_the_unit_of_costs(power: int, shift: int, seed: int) -> None:
+    """Costs times a power of two, plus any number of eighths: the same bits of plays."""
+    events, costs = life(18, seed, 0.0, 6), costs_of(18, seed)
+    plain, other, upside = Knobs(ONE), Knobs(ONE), Knobs(ONE, goal="max")
+    told = [(cost + shift / 8.0) * 2.0**power for cost in costs]
+    played = follow(plain, events, costs)
+    assert follow(other, events, told) == played
+    assert follow(upside, events, [-cost for cost in costs]) == played
+
+
+def test_everything_that_is_drawn_belongs_to_seed_and_ticket() -> None:
+    """Other seeds play otherwise, the same seed the same."""
+    events, costs = life(20), costs_of(20)
+    first = follow(Knobs(ONE, seed=1), events, costs)
+    assert follow(Knobs(ONE, seed=1), events, costs) == first
+    assert follow(Knobs(ONE, seed=2), events, costs) != first
+    assert follow(Knobs(ONE, seed=9).fresh(seed=1), events, costs) == first
+
+
+def test_an_open_ticket_takes_at_most_100_bytes() -> None:
+    """With eight knobs: an entry of the table, and what is kept beside it."""
+    knobs = Knobs({f"knob {i}": (0, 1) for i in range(8)})
+    assert 8 * (2 + int(knobs._memory.n[N.KEEP])) <= 100
+
+
+# --- Tickets -------------------------------------------------------------------------------------
+
+
+def test_refused_input_changes_nothing() -> None:
+    """Unknown tickets, costs that are none, settings outside: an error, and the same state."""
+    knobs = Knobs(THREE)
+    follow(knobs, life(20), costs_of(20))
+    ticket = knobs.predict(key="a").ticket
+    before = knobs.snapshot()
+    wrong: list[tuple[type[Exception], Any]] = [
+        (UnknownTicket, lambda: knobs.observe(99, 1.0)),
+        (UnknownTicket, lambda: knobs.observe("b", 1.0)),
+        (UnknownTicket, lambda: knobs.cancel(-1)),
+        (BadFeedback, lambda: knobs.observe(ticket, math.nan)),
+        (BadFeedback, lambda: knobs.observe(ticket, 1e60)),
+        (BadFeedback, lambda: knobs.revise(ticket, "many")),  # type: ignore[arg-type]
+        (BadKey, lambda: knobs.predict(key="a")),
+        (BadFeatures, lambda: knobs.predict(context={"hour": 3})),
+        (SpecError, lambda: knobs.played(ticket, {"price": 5})),
+        (SpecError, lambda: knobs.played(ticket, {"price": 5, "timeout": 1, "retries": 1})),
+        (UnknownTicket, lambda: knobs.run([50], [1.0] * 60)),
+        (UnknownTicket, lambda: knobs.run([21], [1.0])),
+        (BadFeedback, lambda: knobs.run([21, ~ticket], [math.inf] * 30)),
+    ]
+    for error, call in wrong:
+        with pytest.raises(error):
+            call()
+        assert knobs.snapshot() == before
+    knobs.observe("a", 1.0)
+    with pytest.raises(AlreadyObserved):
+        knobs.observe(ticket, 1.0)
+
+
+def test_a_cost_that_is_revised_ends_where_the_last_word_is() -> None:
+    """Sums after revisions are those of the last cost, at once or with others in between."""
+    plain, revised = Knobs(ONE), Knobs(ONE)
+    for t in range(40):
+        for knobs in (plain, revised):
+            ticket, _ = knobs.predict()
+            knobs.played(ticket, {"x": math.sin(t)})
+        if t % 3 == 0 and t > 12:
+            revised.revise(t, t % 5 + 0.25)
+        elif t > 3:
+            revised.observe(t, t % 5)
+    for t in range(40):
+        if t <= 3 or (t % 3 == 0 and t > 12):
+            revised.observe(t, t % 5)
+    order = list(range(4, 40)) + list(range(4))
+    for t in order:
+        plain.observe(t, t % 5)
+    p = plain._memory.places
+    mine, theirs = revised._memory.f[p.b : p.solved], plain._memory.f[p.b : p.solved]
+    assert np.allclose(mine, theirs, atol=1e-9)
+    assert np.allclose(revised._memory.f[p.a : p.b], plain._memory.f[p.a : p.b], atol=1e-9)
+    assert revised.report().corrected == 9
+
+
+def test_deadlines_close_tickets_and_silence_is_their_cost() -> None:
+    """After four rounds nothing is waited for; without a cost for silence it is left out."""
+    silent, plain = Knobs(ONE, deadline=4, silence=2.0), Knobs(ONE, deadline=4)
+    for knobs in (silent, plain):
+        for t in range(20):
+            assert knobs.predict().ticket == t
+            if t % 3 == 0:
+                knobs.observe(t, 1.0)
+        assert knobs.observe(1, 1.0) is False
+        assert knobs.open == 3
+    assert silent.report().settled == 10
+    assert silent.report().skipped == 0
+    assert plain.report().settled == 0
+    assert plain.report().skipped == 10
+    assert silent._memory.number(L.UNIT) > 0.0
+    assert plain._memory.number(L.UNIT) == 0.0
+    with pytest.raises(SpecError, match="deadline"):
+        Knobs(ONE, silence=1.0)
+
+
+def test_what_was_really_played_is_what_is_learned() -> None:
+    """A system that clamps: the model learns the clamped setting."""
+    told, clamped = Knobs(ONE), Knobs(ONE)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        ticket, setting = told.predict()
+        clamped.predict()
+        actual = {"x": min(setting["x"], 0.2)}
+        told.played(ticket, actual)
+        told.observe(ticket, -actual["x"] + 0.01 * rng.normal())
+    assert told.expect({"x": 0.2}).cost == pytest.approx(-0.2, abs=0.05)
+    ticket, _ = told.predict()
+    told.revise(ticket, 1.0)
+    with pytest.raises(BadFeedback, match="heard before"):
+        told.played(ticket, {"x": 0.0})
+
+
+def test_tickets_have_keys() -> None:
+    """A key stands for its ticket in every verb, and is free again when that is closed."""
+    knobs = Knobs(ONE)
+    knobs.predict(key="a")
+    knobs.ask(key=7)
+    assert (knobs.ticket("a"), knobs.ticket(7)) == (0, 1)
+    knobs.revise("a", 1.0)
+    knobs.tell("a", 2.0)
+    knobs.cancel(7)
+    assert knobs.predict(key="a").ticket == 2
+    assert knobs.report().cancelled == 1
+
+
+# --- Snapshots -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=2, deadline=None)
+@given(st.integers(0, 45), st.integers(0, 9))
+def test_a_snapshot_goes_on_as_if_nothing_had_happened(cut: int, seed: int) -> None:
+    """At any event, before and after there is a unit."""
+    events, costs = life(26, seed), costs_of(26, seed)
+    more: dict[str, Any] = {"deadline": 9, "silence": 0.5, "holdout": 0.25, "hold": 3}
+    knobs = Knobs(ONE, **more)
+    follow(knobs, events[:cut], costs)
+    again = Knobs.restore(knobs.snapshot())
+    assert again.snapshot() == knobs.snapshot()
+    assert follow(again, events[cut:], costs) == follow(knobs, events[cut:], costs)
+    assert again.snapshot() == knobs.snapshot()
+
+
+def test_files_pickles_and_copies(tmp_path: Path) -> None:
+    """All are snapshots; with a key nobody else can write one."""
+    knobs = Knobs(THREE, start={"price": 50, "timeout": 1.0, "retries": 3})
+    follow(knobs, life(12), costs_of(12))
+    knobs.predict(key="a")
+    knobs.save(tmp_path / "knobs", key=b"secret")
+    for again in (
+        Knobs.load(tmp_path / "knobs", key=b"secret"),
+        pickle.loads(pickle.dumps(knobs)),
+        copy.deepcopy(knobs),
+    ):
+        assert again.snapshot() == knobs.snapshot()
+        assert again.settings == knobs.settings
+        assert again.ticket("a") == 12
+    with pytest.raises(SnapshotError):
+        Knobs.load(tmp_path / "knobs")
+
+
+def test_snapshots_that_nothing_can_have_come_to_are_refused() -> None:
+    """A wrong number anywhere is refused, or harmless."""
+    knobs = Knobs(ONE)
+    follow(knobs, life(30), costs_of(30))
+    about, parts = sealed.unseal("Knobs", knobs.snapshot(), PARTS)
+    p = knobs._memory.places
+    wrong = {
+        L.FILLED: 3.0,
+        L.MODE: 4.0,
+        L.HOLD: 2.0,
+        L.COUNT: 1e6,
+        L.UNIT: -1.0,
+        L.SPREAD: 0.0,
+        L.LATEST: 31.0,
+        L.ORIGIN + 1: 99.0,
+        p.knobs: 0.5,
+        p.knobs + 3: 2.0,
+        p.table: 0.0,
+        p.prior: 0.0,
+        p.members: 2.0,
+        p.members + L.NOISE: 0.0,
+        p.solved: 0.0,
+        p.a: math.nan,
+        p.blocks: 5.0,
+    }
+    for slot, value in wrong.items():
+        forged = {name: array.copy() for name, array in parts.items()}
+        forged["f"][slot] = value
+        with pytest.raises(SnapshotError):
+            Knobs.restore(sealed.seal("Knobs", about, forged))
+    for slot, value in ((L.ITS_ARM, 5.0), (L.OF_TICKET, -1.0), (L.OF_TICKET, 1e300)):
+        forged = {name: array.copy() for name, array in parts.items()}
+        forged["records"][0, slot] = value
+        with pytest.raises(SnapshotError):
+            Knobs.restore(sealed.seal("Knobs", about, forged))
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        Knobs.restore(sealed.seal("Knobs", {**about, "settings": {}}, parts))
+
+
+# --- Settings ------------------------------------------------------------------------------------
+
+
+def test_ranges_and_their_values() -> None:
+    """Places become values, and values places; whole numbers and few values stay such."""
+    knobs = Knobs({**THREE, "size": bl.Among([1, 2, 4])})
+    for _ in range(15):
+        _, setting = knobs.predict()
+        assert 10 <= setting["price"] <= 200
+        assert 0.1 <= setting["timeout"] <= 5.0
+        assert setting["retries"] in range(7)
+        assert setting["size"] in (1, 2, 4)
+        assert isinstance(setting["retries"], int)
+    for each, values in ((bl.Log(1, 100), (1, 10, 100)), (Span(0, 2), (0, 1, 2))):
+        assert [each.place(value, "") for value in values] == pytest.approx([-1, 0, 1])
+        assert [each.value(place) for place in (-1, 0, 1)] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"knobs": {}}, "dict of 1 to"),
+        ({"knobs": {"x": 3}}, "must have a range"),
+        ({"knobs": {"x": (1, 1)}}, "low must be below high"),
+        ({"knobs": {"x": bl.Whole(0, 3)}, "start": {"x": 9}}, "inside"),
+        ({"start": {"y": 0}}, "start must have"),
+        ({"goal": "best"}, "goal"),
+        ({"hold": 0}, "hold"),
+        ({"max_step": 2}, "max_step"),
+        ({"max_step": {"y": 0.1}}, "no knobs"),
+        ({"holdout": 0.9}, "holdout"),
+        ({"deadline": -1}, "deadline"),
+        ({"seed": "x"}, "seed"),
+        ({"context": [1]}, "context"),
+        ({"context": {"a": [1]}}, "at least two"),
+    ],
+)
+def test_wrong_settings_are_named(arguments: dict[str, Any], words: str) -> None:
+    """An error says what is wrong."""
+    told = {"knobs": ONE, **arguments}
+    with pytest.raises(SpecError, match=words):
+        Knobs(told.pop("knobs"), **told)
+
+
+def test_wrong_ranges_are_named() -> None:
+    """So do those of ranges."""
+    for make in (
+        lambda: bl.Log(0, 1),
+        lambda: bl.Log(2, 1),
+        lambda: bl.Whole(0.5, 2),  # type: ignore[arg-type]
+        lambda: bl.Whole(3, 3),
+        lambda: bl.Among("abc"),
+        lambda: bl.Among(["a", "a"]),
+        lambda: bl.Among([None, "a"]),  # type: ignore[list-item]
+    ):
+        with pytest.raises(SpecError):
+            make()

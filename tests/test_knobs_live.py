@@ -1,0 +1,127 @@
+"""Knobs in a live system: holds, steps, holdouts, alarms, pauses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from belated.kernels.knobs import comparing
+from belated.kernels.knobs import layout as L
+from belated.knobs import Knobs
+from test_knobs import ONE, THREE, bowl
+
+compare = getattr(comparing.compare, "py_func", comparing.compare)
+
+
+def test_a_setting_is_held() -> None:
+    """Three rounds each, the coin of the holdout too."""
+    knobs = Knobs(ONE, hold=3, holdout=0.4, start={"x": 0.7})
+    played = [knobs.predict().setting["x"] for _ in range(60)]
+    groups = [played[i : i + 3] for i in range(0, 60, 3)]
+    assert all(len(set(group)) == 1 for group in groups)
+    assert len({group[0] for group in groups}) > 8
+    assert 3 <= sum(group[0] == 0.7 for group in groups) <= 15
+
+
+def test_no_knob_moves_further_than_its_largest_step() -> None:
+    """A tenth of the range for two of them, and a fifth for the third, which has seven levels."""
+    knobs = Knobs(THREE, max_step={"price": 0.1, "timeout": 0.1, "retries": 0.2})
+    before = knobs.settings.start
+    for t in range(30):
+        ticket, setting = knobs.predict()
+        knobs.observe(ticket, float(t % 7))
+        assert abs(setting["price"] - before["price"]) <= 19.0 + 1e-4
+        assert abs(math.log(setting["timeout"] / before["timeout"])) <= 0.1 * math.log(50) + 1e-5
+        assert abs(setting["retries"] - before["retries"]) <= 1
+        before = setting
+
+
+def test_the_start_is_played_as_it_was_given() -> None:
+    """Pause, revert and resume; the start comes back as the same values."""
+    start = {"price": 49.99, "timeout": 0.3, "retries": 2}
+    knobs = Knobs(THREE, start=start)
+    for t in range(12):
+        ticket, last = knobs.predict()
+        knobs.observe(ticket, float(t))
+    knobs.pause()
+    assert [knobs.predict().setting for _ in range(3)] == [last] * 3
+    assert knobs.mode == "paused"
+    knobs.revert()
+    assert [knobs.predict().setting for _ in range(3)] == [start] * 3
+    assert knobs.mode == knobs.report().mode == "reverted"
+    for ticket in range(12, 18):
+        knobs.observe(ticket, 1.0)
+    assert knobs.report().observed == 18
+    knobs.resume()
+    assert knobs.mode == "learning"
+    assert knobs.predict().setting != start
+
+
+def test_the_holdout_says_how_much_better_it_is() -> None:
+    """The start costs 0.49 more than the best; the interval is around what the rounds were."""
+    knobs = Knobs(ONE, start={"x": -0.3}, holdout=0.3, seed=2)
+    bowl(knobs, 150)
+    told = knobs.report().comparison
+    assert told is not None
+    assert told.low is not None
+    assert told.high is not None
+    assert 0.1 < told.low < told.gain < told.high < 0.8  # type: ignore[operator]
+    assert 30 <= told.start_rounds < 80
+    assert told.start_mean == pytest.approx(0.49, abs=0.05)
+    assert "gain" in str(knobs.report())
+    assert knobs.report().alarms == 0
+
+
+def test_it_goes_back_to_the_start_when_that_is_better() -> None:
+    """Whatever differs from the start costs more: no model sees that, and the alarm does."""
+    knobs = Knobs(ONE, start={"x": 0.0}, holdout=0.3)
+    rng = np.random.default_rng(0)
+    for _ in range(130):
+        ticket, setting = knobs.predict()
+        knobs.observe(ticket, float(setting["x"] != 0.0) + 0.3 * rng.normal())
+    report = knobs.report()
+    assert report.mode == "reverted"
+    assert report.alarms == 1
+    assert report.comparison is not None
+    assert report.comparison.high is not None
+    assert report.comparison.high < 0.0
+    assert knobs.predict().setting == {"x": 0.0}
+    assert "alarms" in str(report)
+    knobs.resume()
+    assert knobs.mode == "learning"
+    assert knobs.report().comparison.start_rounds == 0  # type: ignore[union-attr]
+
+
+def test_false_alarms_are_rare() -> None:
+    """Both arms cost the same, with skewed noise: of 100 comparisons at most 8 ever alarm.
+
+    With 5 % of them expected at most, 8 or more have a probability of 13 %; the bound is cautious.
+    """
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(100):
+        f = np.zeros(L.HEADER)
+        f[L.HOLDOUT] = 0.2
+        arms = np.where(rng.random(600) < 0.2, L.START, L.LEARNER).tolist()
+        costs = rng.exponential(size=600).tolist()
+        for arm, cost in zip(arms, costs, strict=True):
+            compare(f, float(arm), cost)
+        alarms += int(f[L.ALARMS])
+    assert alarms <= 8
+
+
+def test_a_report_is_data_and_a_table() -> None:
+    """Before and after there is a unit."""
+    knobs = Knobs(ONE, goal="max")
+    assert "none yet" in str(knobs.report())
+    bowl(knobs, 30)
+    report = knobs.report()
+    assert sum(report.memories.values()) == pytest.approx(1.0)
+    assert sum(report.features.values()) == pytest.approx(1.0)
+    assert report.to_dict()["goal"] == "max"
+    assert report.noise is not None
+    assert report.noise > 0.0
+    assert '"best"' in report.to_json()
+    assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"

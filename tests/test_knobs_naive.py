@@ -1,0 +1,59 @@
+"""Knobs against the slow version: weights, noise and coefficients of every member."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from belated.kernels.knobs import layout as L
+from belated.knobs import Knobs
+from naive_knobs import KINDS, NaiveKnobs
+
+
+@pytest.mark.parametrize(
+    ("k", "context", "rounds", "stride"),
+    [(1, {}, 45, 1), (2, {}, 18, 1), (3, {"a": (-1, 1)}, 22, 1), (1, {}, 24, 60)],
+)
+def test_members_are_those_of_the_slow_version(
+    k: int, context: Any, rounds: int, stride: int
+) -> None:
+    """Costs come late and out of order; with a stride, windows move their origins."""
+    knobs = Knobs({f"x{i}": (-1, 1) for i in range(k)}, context=context)
+    naive = NaiveKnobs(k, len(context))
+    rng = np.random.default_rng(k)
+    waiting: list[tuple[int, Any, Any, float]] = []
+    for t in range(rounds * stride):
+        z = {name: float(rng.integers(-4, 5)) / 4.0 for name in context}
+        ticket, setting = knobs.predict(context=z)
+        if t % stride:
+            knobs.cancel(ticket)
+            continue
+        x = np.array(list(setting.values()))
+        cost = float(np.sum((x - 0.3) ** 2) + 0.2 * rng.normal() + 0.5 * np.sin(t / 60.0))
+        cost += 30.0 if t == 20 * stride else 0.0
+        waiting.append((ticket, x, list(z.values()), cost))
+        while waiting and rng.random() < 0.55:
+            answer = waiting.pop(int(rng.integers(len(waiting))))
+            knobs.observe(answer[0], answer[3])
+            naive.observe(*answer)
+    _agree(knobs, naive)
+
+
+def _agree(knobs: Knobs, naive: NaiveKnobs) -> None:
+    """Demand the same weights, noise and coefficients, but for rounding."""
+    memory = knobs._memory
+    rows = memory.of_members
+    theta = memory.f[memory.places.means : memory.places.a].reshape(L.MEMBERS, -1)
+    present = rows[:, L.SHARE] > 0.0
+    members = naive.members
+    assert present.sum() == len(members) == 16
+    assert memory.f[L.COUNT] == len(naive.learned) > 8
+    assert np.allclose(rows[present, L.WEIGHT], [m.weight for m in members], rtol=1e-5)
+    assert np.allclose(rows[present, L.NOISE], [m.noise for m in members], rtol=1e-6)
+    for member, found in zip(members, theta[present], strict=True):
+        assert member.kind in KINDS
+        assert member.theta is not None
+        wanted = member.theta
+        assert np.allclose(found[: wanted.size], wanted, rtol=1e-5, atol=1e-6)

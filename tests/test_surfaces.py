@@ -1,0 +1,154 @@
+"""Worlds of knobs, games in them, and the rivals that play there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.arrays import Floats, Ints
+from belated.errors import SpecError
+from belated.study.knob_games import SEEN, UNSEEN, WORLDS, regrets
+from belated.study.knob_rivals import RIVALS, Spread, box_minimum
+from belated.worlds import Lateness, Surface
+
+SMALL = {name: replace(world, rounds=60) for name, world in WORLDS.items()}
+
+
+def test_worlds_are_seen_or_not() -> None:
+    assert len(SEEN) == 22
+    assert len(UNSEEN) == 12
+    assert not set(SEEN) & set(UNSEEN)
+    shapes = {world.shape for world in SEEN.values()}
+    new = {world.shape for world in UNSEEN.values()} - shapes
+    assert {"quartic", "edge", "ripple", "cliff", "bump", "idle"} == new
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_nothing_costs_less_than_the_best(name: str) -> None:
+    world = SMALL[name]
+    ground = world.drawn([0, 1, 2])
+    rng = np.random.default_rng(0)
+    for t in (0, 30, 59):
+        assert ground.excess(t, ground.best[t]) == pytest.approx(0.0, abs=1e-9)
+        for _ in range(20):
+            x = rng.uniform(-1.0, 1.0, size=(3, world.knobs))
+            assert (ground.excess(t, x) >= 0.0).all()
+    assert (np.abs(ground.best) <= 1.0).all()
+    assert bl.from_json(world.to_json()) == world
+
+
+def test_a_seed_is_the_same_alone_and_among_others() -> None:
+    for world in (SMALL["drifting"], SMALL["prices"], SMALL["walking, 3 knobs"]):
+        among, alone = world.drawn([4, 7]), world.drawn([7])
+        assert (among.best[:, 1] == alone.best[:, 0]).all()
+        assert (among.delays[:, 1] == alone.delays[:, 0]).all()
+        x = np.full((2, world.knobs), 0.1)
+        heard = among.heard(3, x, among.excess(3, x))
+        assert heard[1] == alone.heard(3, x[:1], alone.excess(3, x[:1]))[0]
+
+
+def test_what_is_heard_is_right_in_the_mean() -> None:
+    for world in (Surface(season=0.5), Surface("sale"), Surface(errors="growing")):
+        ground = replace(world, rounds=4000).drawn([0])
+        x = np.full((1, 2), 0.2)
+        excess = ground.excess(0, x)
+        heard = [ground.heard(t, x, excess)[0] - ground.level[t] for t in range(4000)]
+        assert np.mean(heard) - ground.least[0] == pytest.approx(excess[0], abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shape": "round"}, "no shape 'round'"),
+        ({"motion": "away"}, "no motion 'away'"),
+        ({"errors": "none"}, "no errors 'none'"),
+        ({"shape": "bent", "knobs": 3}, "a bent valley has 2 knobs"),
+        ({"season": -1.0}, "season must be at least 0"),
+        ({"knobs": 0}, "knobs must be"),
+    ],
+)
+def test_surfaces_check_themselves(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        Surface(**arguments)
+
+
+class Listening:
+    """Plays its own round number, and notes what it hears."""
+
+    def __init__(self, knobs: int, seeds: Sequence[int]) -> None:
+        """Begin."""
+        self.t = 0
+        self.heard: list[tuple[int, int, int]] = []
+        self._shape = (len(seeds), knobs)
+
+    def ask(self) -> Floats:
+        """Count."""
+        self.t += 1
+        return np.full(self._shape, 0.01 * self.t)
+
+    def tell(self, seeds: Ints, tickets: Ints, costs: Floats) -> None:
+        """Note."""
+        self.heard += [(self.t, ticket, seed) for ticket, seed in zip(tickets, seeds, strict=True)]
+
+
+def test_costs_are_told_once_when_they_are_due() -> None:
+    ground = Surface(rounds=80, lateness=Lateness(9, lost=0.2)).drawn([0, 1])
+    found: list[Listening] = []
+
+    def make(knobs: int, seeds: Sequence[int]) -> Listening:
+        found.append(Listening(knobs, seeds))
+        return found[0]
+
+    lost = regrets(make, ground, [0, 1])
+    assert lost.shape == (80, 2)
+    due = {
+        (t + 1 + int(ground.delays[t, s]), t, s)
+        for t in range(80)
+        for s in range(2)
+        if t + 1 + ground.delays[t, s] < 80
+    }
+    assert set(found[0].heard) == due
+    assert len(found[0].heard) == len(due)
+    assert lost[4, 1] == ground.excess(4, np.full((2, 2), 0.05))[1]
+
+
+@pytest.mark.parametrize("name", [name for name in RIVALS if not name.startswith(("One", "GOLD"))])
+def test_rivals_learn(name: str) -> None:
+    """Better than the middle after a while, and the same when played again."""
+    ground = Surface(rounds=1200, lateness=Lateness(10)).drawn(range(4))
+    lost = regrets(RIVALS[name], ground, range(4))
+    middle = ground.excess(0, np.zeros((4, 2))).mean()
+    assert lost[-200:].mean() < 0.7 * middle
+    short = Surface(rounds=50).drawn(range(2))
+    again = [regrets(RIVALS[name], short, range(2)) for _ in range(2)]
+    assert (again[0] == again[1]).all()
+
+
+@pytest.mark.parametrize("name", ["OnePoint", "GOLD, 1"])
+def test_learners_of_ours_play_too(name: str) -> None:
+    ground = replace(WORLDS["season"], rounds=40).drawn(range(2))
+    assert regrets(RIVALS[name], ground, range(2)).shape == (40, 2)
+
+
+def test_the_minimum_of_a_quadratic_in_a_cube() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 3, 3))
+    hessian = root @ root.transpose(0, 2, 1)
+    linear = 3.0 * rng.normal(size=(5, 3))
+    x = box_minimum(linear, hessian, np.zeros((5, 3)), sweeps=200)
+    slope = linear + np.einsum("sij,sj->si", hessian, x)
+    # At an inner point there is no slope; at an end it points outwards.
+    assert (np.where(np.abs(x) < 1.0, np.abs(slope), np.maximum(slope * x, 0.0)) < 1e-6).all()
+
+
+def test_spread_is_that_of_all_costs() -> None:
+    spread = Spread(2)
+    assert spread.deviation.tolist() == [1.0, 1.0]
+    spread.add(np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0]))
+    assert spread.mean.tolist() == [2.0, 5.0]
+    assert spread.deviation.tolist() == [1.0, 1.0]
