@@ -250,7 +250,7 @@ class DelayedONS(Rival, module="rivals"):
     >>> from belated import Ball, Timeline
     >>> method = DelayedONS(Ball(2, 0.5), lipschitz=1.0, exp_concavity=0.25)
     >>> method.beta, method.bound(Timeline.from_delays([0] * 64)).learning.__round__(3)
-    (0.125, 15.09)
+    (0.125, 10.487)
     """
 
     title = "Delayed ONS"
