@@ -54,8 +54,9 @@ class KnobStudy(Study):
             yield Cell.of(method, world=world, method=method, rounds=rounds, seeds=seeds)
         if not quick:
             for method in _LONG_METHODS:
-                found = {"world": _LONG_WORLD, "rounds": LONG, "seeds": _LONG_SEEDS}
-                yield Cell.of(method, method=method, **found)
+                yield Cell.of(
+                    method, world=_LONG_WORLD, method=method, rounds=LONG, seeds=_LONG_SEEDS
+                )
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """Play for all seeds."""
@@ -96,7 +97,7 @@ class KnobStudy(Study):
         found = _regrets(usual)
         if not found:
             return ()
-        sections = [_everywhere(found), _against_the_best(found)]
+        sections: list[Section | None] = [_everywhere(found), _against_the_best(found)]
         sections += [_over_time(usual, world) for world in _shown(found)]
         sections += [_theorem(usual), _long(rows)]
         return tuple(section for section in sections if section is not None)
