@@ -14,6 +14,8 @@ from benchmarks.timing import Result
 
 NAMES = (
     "audit",
+    "calibration",
+    "capacity",
     "conversions",
     "decisions",
     "evaluation",
@@ -24,6 +26,7 @@ NAMES = (
     "lateness_by_label",
     "live",
     "loop",
+    "matrices",
     "memory",
     "service",
     "silence_real",

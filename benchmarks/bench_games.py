@@ -15,7 +15,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ import belated as bl
 from belated.learner.program import Playable
 from belated.rivals.base import FACTS, Rival
 from benchmarks import game_floors, peers
-from benchmarks.timing import Result, compared, interleaved
+from benchmarks.timing import Result, compared, interleaved, summarised
 
 Floats = NDArray[np.float64]
 Work = Callable[[], object]
@@ -72,22 +71,6 @@ def linear(timeline: bl.Timeline) -> bl.Game:
     """Return a game for probabilities."""
     costs = np.random.default_rng(0).random((timeline.rounds, DIM))
     return bl.Game(bl.losses.Linear(costs), timeline)
-
-
-def summary(
-    name: str, ours: list[float], floor: list[float], *, target: float, unit: str
-) -> Result:
-    """Return the figure of times that were taken in turn, both already in the unit."""
-    low, middle, high = quantiles([a / b for a, b in zip(ours, floor, strict=True)], n=4)
-    return Result(
-        name=name,
-        ratio=middle,
-        target=target,
-        ours=median(ours),
-        floor=median(floor),
-        unit=unit,
-        spread=(high - low) / 2.0 / middle,
-    )
 
 
 # --- By hand -------------------------------------------------------------------------------------
@@ -173,8 +156,10 @@ ARGUMENTS: dict[str, Any] = {
     "lipschitz": LIPSCHITZ,
     "magnitude": MAGNITUDE,
     "curvature": CURVATURE,
+    "exp_concavity": 0.25,
     "smoothness": 1.0,
     "scale": 1.0,
+    "stalest": CONSTANT_DELAY,
     "step": 0.01,
     "strength": 1000.0,
     "workers": CONSTANT_DELAY,
@@ -194,6 +179,7 @@ OURS: dict[str, Playable] = {
 HEAVY = {
     "BOLD": "many copies",
     "DOGDSCManyPoint": "eleven points per round",
+    "DelayedONS": "a matrix",
     "MildOGD": "many experts",
     "WeinbergerOrdentlich": "many copies",
     "ZimmertSeldin": "solves an equation every round",
@@ -212,7 +198,7 @@ def over_rivals() -> Iterator[Result]:
     }
     for name in bl.rivals.__all__:
         kind = getattr(bl.rivals, name)
-        if kind is Rival:
+        if kind is Rival or not issubclass(kind, Rival):
             continue
         timeline = fixed if "delay" in kind.facts() else late
         rival = made(kind).told(timeline)
@@ -284,7 +270,7 @@ def in_parallel() -> Iterator[Result]:
     }
     times = interleaved(works, repeats=3)
     for engine in ("processes", "threads"):
-        yield summary(
+        yield summarised(
             f"play_many, {SEEDS} seeds, 2 {engine}",
             [2.0 * seconds for seconds in times[engine]],
             times["serial"],
@@ -350,7 +336,7 @@ def over_numpy() -> Iterator[Result]:
     rounds = {"numpy": NUMPY_ROUNDS, "live learner": NUMPY_ROUNDS, "game": game.rounds}
     each = {name: [1e9 * s / rounds[name] for s in times[name]] for name in works}
     for name in ("live learner", "game"):
-        yield summary(
+        yield summarised(
             f"one-point round, {name} over NumPy",
             each[name],
             each["numpy"],

@@ -4,7 +4,8 @@
 of prediction, learn at the time of the label. Ours is ``LinearModel`` as it comes; VW is run in
 five ways, and where the target is a number, in two units each, with errors always in the first one.
 The best of them is chosen afterwards, which nobody can do beforehand. A ratio below 1 is in our
-favour. "No giving up" is ours with ``wait=None``.
+favour. "No giving up" is ours with ``wait=None``. Where features are dense, ``DelayedVAW`` stands
+beside ours, see :mod:`benchmarks.dense_labels`.
 
 **How fast.** A log of :data:`ROUNDS` rounds, labels 100 rounds late, features 30 dense ones or 100
 of 2^20. Every run starts with a new model. VW is given text that was written beforehand, and its
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated.linear import LinearModel, Rows
+from benchmarks import dense_labels
 from benchmarks import late_peers as peers
 from benchmarks.late_logs import Case, cases, two_weeks
 from benchmarks.timing import Result, interleaved
@@ -46,6 +48,7 @@ def main() -> Iterator[Result]:
             print(f"{name} is not installed, so it is left out", file=sys.stderr)
     if has_vw:
         yield from quality()
+    yield from dense_labels.quality()
     for features in (dense(), hashed()):
         yield from replayed(features, has_vw=has_vw, has_river=has_river)
         if has_vw:

@@ -14,7 +14,7 @@ from benchmarks import floors
 from benchmarks.timing import Result, compared
 
 Work = Callable[[], object]
-Spec = bl.FirstOrder | bl.OnePoint | bl.Skip
+Spec = bl.FirstOrder | bl.OnePoint | bl.Skip | bl.Capacity
 
 ROUNDS = 20_000
 LARGEST_DELAY = 40
@@ -26,7 +26,7 @@ def main() -> list[Result]:
     for dim in (10, 100):
         rng = np.random.default_rng(dim)
         timeline = bl.Timeline.from_delays(rng.integers(0, LARGEST_DELAY, ROUNDS))
-        events = _answered(timeline)
+        events = answered(timeline)
         gradients = rng.normal(size=(ROUNDS, dim))
         gradients /= np.linalg.norm(gradients, axis=1)[:, None]
         values = rng.random((ROUNDS, 1))
@@ -91,7 +91,7 @@ def check_same(ours: Work, floor: Work, mine: np.ndarray, theirs: np.ndarray) ->
     np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-9)
 
 
-def _answered(timeline: bl.Timeline) -> np.ndarray:
+def answered(timeline: bl.Timeline) -> np.ndarray:
     """Return the events, without the observations that never came."""
     events = timeline.events
     return events[(events >= 0) | timeline.observed[np.where(events >= 0, 0, ~events)]].copy()

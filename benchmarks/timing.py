@@ -82,14 +82,21 @@ def compared(
 ) -> Result:
     """Return medians of both, divided by ``per``, and the median of the ratios of pairs."""
     times = interleaved({"ours": ours, "floor": floor}, repeats, clock)
-    ratios = [a / b for a, b in zip(times["ours"], times["floor"], strict=True)]
-    low, middle, high = quantiles(ratios, n=4)
+    mine, theirs = ([seconds / per for seconds in times[who]] for who in ("ours", "floor"))
+    return summarised(name, mine, theirs, target=target, unit=unit, note=note)
+
+
+def summarised(
+    name: str, ours: list[float], floor: list[float], *, target: float, unit: str, note: str = ""
+) -> Result:
+    """Return medians of times that were taken in turn, both in the unit, and of their ratios."""
+    low, middle, high = quantiles([a / b for a, b in zip(ours, floor, strict=True)], n=4)
     return Result(
         name=name,
         ratio=middle,
         target=target,
-        ours=median(times["ours"]) / per,
-        floor=median(times["floor"]) / per,
+        ours=median(ours),
+        floor=median(floor),
         unit=unit,
         spread=(high - low) / 2.0 / middle,
         note=note,

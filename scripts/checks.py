@@ -4,8 +4,8 @@ A job is a few processes in a row. Those that take longest go first, and none wa
 that both workers are busy until the end. What a job has to say is shown whole when it is done, with
 the processor time that it took. After a failure no other job begins.
 
-A process of pytest takes a few files and is then replaced, so that none grows; a file belongs to
-one process, so that what its tests share is compiled once.
+A process of pytest takes some files and is then replaced, so that none grows; files that compile
+the same codes share one, so that what is common to them is compiled once.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    *("theorems", "laws chooser", "game audit", "rivals adapters_river", "linear naive_linear"),
-    *("docs", "certificates losses report_in_browser", "study play_many", "store taming"),
+    "theorems laws rivals skip_curved certificates state_machine",
+    "linear naive_linear game losses portfolio leader labels intervals",
+    "docs audit evaluate evaluate_asked report report_in_browser study play_many store",
 )
 """Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
 LONG_COMPILED = (
-    *("rivals", "laws portfolio", "replay replay_columns replay_save", "game theorem_values"),
-    *("evaluate evaluate_asked chooser", "cache"),
+    "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
+    "evaluate evaluate_asked evaluate_words demo",
+    "laws portfolio forged game theorem_values losses baseline deadline",
+    "rivals misuse live",
 )
-"""The same for the compiled pass. Those that come later find more compiled already."""
-FEW, FEW_COMPILED = 20, 7
+"""The same for the compiled pass. What has codes in common is together, as they are then compiled
+once, and smaller parts of them too; every process begins with what takes seconds to import."""
+FEW, FEW_COMPILED = 30, 20
 
 _COLD = "first-pftrl-l1-gradient-3"
 """A learner that is compiled into an empty cache; that reaches what only runs then."""
@@ -112,21 +116,21 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
         return Job(f"pytest, {kind}: {', '.join(words)}", [command], compiled)
 
     marked = [name for name in tests if "mark.compiled" in (ROOT / name).read_text()]
-    wanted = ["--hypothesis-profile=many"] if everything else ["-m", "not slow"]
+    wanted = ["--hypothesis-profile=many", "--pictures"] if everything else ["-m", "not slow"]
     early, late = batches([*tests, "src/belated", "scripts"], LONG, FEW)
     if everything:
-        early_compiled, late_compiled = batches(tests, LONG_COMPILED, 1)
-        options = []
+        longest = [name for names in LONG_COMPILED for name in names.split()]
+        early_compiled, late_compiled = batches(tests, longest, 1)
+        options = ["--pictures"]
     else:
         early_compiled, late_compiled = batches(marked, LONG_COMPILED, FEW_COMPILED)
         options = ["-m", "compiled and not slow"]
     return [
         *(pytest("compiled", batch, *options) for batch in early_compiled),
-        *(pytest("interpreted", batch, *wanted) for batch in early),
-        _pins(python, scratch) if everything else Job("pins", [[python, "tests/pins.py"]]),
+        *(pytest("interpreted", batch, *wanted) for batch in (*early, *late)),
         Job("mypy", [[python, "-m", "mypy"]]),
+        _pins(python, scratch) if everything else Job("pins", [[python, "tests/pins.py"]]),
         *(pytest("compiled", batch, *options) for batch in late_compiled),
-        *(pytest("interpreted", batch, *wanted) for batch in late),
         Job(
             "ruff and the direction of imports",
             [

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +19,17 @@ from hypothesis import settings
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # numba reads it when it is imported
 INTERPRETED = os.environ["NUMBA_DISABLE_JIT"] != "0"
 TESTS = Path(__file__).resolve().parent
+EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
 # Jobs in the background of a script ignore interruptions, and so would all that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-for name, examples in (("few", 40), ("many", 200)):
+FEW, MANY = 25, 200
+for name, most in (("few", FEW), ("many", MANY)):
     settings.register_profile(
         name,
-        max_examples=examples,
+        max_examples=most,
         derandomize=True,
         deadline=None,
         database=None,
@@ -38,12 +40,52 @@ settings.load_profile("few")  # unless pytest is told --hypothesis-profile=many
 Python = Callable[..., str]
 
 
+def everything() -> bool:
+    """Tell whether all is asked for, as hypothesis is told with its profile ``many``."""
+    return settings().max_examples == MANY
+
+
+def examples(few: int) -> settings:
+    """Return settings for so many examples, and for more where all is asked for."""
+    return settings(max_examples=few * (MANY // FEW if everything() else 1))
+
+
+def shortened(rounds: int) -> int:
+    """Return so many rounds where all is asked for, else two fifths of them.
+
+    For laws and theorems, which hold for games of any length.
+    """
+    return rounds if everything() else 2 * rounds // 5
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs the compiler where there is none."""
     if INTERPRETED:
         out = [item for item in items if item.get_closest_marker("needs_compiler")]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if not item.get_closest_marker("needs_compiler")]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all images of pages be drawn."""
+    about = "draw the images of all pages, not only of tests that are marked so"
+    parser.addoption("--pictures", action="store_true", help=about)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Draw the images of a page where a test asks for it; elsewhere an empty one takes their place.
+
+    A page has the same figures twice, interactive and as images, and those take nearly all of its
+    time. This is no fixture, as pages are also written by fixtures that many tests share.
+    """
+    if item.config.getoption("pictures") or item.get_closest_marker("pictures"):
+        return (yield)
+    from belated.report import page
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "embedded", lambda figure: EMPTY_IMAGE)
+        return (yield)
 
 
 @pytest.fixture(scope="session")

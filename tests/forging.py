@@ -73,7 +73,7 @@ def _compositions() -> Iterator[Case]:
 
 
 def _rivals() -> Iterator[Case]:
-    for case in rival_laws.COMPILED:
+    for case in rival_laws.ONE_OF_EACH:
 
         def blob(case: Any = case) -> bytes:
             learner = rival_laws.learner(case)

@@ -39,7 +39,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 Life: TypeAlias = list[compositions.Event]
-Thing: TypeAlias = bl.Learner | bl.LinearModel | bl.Intervals | bl.Chooser
+Thing: TypeAlias = bl.Learner | bl.LinearModel | bl.Intervals | bl.Chooser | bl.Knobs
 
 
 class Case(NamedTuple):
@@ -81,10 +81,27 @@ def _cases() -> Iterable[Case]:
         "intervals", compositions.events(12, seed=4), _intervals, bl.Intervals.restore, _labels
     )
     yield Case("chooser", compositions.events(16, seed=4), _chooser, bl.Chooser.restore, _rewards)
+    yield Case("knobs", compositions.events(24, seed=4), _knobs, bl.Knobs.restore, _costs)
 
 
 def _chooser() -> bl.Chooser:
     return bl.Chooser(["a", "b", "c"], bits=6, silence=0.0, deadline=7)
+
+
+def _knobs() -> bl.Knobs:
+    return bl.Knobs({"x": (0, 1)}, holdout=0.2, silence=1.0, deadline=9)
+
+
+def _costs(knobs: bl.Knobs, life: Life) -> list[Any]:
+    seen: list[Any] = []
+    for kind, ticket in life:
+        if kind == "predict":
+            seen.append([*knobs.predict(key=f"k{ticket}").setting.values()])
+        elif kind == "cancel":
+            knobs.cancel(f"k{ticket}")
+        else:
+            seen.append(knobs.observe(f"k{ticket}", float(ticket % 3)))
+    return seen
 
 
 def _rewards(chooser: bl.Chooser, life: Life) -> list[Any]:

@@ -1,8 +1,8 @@
 """Slow, obvious versions of published methods for experts and arms with late answers.
 
 Flaspohler et al. (2021): ODFTRL, DOOMD, DORM, DORM+, AdaHedgeD and DUB. Thune, Cesa-Bianchi and
-Seldin (2019): delayed Exp3 and its skipping version. Zimmert and Seldin (2020): their FTRL with two
-regularisers.
+Seldin (2019): delayed Exp3, its skipping version and an anytime one. Zimmert and Seldin (2020), and
+Masoudian, Zimmert and Seldin (2022): FTRL with two regularisers. ``naive_banker`` has the others.
 
 As in ``naive``: nothing here imports the library, complete lists are kept and sums are taken afresh
 whenever they are needed, and all vectors are in chart coordinates (on the simplex the chart is the
@@ -563,10 +563,14 @@ class Arms(Tickets):
         """Draw an arm; the play is its unit vector."""
         ticket = len(self.closed)
         p = self.distribution(ticket)
-        arm = draw(p, uniform_number(self.seed, ticket))
+        arm = self.choose(p, ticket)
         self.distributions.append(p)
         self.drawn.append(arm)
         return self.issue(np.eye(self.dim)[arm])
+
+    def choose(self, probabilities: Array, ticket: int) -> int:
+        """Draw the arm of a ticket; tests that follow every draw put their own in its place."""
+        return draw(probabilities, uniform_number(self.seed, ticket))
 
     def observe(self, ticket: int, answer: Answer) -> bool:
         """Add the estimate of the loss vector of that round."""
@@ -584,8 +588,8 @@ class Arms(Tickets):
 
 
 def exp3_rate(arms: int, rounds: int, total_delay: float) -> float:
-    """eta = sqrt(ln K / (e K T / 2 + D))."""
-    return math.sqrt(math.log(arms) / (math.e * arms * rounds / 2.0 + total_delay))
+    """eta = sqrt(ln K / (K T / 2 + D))."""
+    return math.sqrt(math.log(arms) / (arms * rounds / 2.0 + total_delay))
 
 
 class NaiveDelayedExp3(Arms):
@@ -605,16 +609,13 @@ class NaiveSkippingExp3(Arms):
 
     Known before an answer is that its round is still open at age beta or more: so before ticket t
     is issued, every open s with t - s > beta is given up on, and a value that comes later is
-    dropped. beta = sqrt((e K T / 2 + D) / (4 ln K)) and eta = 1 / (2 beta), the rate of delayed
-    Exp3.
+    dropped. beta = sqrt((K T / 2 + D) / ln K) and eta = 1 / beta, the rate of delayed Exp3.
     """
 
     def __init__(self, *, arms: int, rounds: int, total_delay: float, seed: int = 0) -> None:
         super().__init__(arms=arms, seed=seed)
         self.rate = exp3_rate(arms, rounds, total_delay)
-        self.threshold = math.sqrt(
-            (math.e * arms * rounds / 2.0 + total_delay) / (4.0 * math.log(arms))
-        )
+        self.threshold = math.sqrt((arms * rounds / 2.0 + total_delay) / math.log(arms))
         self.given_up: set[int] = set()
 
     def distribution(self, ticket: int) -> Array:
@@ -630,6 +631,25 @@ class NaiveSkippingExp3(Arms):
             return super().observe(ticket, answer)
         self.close(ticket)
         return False
+
+
+class NaiveAnytimeExp3(Arms):
+    """Section 7.8: p_t in proportion to exp(-eta_t Lhat), eta_t = sqrt(ln K / (K t + 2 S_t)).
+
+    S_t is the sum over rounds up to t of the tickets open just before.
+    """
+
+    def __init__(self, *, arms: int, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        self.waiting: list[int] = []  # per ticket: sigma_t
+        self.rates: list[float] = []  # per ticket: eta_t
+
+    def distribution(self, ticket: int) -> Array:
+        """Tune, then exponential weights on the estimates received."""
+        self.waiting.append(len(self.open_tickets()))
+        spread = self.dim * (ticket + 1) + 2 * sum(self.waiting)
+        self.rates.append(math.sqrt(math.log(self.dim) / spread))
+        return softmin(self.loss_sums(), 1.0 / self.rates[-1])
 
 
 def bisect(increasing: Callable[[float], float], low: float, high: float) -> float:
@@ -692,6 +712,29 @@ class NaiveZimmertSeldin(Arms):
         if self.skipping:
             self.dropped.update(s for s in counted if ticket - s > inverse)
         return hybrid_ftrl(self.loss_sums(), ticket + 1.0, inverse)
+
+
+class NaiveMasoudianZimmertSeldin(Arms):
+    """Section 7.3: x_t = ``hybrid_ftrl``(Lhat, t + h0, sqrt((S_t + g0) / ln K)).
+
+    h0 = 10 d + d^2 / (K^(1/3) ln K)^2 and g0 = 24^2 d^2 K^(2/3) ln K, d being the largest delay.
+    """
+
+    def __init__(self, *, arms: int, max_delay: int, seed: int = 0) -> None:
+        super().__init__(arms=arms, seed=seed)
+        third, logarithm = float(np.cbrt(arms)), math.log(arms)
+        self.head_start = 10.0 * max_delay + max_delay**2 / (third * logarithm) ** 2
+        self.floor = 24.0**2 * max_delay**2 * third**2 * logarithm
+        self.weights: list[tuple[float, float]] = []  # per ticket: a_t and b_t
+        self.waiting: list[int] = []  # per ticket: sigma_t
+
+    def distribution(self, ticket: int) -> Array:
+        """Count, weigh the two regularisers, and solve."""
+        self.waiting.append(len(self.open_tickets()))
+        inverse = math.sqrt((sum(self.waiting) + self.floor) / math.log(self.dim))
+        moment = ticket + 1.0 + self.head_start
+        self.weights.append((math.sqrt(moment), inverse))
+        return hybrid_ftrl(self.loss_sums(), moment, inverse)
 
 
 # --- Bounds --------------------------------------------------------------------------------------
@@ -827,3 +870,26 @@ def bound_skipping_exp3(
 def bound_zimmert_seldin(arms: int, rounds: int, total_delay: float) -> float:
     """Section 15.2, simple tuning: 4 sqrt(K T) + sqrt(8 D ln K)."""
     return 4.0 * math.sqrt(arms * rounds) + math.sqrt(8.0 * total_delay * math.log(arms))
+
+
+def bound_anytime_exp3(arms: int, rounds: int, total_delay: float) -> float:
+    """Section 7.8: 2 sqrt((K T + 2 D) ln K)."""
+    return 2.0 * math.sqrt((arms * rounds + 2.0 * total_delay) * math.log(arms))
+
+
+def bound_zimmert_seldin_skipping(arms: int, delays: Sequence[int]) -> float:
+    """Section 7.13: 4 sqrt(K T) + 10 max{2 ln K, min over sets Q of |Q| + sqrt(D_notQ ln K)}."""
+    logarithm, latest = math.log(arms), sorted(delays, reverse=True)
+    best = min(size + math.sqrt(sum(latest[size:]) * logarithm) for size in range(len(delays) + 1))
+    return 4.0 * math.sqrt(arms * len(delays)) + 10.0 * max(2.0 * logarithm, best)
+
+
+def bound_masoudian_zimmert_seldin(learner: NaiveMasoudianZimmertSeldin) -> float:
+    """2 (sqrt(K) - 1) a_T + b_T ln K + sum sqrt(K) / a_t + sum sigma_t / b_t, over its own run."""
+    arms = learner.dim
+    last_a, last_b = learner.weights[-1]
+    paid = math.fsum(
+        math.sqrt(arms) / a + (open_then / b if open_then else 0.0)
+        for (a, b), open_then in zip(learner.weights, learner.waiting, strict=True)
+    )
+    return 2.0 * (math.sqrt(arms) - 1.0) * last_a + last_b * math.log(arms) + paid

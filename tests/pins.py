@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 import belated as bl
+import capacities
 import compositions
 import rival_laws
 from compositions import Composition
@@ -124,6 +125,13 @@ def of_compositions() -> Iterator[Pin]:
     for each in compositions.ALL:
         for name, value in _of_composition(each):
             yield f"composition {each.name}: {name}", value
+
+
+def of_capacities() -> Iterator[Pin]:
+    """The same for learners with a capacity."""
+    for each in capacities.CASES:
+        for name, value in _of_composition(each):
+            yield f"capacity {each.name}: {name}", value
 
 
 def _of_composition(each: Composition) -> Iterator[Pin]:
@@ -943,6 +951,7 @@ def specs() -> list[Any]:
         *(bl.FirstOrder(base), bl.FullInformation(base), one_point, bl.TwoPoint(base)),
         *(bl.TwoPoint(base, bl.smoothing.Inverse()), bl.OnePoint(base, 1.5), bl.Skip(one_point)),
         *(bl.Skip(one_point, 9), bl.Deadline(one_point, 5), bl.Deadline(one_point, 0, forget=0)),
+        *(bl.Capacity(one_point, 5), bl.Capacity(one_point, 9, backlog=4)),
         bl.Problem(ball, 1.0, 0.5, 2.0, 100),
         *sources().values(),
         bl.losses.Adaptive(2, 0.5),
@@ -1050,6 +1059,7 @@ def of_evaluations() -> Iterator[Pin]:
 
 GROUPS: tuple[Callable[[], Iterator[Pin]], ...] = (
     of_compositions,
+    of_capacities,
     of_certificates,
     of_rivals,
     of_losses,

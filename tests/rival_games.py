@@ -225,8 +225,13 @@ def arena_of(case: RivalCase) -> Arena:
         "largest" if assumed(spec, "mirror", "") == "entropy" or of_arms else "euclidean",
         assumed(spec, "lipschitz", 1.0),
         assumed(spec, "magnitude", math.inf),
-        assumed(spec, "curvature", 0.0),
+        assumed(spec, "curvature", 0.0) or _curvature(spec),
     )
+
+
+def _curvature(spec: Rival) -> float:
+    """Return how much curvature makes losses as exp-concave as a method assumes: alpha G^2."""
+    return float(assumed(spec, "exp_concavity", 0.0) * assumed(spec, "lipschitz", 1.0) ** 2)
 
 
 def regret(

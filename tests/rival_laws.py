@@ -3,8 +3,8 @@
 A fast learner speaks in the user's coordinates x, a slow one in those of the chart, y, where
 x = shift + scale * y.
 
-``CHOSEN`` cases, one code per method and kind of step, obey all laws event by event, and are the
-ones that are also compiled. Run as a script, it prints digests of all.
+``CHOSEN`` cases, one code per method and kind of step, obey all laws event by event, and those that
+are also ``COMPILED`` are among them. Run as a script, it prints digests of all.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 import belated as bl
 import rivals_first_order
+import rivals_later
 import rivals_simplex
 import rivals_values
 from belated.domains import Domain
@@ -40,6 +41,7 @@ CASES: list[RivalCase] = [
     *rivals_first_order.CASES,
     *rivals_values.CASES,
     *rivals_simplex.CASES,
+    *rivals_later.CASES,
 ]
 SEED = 0x1234_5678_9ABC
 ROUNDS = 48
@@ -76,8 +78,13 @@ def _chosen() -> list[RivalCase]:
 
 
 CHOSEN = _chosen()
-COMPILED = list({(case.spec.kind, case.answer): case for case in reversed(CHOSEN)}.values())
+ONE_OF_EACH = list({(case.spec.kind, case.answer): case for case in reversed(CHOSEN)}.values())
 """One case of every method and kind of answer."""
+_BY_METHOD = {(case.spec.kind, case.answer == "function"): case for case in ONE_OF_EACH}
+_BY_ANSWER = {case.answer: case for case in [*ONE_OF_EACH, *_BY_METHOD.values()]}
+COMPILED = list({case.name: case for case in [*_BY_METHOD.values(), *_BY_ANSWER.values()]}.values())
+"""One case of every method, as guarantees are of methods (and of functions, which are gradients at
+another point), and one of every kind of answer."""
 
 
 def assumed(spec: Rival, name: str, otherwise: Any) -> Any:

@@ -9,22 +9,27 @@ import belated as bl
 from belated import rates
 from belated.domains import Domain
 from belated.rivals.ada_hedge_d import AdaHedgeD
+from belated.rivals.banker import BankerSFTINF, BankerTINF
 from belated.rivals.doomd import DOOMD
 from belated.rivals.dorm import DORM, DORMPlus
 from belated.rivals.dub import DUB
-from belated.rivals.exp3 import DelayedExp3, SkippingExp3
+from belated.rivals.exp3 import AnytimeExp3, DelayedExp3, SkippingExp3
 from belated.rivals.experts import Hint
+from belated.rivals.masoudian_zimmert_seldin import MasoudianZimmertSeldin
 from belated.rivals.odftrl import ODFTRL
 from belated.rivals.shared import Mirror
 from belated.rivals.zimmert_seldin import ZimmertSeldin
 from naive import ChartSet
+from naive_banker import NaiveBankerSFTINF, NaiveBankerTINF
 from naive_simplex_rivals import (
     NaiveAdaHedgeD,
+    NaiveAnytimeExp3,
     NaiveDelayedExp3,
     NaiveDOOMD,
     NaiveDORM,
     NaiveDORMPlus,
     NaiveDUB,
+    NaiveMasoudianZimmertSeldin,
     NaiveODFTRL,
     NaiveSkippingExp3,
     NaiveZimmertSeldin,
@@ -144,6 +149,42 @@ def _bandits() -> list[RivalCase]:
             )
             for arms in (2, 5)
             for skipping in (False, True)
+        ),
+        *(
+            RivalCase(f"{kind.__name__} {arms} arms", kind(arms), _slow(slow, arms=arms), "arm")
+            for kind, slow, arms in (
+                (AnytimeExp3, NaiveAnytimeExp3, 4),
+                (BankerSFTINF, NaiveBankerSFTINF, 2),
+                (BankerSFTINF, NaiveBankerSFTINF, 5),
+            )
+        ),
+        *_like_tsallis_inf(),
+    ]
+
+
+def _like_tsallis_inf() -> list[RivalCase]:
+    """Two that are Tsallis-INF without delay, as ZimmertSeldin is; one if it is told so."""
+    tsallis_inf = {arms: ZimmertSeldin(arms) for arms in (2, 5)}
+    return [
+        *(
+            RivalCase(
+                f"BankerTINF {arms} arms",
+                BankerTINF(arms),
+                _slow(NaiveBankerTINF, arms=arms),
+                "arm",
+                ancestor=tsallis_inf[arms],
+            )
+            for arms in (2, 5)
+        ),
+        *(
+            RivalCase(
+                f"MasoudianZimmertSeldin {arms} arms, told {longest}",
+                MasoudianZimmertSeldin(arms, longest),
+                _slow(NaiveMasoudianZimmertSeldin, arms=arms, max_delay=longest),
+                "arm",
+                ancestor=None if longest else tsallis_inf[arms],
+            )
+            for arms, longest in ((2, 12), (5, 0), (5, 1))
         ),
     ]
 

@@ -170,6 +170,8 @@ def replayed(data: dict[str, Any], **options: Any) -> Replay:
     return replay(asked, "bought", unit="s", first=400, **options)
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_a_replay_warns_as_an_audit_does(tmp_path: Path) -> None:
     found = replayed(columns(400))
     audited = found_in(columns(400))
@@ -187,6 +189,8 @@ def test_a_replay_warns_as_an_audit_does(tmp_path: Path) -> None:
     assert text.index("Lateness depends on the label") < text.index("<nav")
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_a_replay_without_such_a_difference_says_nothing() -> None:
     even = replayed(columns(400, slower=1.0))
     assert even.warning == ""
@@ -194,6 +198,8 @@ def test_a_replay_without_such_a_difference_says_nothing() -> None:
     assert "depends on the label" not in even.summary()
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_a_replay_tells_apart_what_a_threshold_makes_of_numbers() -> None:
     data = columns(400)
     size = np.where(data["bought"] == "yes", 10.0, 20.0) + np.arange(400) / 1000.0

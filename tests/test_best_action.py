@@ -653,11 +653,7 @@ THREE: list[Domain] = [
 @pytest.mark.parametrize("domain", THREE, ids=repr)
 @pytest.mark.parametrize(
     ("loss", "source"),
-    [
-        pytest.param(loss, source, marks=[pytest.mark.compiled] * (i % len(SOURCES) == j))
-        for i, loss in enumerate([*PLAIN, *TARGETED])
-        for j, source in enumerate(SOURCES)
-    ],
+    [(loss, source) for loss in [*PLAIN, *TARGETED] for source in SOURCES],
 )
 def test_no_action_is_better(loss: Make, source: losses.Source, domain: Domain) -> None:
     others = points(domain, 60)

@@ -22,6 +22,7 @@ from belated.bases import Base
 from belated.learner.report import allowed
 from belated.learner.unanswered import stand_in, worst_round
 from compositions import Array, Event, events
+from conftest import shortened
 from naive_portfolio import LeaderConfig, NaiveLeader
 from test_leader import bowls, surrogate_regret
 from test_theorems import (
@@ -104,7 +105,7 @@ def test_lives(name: str, skip: bool) -> None:
     cancelled = skipped = late = 0
     for seed, adversary in enumerate(harmful(base, 70).values()):
         game = Game(base, adversary, skip=skip)
-        for event in events(60, seed):
+        for event in events(shortened(60), seed):
             game.event(*event)
             game.check()
         report = game.learner.report()
@@ -119,7 +120,7 @@ def test_lives(name: str, skip: bool) -> None:
 @pytest.mark.parametrize("name", BASES)
 def test_patterns(name: str, skip: bool) -> None:
     base = BASES[name]
-    for timeline in patterns(80, 71).values():
+    for timeline in patterns(shortened(80), 71).values():
         for adversary in harmful(base, 72).values():
             game = Game(base, adversary, skip=skip)
             for event in answered(timeline):
@@ -264,10 +265,11 @@ def test_the_sums_of_a_leader(rounds: int, seed: int, dim: int, reach: int) -> N
 def test_a_leader_certifies_its_regret_exactly() -> None:
     """While every play is known and answered, the certificate is the regret on the quadratics."""
     base = bl.Leader(BALL, CURVED)
-    rng = np.random.default_rng(73)
+    rng, rounds = np.random.default_rng(73), shortened(400)
     for longest in (0, 3, 7):
+        drawn = rng.integers(0, longest + 1, rounds)
         timeline = bl.Timeline.from_delays(
-            [min(int(d), 399 - t) for t, d in enumerate(rng.integers(0, longest + 1, 400))]
+            [min(int(d), rounds - 1 - t) for t, d in enumerate(drawn)]
         )
         for adversary in harmful(base, 74).values():
             game = Game(base, adversary)

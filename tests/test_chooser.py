@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -33,7 +33,7 @@ from belated.kernels.decisions.weighing import RULES, weigh
 from belated.kernels.jit import entry
 from belated.kernels.vectors import vector
 from belated.linear.features import Hasher
-from conftest import Python
+from conftest import Python, examples
 from naive_decisions import NaiveChooser, row_of, weighed
 from sealing import header_of, rewritten
 
@@ -152,7 +152,7 @@ def test_picks_follow_the_probabilities_and_depend_on_seed_and_ticket_alone() ->
 # --- The slow version ----------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@examples(8)
 @given(
     st.sampled_from(["squared", "logistic"]),
     st.sampled_from([None, 0.0]),
@@ -422,6 +422,8 @@ def test_counts_that_do_not_add_up_are_refused() -> None:
 # --- Verbs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 def test_it_learns_which_action_is_best_where() -> None:
     chooser = bl.Chooser(["a", "b", "c"], bits=10)
     best = {"mo": "a", "tu": "b", "we": "c"}
@@ -441,11 +443,15 @@ def test_it_learns_which_action_is_best_where() -> None:
 
 def test_what_nobody_was_shown_teaches_nothing() -> None:
     chooser, other = lived(silence=0.0), lived(silence=0.0)
+    assert chooser.report().hidden == 0
     chooser.choose({"x": 1.0}, key="hidden", shown=False)
     assert chooser.model.snapshot() == other.model.snapshot()
+    assert (chooser.report().hidden, chooser.report().withdrawn) == (1, 0)
+    assert "(1 not shown yet)" in str(chooser.report())
     chooser.cancel("hidden")
     assert chooser.model.snapshot() == other.model.snapshot()
-    assert chooser.report().withdrawn == 1
+    assert (chooser.report().hidden, chooser.report().withdrawn) == (0, 1)
+    assert ", withdrawn 1" in str(chooser.report())
     with pytest.raises(UnknownTicket):
         chooser.shown("hidden")
 

@@ -16,6 +16,7 @@ FIELDS: dict[str, tuple[Field, str]] = {
     "convex": (contestants.CONVEX, "linear"),
     "strongly convex": (contestants.STRONGLY_CONVEX, "quadratic"),
     "experts": (contestants.EXPERTS, "linear"),
+    "arms": (contestants.ARMS, "linear"),
     "values": (contestants.VALUES, "linear"),
     "strongly convex values": (contestants.STRONGLY_CONVEX_VALUES, "quadratic"),
     "answers": (contestants.ANSWERS, "linear"),
@@ -32,7 +33,8 @@ EVERY = [
 def test_a_row_says_what_its_method_is_told(contestant: Contestant, loss: str) -> None:
     """What does not change with the horizon or the delays was not told them."""
     losses = LOSSES[loss](3, 0)
-    domain = bl.Simplex(3) if contestant in contestants.EXPERTS.values() else bl.Ball(3)
+    probabilities = (*contestants.EXPERTS.values(), *contestants.ARMS.values())
+    domain = bl.Simplex(3) if contestant in probabilities else bl.Ball(3)
 
     def made(timeline: bl.Timeline) -> object:
         return contestant.make(bl.Game(losses, timeline), domain)

@@ -16,6 +16,7 @@ from belated.kernels.slots import ints as N
 from belated.learner.program import compile_spec
 from belated.reductions import LONGEST, Reduction, Wrapper
 from compositions import AdaGrad
+from conftest import shortened
 from test_leader import surrogate_regret
 from test_theorems import SLACK, adversaries, patterns, quick
 
@@ -310,7 +311,12 @@ def lost_after_a_change(wrap: Any, rounds: int) -> float:
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize(
-    ("words", "lost"), [({}, 30_533), ({"skip": True}, 5_908), ({"deadline": 100}, 1_173)]
+    ("words", "lost"),
+    [
+        pytest.param({}, 30_533, marks=pytest.mark.slow),
+        pytest.param({"skip": True}, 5_908, marks=pytest.mark.slow),
+        ({"deadline": 100}, 1_173),
+    ],
 )
 def test_the_table_of_the_guide(words: dict[str, Any], lost: int) -> None:
     """Its line for OMD: costs reversed half-way through 200,000 rounds; 60,000 is worst."""
@@ -349,7 +355,7 @@ def test_strongly_convex_losses(base: Any, wait: int) -> None:
     problem = bl.Problem(bl.Ball(2), 1.3, curvature=1.3)
     spec = problem.learner("gradient", base, deadline=wait)
     given_up = 0
-    for timeline in patterns(80, 91).values():
+    for timeline in patterns(shortened(80), 91).values():
         bound = problem.bound(timeline, "gradient", base, deadline=wait)
         for adversary in adversaries(2, 1.3, 92).values():
             record = quick(spec, timeline, adversary)

@@ -145,6 +145,7 @@ def test_events_are_wrapped_under_their_text() -> None:
     assert all(re.match(r" {12}word", line) for line in lines[1:])
 
 
+@pytest.mark.pictures
 def test_without_plots_the_story_is_whole(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: Replay
 ) -> None:

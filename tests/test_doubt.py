@@ -12,6 +12,7 @@ import pytest
 import belated as bl
 from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel
+from conftest import shortened
 from naive_linear import Loss, NaiveLinear, is_tied, shares
 
 Floats = npt.NDArray[np.float64]
@@ -36,12 +37,13 @@ def world(kind: Loss, count: int, span: float) -> tuple[Floats, Floats, bl.Timel
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
-    x, y, timeline = world(kind, 250, 30.0)
+    count = shortened(250)
+    x, y, timeline = world(kind, count, 30.0)
     live, whole = LinearModel(kind, bits=3), LinearModel(kind, bits=3)
     slow = NaiveLinear(kind, patience=1000, narrow=True)
     events = []
     moved = 0
-    for event in timeline.events[: 250 + int(timeline.observed.sum())].tolist():
+    for event in timeline.events[: count + int(timeline.observed.sum())].tolist():
         if event < 0 and is_tied(slow, ~event, float(y[~event]), 1.0):
             continue  # rounding alone would decide what is learned; it stays open
         events.append(event)
@@ -53,12 +55,12 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
             assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
             record = live._memory.records[ticket - live.rounds]
             moved += int(record[lm.SHOWN] != record[lm.MIXTURE])
-            if event == 120:
+            if event == count // 2:
                 live = LinearModel.restore(live.snapshot())
         else:
             live.observe(~event, float(y[~event]))
             slow.observe(~event, float(y[~event]))
-    assert moved > 100
+    assert moved > 0.4 * count
     whole.replay(x, y, np.array(events))
     assert whole.snapshot() == live.snapshot()
 

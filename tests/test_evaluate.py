@@ -709,6 +709,7 @@ def test_words_for_people(found: Evaluation) -> None:
     assert command(found).startswith("belated evaluate columns --action action")
 
 
+@pytest.mark.pictures
 def test_the_page_holds_every_part(found: Evaluation) -> None:
     pytest.importorskip("plotly")
     pytest.importorskip("matplotlib")

@@ -13,7 +13,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
-FEWER = {"lost_answers": ["800"]}
+FEWER = {"lost_answers": ["800"], "two_knobs": ["36"]}
 """What is given to an example that takes long without a compiler."""
 
 
@@ -26,7 +26,15 @@ def run(example: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+SLOW = {"two_knobs"}
+"""What takes long all the same."""
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each.stem in SLOW)) for each in EXAMPLES],
+    ids=lambda path: path.stem,
+)
 def test_example_runs(example: Path) -> None:
     assert run(example).strip()
 

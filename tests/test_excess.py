@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import BadFeedback
 from belated.rivals import BistritzDoubling, QuanrudKhashabiDoubling
+from conftest import examples
 
 BALL = bl.Ball(1)
 TIGHT = bl.rates.Tight(1.0)
@@ -204,7 +205,7 @@ def test_of_whole_losses_the_gradient_at_the_play_is_not_seen() -> None:
     assert "nothing bounds the gradients at the points played" in report.certificate_note
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(
     lipschitz=st.none() | st.floats(0.1, 3.0),
     skip=st.booleans(),

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from belated import cli
 from belated.errors import LogError
 from belated.logs import Log, OnBad, read
+from conftest import examples
 
 ROWS = 40
 HEADER = "asked_at,answered_at,size,shop,paid"
@@ -87,6 +88,11 @@ def feather() -> bytes:
 
 def sheet() -> bytes:
     """The same as a small Excel file."""
+    return book([table().column_names, *([*row.values()] for row in table().to_pylist())])
+
+
+def book(*tables: list[list[Any]]) -> bytes:
+    """An Excel file with these sheets."""
 
     def cell(value: Any) -> str:
         if value is None:
@@ -97,29 +103,35 @@ def sheet() -> bytes:
             return f'<c t="b"><v>{int(value)}</v></c>'
         return f"<c><v>{value}</v></c>"
 
-    rows = [table().column_names, *([*row.values()] for row in table().to_pylist())]
-    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    bodies = ["".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows) for rows in tables]
+    numbers = range(1, len(bodies) + 1)
     spread = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
     types = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    one = f'ContentType="{types}.worksheet+xml"'
     parts = {
         "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
         '<Default Extension="rels" '
         'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         f'<Override PartName="/xl/workbook.xml" ContentType="{types}.sheet.main+xml"/>'
-        f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{types}.worksheet+xml"/>'
-        "</Types>",
+        + "".join(f'<Override PartName="/xl/worksheets/sheet{n}.xml" {one}/>' for n in numbers)
+        + "</Types>",
         "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
         f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook xmlns="{spread}" xmlns:r="{office}"><sheets>'
-        '<sheet name="calls" sheetId="1" r:id="r1"/></sheets></workbook>',
+        + "".join(f'<sheet name="s{n}" sheetId="{n}" r:id="r{n}"/>' for n in numbers)
+        + "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f'<Relationship Id="r1" Type="{office}/worksheet" Target="worksheets/sheet1.xml"/>'
-        "</Relationships>",
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{spread}"><sheetData>{body}</sheetData>'
-        "</worksheet>",
+        + "".join(
+            f'<Relationship Id="r{n}" Type="{office}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+            for n in numbers
+        )
+        + "</Relationships>",
     }
+    for n, body in zip(numbers, bodies, strict=True):
+        data = f"<sheetData>{body}</sheetData>"
+        parts[f"xl/worksheets/sheet{n}.xml"] = f'<worksheet xmlns="{spread}">{data}</worksheet>'
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, text in parts.items():
@@ -153,6 +165,41 @@ FILES: dict[str, Callable[[], bytes]] = {
     "comments.csv": lambda: ("# from the shop\n#\n" + as_text()).encode(),
     "log.xlsx": sheet,
 }
+
+
+def test_sheets_as_people_have_them(tmp_path: Path) -> None:
+    """A cover, a title, empty rows and columns, and a sum below the table."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "calls.xlsx"
+    names = ["asked_at", "answered_at", None, "price", None]
+    rows = [[t, t + 3, None, 1.5 * t, "x" if t == 2 else None] for t in range(4)]
+    gap: list[list[Any]] = [[None] * 5]
+    calls = [["Calls of January"], *gap, names, *rows[:2], *gap, *rows[2:]]
+    path.write_bytes(book([["For the board"]], calls))
+    log = read(path, features="all")
+    assert log.predicted_at.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert set(log.features) == {"price", "column 5"}
+    assert "only 's2' is read, the first of 2 sheets that holds a table" in log.notes
+    assert "1 row above the names of the columns, left out" in log.notes
+    path.write_bytes(book([*calls, *gap, ["Sum", None, None, 9.0]]))
+    with pytest.raises(LogError, match="row 10 of the sheet: asked_at = 'Sum'"):
+        read(path)
+    path.write_bytes(book([["a cover"]], []))
+    with pytest.raises(LogError, match="has no rows"):
+        read(path)
+
+
+def test_files_of_a_folder_that_lack_columns_are_named(tmp_path: Path) -> None:
+    for name, head in (("a", "asked_at,answered_at,y"), ("b", "asked_at,answered_at,z,y")):
+        (tmp_path / f"{name}.csv").write_text(f"{head}\n" + ",".join("1234"[: head.count(",") + 1]))
+    log = read(tmp_path, target="y")
+    assert len(log) == 2
+    assert "1 of them has columns that the first one has not; these are left out" in log.notes
+    (tmp_path / "c.csv").write_text("when,answered_at,y\n1,2,3\n")
+    (tmp_path / "d.csv").write_text("asked_at,answered_at,label\n1,2,3\n")
+    says = r"c\.csv has no 'asked_at' \(but 'when'\); .*d\.csv has no 'y' \(but 'label'\)\. Give"
+    with pytest.raises(LogError, match=says):
+        read(tmp_path, target="y")
 
 
 def written(folder: Path, name: str) -> Path:
@@ -308,7 +355,7 @@ def test_bad_rows_of_many_files_say_where_they_are(tmp_path: Path) -> None:
     assert f"{tmp_path / 'b.csv'}, line 3: asked_at = 'x'" in str(caught.value)
     assert f"{tmp_path / 'b.csv'}, line 4: has 1 cells, not 2" in str(caught.value)
     (tmp_path / "c.csv").write_text("asked_at,other\n5,6\n")
-    with pytest.raises(LogError, match=r"c.csv has no column 'answered_at', which .*a.csv has"):
+    with pytest.raises(LogError, match=r"a.csv: .*c.csv has no 'answered_at' \(but 'other'\)"):
         read(tmp_path, on_bad="skip")
 
 
@@ -355,9 +402,7 @@ def test_json_lines_grow_columns_and_fractions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "log.xlsx"])
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
-)
+@settings(examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.DataObject) -> None:
     """Bytes of valid files, changed, moved and cut off: a log, or one error of ours."""

@@ -21,28 +21,32 @@ from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
 
-@pytest.mark.parametrize("most", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [30, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", forging.CASES)
 def test_one_number_of_a_snapshot_changed(name: str, most: int) -> None:
     """Of all the forgeries that ``python tests/forging.py`` tries, so many."""
     assert forging.check(forging.CASES[name], most) == []
 
 
+FEW = ["first-pftrl-l1-gradient-3", "squared model"]
+
+
 def parts() -> Iterator[Any]:
-    """Yield names of cases: half of ours; the others, and published methods, are slow."""
+    """Yield how many forgeries of which cases; more than a few of a few are slow."""
+    yield pytest.param(100, FEW, id="few", marks=pytest.mark.compiled)
     published = [case.name for case in rival_laws.CASES if case.name in forging.CASES]
     ours = [name for name in forging.CASES if name not in published]
-    yield pytest.param(ours[::2], id="half of ours", marks=pytest.mark.compiled)
-    yield pytest.param(ours[1::2], id="the other half", marks=pytest.mark.slow)
+    for part in range(2):
+        yield pytest.param(400, ours[part::2], id=f"ours {part}", marks=pytest.mark.slow)
     for part in range(4):
-        yield pytest.param(published[part::4], id=str(part), marks=pytest.mark.slow)
+        yield pytest.param(400, published[part::4], id=f"others {part}", marks=pytest.mark.slow)
 
 
 @pytest.mark.needs_compiler
-@pytest.mark.parametrize("names", [*parts()])
-def test_compiled_kernels_survive_them_too(python: Python, names: list[str]) -> None:
+@pytest.mark.parametrize(("most", "names"), [*parts()])
+def test_compiled_kernels_survive_them_too(python: Python, most: int, names: list[str]) -> None:
     """In a process of its own, so that a crash or a claim for memory is seen."""
-    assert "memory grew by" in python("forging.py", "400", *names, NUMBA_DISABLE_JIT="0")
+    assert "memory grew by" in python("forging.py", str(most), *names, NUMBA_DISABLE_JIT="0")
 
 
 def _blob(spec: Any, rounds: int = 9) -> bytes:

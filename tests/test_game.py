@@ -44,7 +44,7 @@ from belated.rivals.langford_smola_zinkevich import LangfordSmolaZinkevich
 from belated.rivals.quanrud_khashabi import QuanrudKhashabi, QuanrudKhashabiDoubling
 from belated.rivals.solid import SOLID
 from compositions import ALL, COMPOSITIONS, KINDS, Composition
-from conftest import Python
+from conftest import Python, shortened
 from naive_game import (
     FAMILIES,
     SOURCES,
@@ -469,7 +469,7 @@ SETTINGS = {
         convex=True,
     ),
 }
-HORIZON = 300
+HORIZON = shortened(300)
 every_setting = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 every_pattern = pytest.mark.parametrize("pattern", bl.delays.PATTERNS)
 
@@ -610,9 +610,9 @@ def test_records_agree() -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
-@pytest.mark.parametrize("record", ["totals", "detail"])
+@pytest.mark.parametrize("record", ["totals", pytest.param("detail", marks=pytest.mark.slow)])
 def test_memory_does_not_grow_with_rounds_times_dimension(record: str) -> None:
-    rounds, dim = 200_000, 50
+    rounds, dim = 60_000, 50
     game = bl.Game(bl.losses.Linear(bl.losses.Random(dim)), bl.delays.constant(rounds, 20))
     spec = game.problem(bl.Ball(dim)).learner("gradient")
     _ = game.timeline.events  # type: ignore[union-attr]  # the timeline's own

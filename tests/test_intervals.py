@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -34,6 +34,7 @@ from belated.intervals.guarantee import limits
 from belated.intervals.report import IntervalsReport
 from belated.intervals.threshold import Threshold, limit_of, size_of
 from belated.intervals.window import LENGTH, Window
+from conftest import examples, shortened
 from naive_intervals import NaiveIntervals, NaiveThreshold
 
 SLACK = 1e-9
@@ -94,7 +95,7 @@ def check_limits(rule: Threshold) -> None:
 
 
 @given(st.lists(MOVES, min_size=1, max_size=120), st.sampled_from([0.1, 0.02, 0.5, 0.9]))
-@settings(max_examples=150, deadline=None)
+@examples(40)
 def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) -> None:
     """Scores, delays, order and forecasts are anybody's who sees the thresholds."""
     rule, slow, waiting = Threshold(alpha), NaiveThreshold(alpha), []
@@ -218,8 +219,9 @@ def test_the_unit_of_labels_does_not_matter(loss: str, power: int) -> None:
     """Labels in another unit give the same intervals in that unit, to the last bit."""
     scale = 2.0**power
     plain, scaled = made(loss), made(loss)
-    expected = [(t, *(scale * part for part in rest)) for t, *rest in play(plain, 200)]
-    assert play(scaled, 200, scale=scale) == expected
+    rounds = shortened(200)
+    expected = [(t, *(scale * part for part in rest)) for t, *rest in play(plain, rounds)]
+    assert play(scaled, rounds, scale=scale) == expected
     one, other = plain.report().to_dict(), scaled.report().to_dict()
     assert other.pop("half_width") == scale * one.pop("half_width")
     assert one == other
@@ -375,7 +377,14 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
         intervals.observe(first.ticket, 2.0)
 
 
-@pytest.mark.parametrize("more", [{"wait": 5}, {"most_open": 5}, {"deadline": 5.0, "wait": None}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"wait": 5},
+        pytest.param({"most_open": 5}, marks=pytest.mark.slow),
+        {"deadline": 5.0, "wait": None},
+    ],
+)
 def test_memory_is_bounded_where_that_of_the_model_is(more: dict[str, Any]) -> None:
     """Labels that never come leave nothing behind, here and in the model of scores."""
     intervals = made(**more)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import AlreadyObserved, BadFeedback, BadKey, SnapshotError, UnknownTicket
 from compositions import COMPOSITIONS
-from rival_laws import COMPILED as RIVALS
-from rival_laws import answers, follow, learner, life
+from conftest import examples, shortened
+from rival_laws import ONE_OF_EACH as RIVALS
+from rival_laws import ROUNDS, answers, follow, learner, life
 from sealing import rewritten
 
 PLAIN = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)))
@@ -114,9 +115,10 @@ def test_keys_of_closed_tickets_are_forgotten() -> None:
 @pytest.mark.parametrize("case", RIVALS, ids=lambda case: case.name)
 def test_rivals_take_keys(case: Any) -> None:
     """A life under keys, through snapshots, is the same."""
-    plays = follow(learner(case), life(case), answers(case).fast)
+    events = life(case, rounds=shortened(ROUNDS))
+    plays = follow(learner(case), events, answers(case).fast)
     named: Any = Renamed(learner(case))
-    again = follow(named, life(case), answers(case).fast)
+    again = follow(named, events, answers(case).fast)
     assert np.array(again.plays).tobytes() == np.array(plays.plays).tobytes()
     assert again.used == plays.used
 
@@ -180,7 +182,7 @@ def test_keys_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
         bl.Learner.restore(rewritten(named.snapshot(), changes))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(25)
 @given(st.lists(st.tuples(st.sampled_from("poxsr"), st.integers(0, 5)), max_size=40))
 def test_any_life_with_keys_is_that_of_a_dict(events: list[tuple[str, int]]) -> None:
     """Predict, observe, cancel, save and restart, against names that are looked up by hand."""

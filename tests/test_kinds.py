@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -262,6 +263,29 @@ def test_one_number_is_read_as_many_are(form: Any, text: str) -> None:
         assert found is None or found == cells.values[0]
 
 
+MONEY = {
+    "money": ["$1,234.50", "-$3", "$ 12.25", "17.00"],
+    "money with a decimal comma": ["1.234,50 EUR", "-3 EUR", "12,25 EUR", "17,00"],
+}
+
+
+@pytest.mark.parametrize("form", MONEY)
+def test_amounts_of_money_are_numbers_in_one_currency(form: str) -> None:
+    cells = MONEY[form]
+    times = {"asked_at": [1, 2, 3, 4], "answered_at": [5, 6, 7, 8]}
+    log = read(times | {"price": cells}, features="all")
+    assert log.features["price"].tolist() == [1234.5, -3.0, 12.25, 17.0]
+    assert log.kinds["price"].why == f"numbers: {form}"
+    assert [log.kinds["price"].features(cell)["price"] for cell in cells] == [
+        *(1234.5, -3.0, 12.25, 17.0)
+    ]
+    mixed = read(times | {"price": [*cells[:2], "9 GBP", "9 GBP"]}, features="all").kinds["price"]
+    assert mixed.what == "text"
+    assert re.fullmatch(r"amounts in (\$|EUR), GBP, which are not alike", mixed.why)
+    with pytest.raises(LogError, match="price = 'about 5' is no amount such as"):
+        read(times | {"price": [*cells[:3], "about 5"]}, features="all")
+
+
 @pytest.mark.parametrize("form", [*date_forms.FORMS, date_forms.ISO])
 @given(
     moment=st.datetimes(datetime(1901, 1, 1), datetime(2099, 1, 1)),
@@ -278,6 +302,7 @@ def test_one_date_is_read_as_many_are(
         "year/month/day": f"{moment.year}/{moment.month}/{moment.day}",
         "day name year": f"{moment.day} {moment:%B} {moment.year}",
         "name day year": f"{moment:%b} {moment.day}, {moment.year}",
+        "day/name/year": f"{moment:%d/%b/%Y}",
         date_forms.DIGITS: f"{moment:%Y%m%d}",
         date_forms.ISO: f"{moment:%Y-%m-%d}",
     }[form]

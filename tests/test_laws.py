@@ -42,7 +42,7 @@ from compositions import (
     fits,
     pairs,
 )
-from conftest import Python
+from conftest import Python, everything, shortened
 
 
 def of(compositions: list[Composition]) -> pytest.MarkDecorator:
@@ -174,7 +174,8 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
     plays = Drive(composition, answers)(whole, life).plays
     first = composition.learner(strict=False)
     begun = Drive(composition, answers)
-    for cut in range(0, len(life) + 1, 19):
+    step = 19 if everything() else 43
+    for cut in range(0, len(life) + 1, step):
         blob = first.snapshot()
         second = restored(composition, blob)
         assert second.snapshot() == blob
@@ -183,7 +184,7 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
         assert second.snapshot() == whole.snapshot()
         assert second.report() == whole.report()
         assert first.snapshot() == blob  # untouched by its copy
-        begun(first, life[cut : cut + 19])
+        begun(first, life[cut : cut + step])
 
 
 @every
@@ -206,13 +207,14 @@ def test_restore_keeps_seed_strictness_and_spec(composition: Composition) -> Non
 def test_pickle_and_deepcopy(
     composition: Composition, duplicate: Callable[[bl.Learner], bl.Learner]
 ) -> None:
-    learner = with_life(composition, 70)
+    middle = shortened(70)
+    learner = with_life(composition, middle)
     before = learner.snapshot()
     twin = duplicate(learner)
     assert twin.snapshot() == before
     ends = []
     for one in (learner, twin):
-        drive = Drive(composition, composition.answers())(one, events()[70:])
+        drive = Drive(composition, composition.answers())(one, events()[middle : 2 * middle])
         ends.append((np.array(drive.plays).tobytes(), one.snapshot()))
     assert ends[0] == ends[1]
     assert ends[0][1] != before
@@ -256,7 +258,7 @@ def _returns(value: Any) -> Callable[[Array], Any]:
 
 @every
 def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
-    learner = with_life(composition, 75)
+    learner = with_life(composition, shortened(75))
     ticket = learner.predict().ticket
     before = learner.snapshot()
     for name, answer in bad_answers(composition).items():
@@ -281,7 +283,7 @@ def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
     ids=["str", "np.str_", "bytes", "object", "complex", "time", "dict"],
 )
 def test_answers_are_numbers(composition: Composition, value: Any) -> None:
-    learner = with_life(composition, 75)
+    learner = with_life(composition, shortened(75))
     ticket = learner.predict().ticket
     before = learner.snapshot()
     for answer in (bad := [value] * width_of(composition), np.array(bad)):
@@ -356,7 +358,7 @@ def test_any_array_of_numbers_will_do(composition: Composition) -> None:
     ends = {}
     for name, form in forms.items():
         learner = composition.learner()
-        for kind, ticket in events(30, cancel=False):
+        for kind, ticket in events(shortened(30), cancel=False):
             if kind == "predict":
                 learner.predict()
                 continue
@@ -451,8 +453,9 @@ def test_plays_stand_still_between_observations(composition: Composition) -> Non
 
 @every
 def test_seeds(composition: Composition) -> None:
+    life = events(shortened(ROUNDS))
     ends = [
-        np.array(Drive(composition, composition.answers())(learner, events()).plays).tobytes()
+        np.array(Drive(composition, composition.answers())(learner, life).plays).tobytes()
         for learner in map(composition.learner, (SEED, SEED, SEED + 1, SEED + 2**32))
     ]
     assert ends[0] == ends[1]
@@ -463,7 +466,7 @@ def test_seeds(composition: Composition) -> None:
 def test_the_play_is_the_callers_own(composition: Composition) -> None:
     tidy, messy = composition.learner(), composition.learner()
     answers = composition.answers()
-    for kind, ticket in events():
+    for kind, ticket in events(shortened(ROUNDS)):
         if kind == "predict":
             expected, x = tidy.predict().x, messy.predict().x
             assert x.flags.owndata or x.base is not None
@@ -495,7 +498,7 @@ def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
         return
     learner, other = composition.learner(), composition.learner()
     answers = composition.answers()
-    for kind, ticket in events(cancel=False):
+    for kind, ticket in events(shortened(ROUNDS), cancel=False):
         if kind == "predict":
             learner.predict()
             other.predict()
@@ -542,7 +545,7 @@ def test_user_code_has_no_json(composition: Composition) -> None:
 @pytest.mark.needs_compiler
 @of(FEW)
 def test_an_open_ticket_costs_no_vector(composition: Composition) -> None:
-    waiting = 20_000
+    waiting = 5_000
     learner = bl.Learner(composition.spec(dim=1000))
     empty = learner._memory.f.nbytes + learner._memory.n.nbytes
     if composition.row.gives_up:

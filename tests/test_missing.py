@@ -7,8 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from belated import cli
 from belated.errors import LogError
-from belated.logs import Kind, read
+from belated.logs import Kind, Kinds, read
+from belated.replays.labels import Labels
+from belated.replays.silence import Silence
+from belated.replays.task import Asked, task_of
 
 START = 1_767_571_761_743
 MARKS = ("", "-", "--", "?", "k.A.", "n/a", "N/A", "NA", "nan", "None", "NULL", "#N/A", "n.a.")
@@ -58,3 +62,90 @@ def test_plain_numbers_before_all_questions_stand_for_no_answer() -> None:
         read({"asked_at": asked, "answered_at": np.where(asked == 7.0, 0.0, asked + 1.0)})
     log = read({"asked_at": asked - 5.0, "answered_at": np.full(40, 50.0)})
     assert log.answered.all()
+
+
+# ---- targets -----------------------------------------------------------------------------------
+
+
+def answers(cells: list[str | None]) -> dict[str, list[object]]:
+    """A log whose answers are these words."""
+    return {
+        "asked_at": [*range(len(cells))],
+        "answered_at": [t + 3 for t in range(len(cells))],
+        "bought": [*cells],
+    }
+
+
+@pytest.mark.parametrize("mark", [*MARKS, " null "])
+def test_a_mark_in_a_target_of_words_is_no_answer(mark: str) -> None:
+    log = read(answers(["yes", mark, "no", "yes", "no"]), target="bought")
+    assert log.target is not None
+    assert log.target.tolist() == ["yes", None, "no", "yes", "no"]
+    if mark:
+        said = "bought = " + repr(mark.strip()) + " in 1 of the first 5 rows is taken as no answer"
+        assert said in log.notes
+
+
+def test_none_is_a_word_where_there_is_only_one_other() -> None:
+    log = read(answers(["fraud", "none", "none", "NULL"]), target="bought")
+    assert log.target is not None
+    assert log.target.tolist() == ["fraud", "none", "none", None]
+
+
+def test_a_mark_is_no_no_where_somebody_says_what_is_a_yes() -> None:
+    table = answers(["yes", "NULL", "no", "nan", "no", "yes"] * 10)
+    asked = Asked("bought", "asked_at", "answered_at")
+    for how in (Labels("logistic", positive="yes"), Labels()):
+        found = task_of(table, asked, how, Silence(), loss=None)
+        assert found.labels[:6].tolist() == pytest.approx(
+            [1.0, np.nan, 0.0, np.nan, 0.0, 1.0], nan_ok=True
+        )
+        assert found.how.loss == "logistic"
+
+
+# ---- words of one's own ------------------------------------------------------------------------
+
+
+def told(tmp_path: Path) -> Path:
+    """A log in which -999, 'not yet' and 9999-12-31 mean nothing."""
+    path = tmp_path / "told.csv"
+    rows = ["asked,known,size,shop,y"]
+    for t in range(20):
+        known = "9999-12-31" if t % 5 == 0 else f"2026-02-{t + 2:02d}"
+        size = "-999" if t % 3 == 0 else str(t)
+        shop = ("north", "South", "Not yet")[t % 3]
+        rows.append(f"2026-02-{t + 1:02d},{known},{size},{shop},{t}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_further_words_mean_nothing_where_somebody_says_so(tmp_path: Path) -> None:
+    from pyarrow import csv, parquet
+
+    path = told(tmp_path)
+    typed = tmp_path / "told.parquet"
+    parquet.write_table(csv.read_csv(path), typed)
+    words = ("-999", "not yet", "9999-12-31")
+    for data in (path, typed):
+        log = read(data, "asked", "known", target="y", features="all", missing=words)
+        assert np.count_nonzero(log.answered) == 16
+        assert np.isnan(log.features["size"][:4]).tolist() == [True, False, False, True]
+        assert log.features["shop"][:3].tolist() == ["north", "South", None]
+        kinds = Kinds.from_dict(log.kinds.to_dict())
+        assert kinds == log.kinds
+        live = {"size": -999, "shop": "not yet "}
+        assert kinds.row(live) == {} == kinds.row({"size": "-999", "shop": None})
+        assert kinds.row({"size": 3, "shop": "north"}) == {"size": 3.0, "shop": "north"}
+
+
+def test_commands_take_further_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = told(tmp_path)
+    assert cli.main(["audit", str(path), "--no-page"]) == 1  # an answer beyond the calendar
+    capsys.readouterr()
+    given = ["audit", str(path), "--predicted", "asked", "--observed", "known", "--no-page"]
+    assert cli.main([*given, "--missing", "9999-12-31", "--missing", "x"]) == 0
+    assert "never 4" in capsys.readouterr().out
+
+
+def test_kinds_without_further_words_are_stored_as_before() -> None:
+    assert "missing" not in Kinds((Kind("size", "number"),)).to_dict()[0]

@@ -13,12 +13,13 @@ import pytest
 
 import naive
 import naive_rivals as nr
+from conftest import shortened
 from naive import Array, ChartSet, NaiveConfig, NaiveLearner
 
 Kind = Literal["gradient", "function", "coefficients", "value", "two", "many"]
 Maker = Callable[[ChartSet, int], nr.Copy]
 
-T = 200
+T = shortened(200)
 BALL = ChartSet("ball", 3, radius=0.8)
 BOX = ChartSet("box", 2)
 SIMPLEX = ChartSet("simplex", 4)

@@ -13,6 +13,7 @@ from belated import delays
 from belated.rivals.ada_hedge_d import AdaHedgeD
 from belated.rivals.dorm import DORM, DORMPlus
 from belated.rivals.dub import DUB
+from conftest import shortened
 from poold_peer import PooldName, has_poold, poold_plays
 
 pytestmark = pytest.mark.skipif(not has_poold(), reason="poold is not installed")
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(not has_poold(), reason="poold is not installed"
 Array = npt.NDArray[np.float64]
 Losses = Literal["normal", "unit", "switching"]
 
-ROUNDS = 120
+ROUNDS = shortened(120)
 EXACT = 1e-10
 
 METHODS: dict[PooldName, type[DORM | DORMPlus | AdaHedgeD | DUB]] = {

@@ -657,7 +657,7 @@ def test_a_snapshot_brings_back_every_bit() -> None:
 
 def test_an_open_ticket_costs_the_same_in_every_dimension() -> None:
     grown = []
-    for dim in (2, 200):
+    for dim in (2, 40):
         spec = bl.FirstOrder(default(bl.Ball(dim)))
         assert compile_spec(spec).keep == 0
         learner = bl.Learner(spec)

@@ -168,7 +168,7 @@ def test_default_smoothing_is_that_of_the_corollary(curvature: float) -> None:
 
 REFUSED: list[tuple[bl.Problem, dict[str, Any], str]] = [
     (CONVEX, {"feedback": "colour"}, "feedback is one of 'gradient', 'value', 'two-values'"),
-    (CONVEX, {"base": "adam"}, "'omd', 'portfolio', 'leader', None, got 'adam'"),
+    (CONVEX, {"base": "adam"}, "'portfolio', 'leader', 'newton', None, got 'adam'"),
     (CONVEX, {"rate": "fast"}, "rate is one of 'paper', 'tight', 'gradient', got 'fast'"),
     (CONVEX, {"rate": "tight", "feedback": "value"}, "rate='tight' is for gradients of convex"),
     (CURVED, {"rate": "gradient"}, "rate='gradient' is for gradients of convex losses"),
@@ -309,3 +309,45 @@ def test_heuristics_run_without_a_bound(
     assert words.startswith("No theorem covers this composition: ")
     assert why in words
     assert words.endswith("It runs, as a heuristic.")
+
+
+# --- Exp-concave losses --------------------------------------------------------------------------
+
+
+def test_exp_concave_losses_are_offered_the_newton_step() -> None:
+    problem = bl.Problem(bl.Ball(3), lipschitz=2.0, exp_concavity=0.25)
+    newton = bl.rivals.DelayedONS(bl.Ball(3), 2.0, 0.25)
+    assert problem.learner(base="newton") == newton
+    timeline = bl.delays.constant(1000, 5)
+    assert problem.bound(timeline, base="newton") == newton.bound(timeline)
+    assert problem.explain(base="newton").startswith(
+        "The guarantee of the delayed Newton step applies, because the answers are gradients of "
+        "exp-concave losses. "
+    )
+    assert bl.from_json(problem.to_json()) == problem
+
+
+def test_without_a_choice_exp_concavity_changes_nothing() -> None:
+    """In the studies the default loses less than the Newton step."""
+    plain = bl.Problem(bl.Ball(3), lipschitz=2.0, magnitude=1.0)
+    told = bl.Problem(bl.Ball(3), lipschitz=2.0, magnitude=1.0, exp_concavity=0.25)
+    calls: list[dict[str, Any]] = [
+        *({"feedback": feedback} for feedback in ("gradient", "value", "two-values", "function")),
+        *({"skip": True}, {"deadline": 5}, {"base": "omd"}, {"rate": "tight"}),
+    ]
+    for call in calls:
+        assert told.learner(**call) == plain.learner(**call)
+
+
+def test_the_newton_step_is_refused_where_nothing_is_known_of_it() -> None:
+    told = bl.Problem(bl.Ball(3), lipschitz=2.0, exp_concavity=0.25)
+    with pytest.raises(bl.SpecError, match="give exp_concavity to Problem"):
+        bl.Problem(bl.Ball(3), lipschitz=2.0).learner(base="newton")
+    with pytest.raises(bl.SpecError, match="base='newton' is for gradients"):
+        told.learner("function", base="newton")
+    with pytest.raises(bl.SpecError, match="gives up on nothing"):
+        told.learner(base="newton", skip=True)
+    with pytest.raises(bl.SpecError, match="gives up on nothing"):
+        told.bound(bl.delays.constant(10, 1), base="newton", deadline=3)
+    with pytest.raises(bl.SpecError, match="exp_concavity must not be negative"):
+        bl.Problem(bl.Ball(3), lipschitz=2.0, exp_concavity=-0.1)

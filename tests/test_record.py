@@ -53,6 +53,7 @@ def test_a_record_needs_rows(tmp_path: Path) -> None:
         record(tmp_path, tmp_path / "out")
 
 
+@pytest.mark.pictures
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDED)
 def test_pages_take_at_most_two_megabytes(name: str) -> None:

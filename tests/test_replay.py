@@ -328,7 +328,8 @@ def test_words_and_numbers_can_be_the_positive() -> None:
     table = columns()
     # A row of which nothing is heard has no truth either.
     table["stars"] = [t % 5 if t % 9 else None for t in range(60)]
-    by_number = replay(table, "stars", positive="4", features=["size"], slices=["shop"])
+    asked: dict[str, Any] = {"features": ["size"], "known": ["size"], "slices": ["shop"]}
+    by_number = replay(table, "stars", positive="4", **asked)
     assert np.nansum(by_number.task.labels) == 10
     assert list(by_number.slices) == ["shop"]
     with pytest.raises(LogError, match=r"no target is 'maybe'; .* are 'no', 'yes'"):
@@ -342,10 +343,16 @@ def test_zero_and_one_need_no_threshold() -> None:
     table["bought"] = [None if cell is None else int(cell == "yes") for cell in table["bought"]]
     found = replay(table, "bought", loss="logistic")
     assert set(found.task.labels[found.task.known]) == {0.0, 1.0}
-    signs = replay(table, "bought", loss="hinge")
-    assert set(signs.task.labels[signs.task.known]) == {-1.0, 1.0}
     with pytest.raises(LogError, match=r"needs a yes or no, and the target is 2; .*--threshold"):
         replay(table, "stars", loss="logistic")
+
+
+@pytest.mark.slow
+def test_zero_and_one_are_signs_for_the_hinge_loss() -> None:
+    table = columns()
+    table["bought"] = [None if cell is None else int(cell == "yes") for cell in table["bought"]]
+    found = replay(table, "bought", loss="hinge")
+    assert set(found.task.labels[found.task.known]) == {-1.0, 1.0}
 
 
 def test_labels_say_what_is_wrong() -> None:
@@ -388,6 +395,7 @@ def test_a_log_without_features_is_predicted_by_its_bias() -> None:
     assert "no features" in found.summary()
 
 
+@pytest.mark.pictures
 def test_one_answered_row_is_enough(tmp_path: Path) -> None:
     found = replay({"asked_at": [1, 2], "answered_at": [3, None], "y": [2.0, None]}, "y")
     assert found.counted == 1
@@ -430,11 +438,15 @@ def test_what_is_not_known_is_not_called_the_same(found: Replay) -> None:
     assert MEAN in doubtful.ties
     assert not doubtful.share(MEAN).is_same  # type: ignore[union-attr]
     cards = {about: size for size, about in page_module._numbers(doubtful)}
-    about = "is the error of the mean of past labels: +425.0 % on a log too short or uneven to tell"
-    assert cards[about] == "not clear"
+    about = "how large the error would be with the mean of past labels: +425.0 % on this log"
+    assert cards[f"{about}, which is too short or too uneven to be sure"] == "cannot tell"
+    assert f"({_ends(doubtful, MEAN)}) cannot tell" in doubtful.summary()
+    assert {m["name"]: m["standing"] for m in doubtful.to_dict()["methods"]}[MEAN] == "cannot tell"
     words = standing(doubtful)
-    assert words.index("too uneven to tell: ") < words.index(f'"{MEAN}" +425.0% (')
-    assert words.index("About as good as") < words.index(f'"{WAITING}" +0.0%')
+    assert words.index("Cannot tell, as the log is too short or too uneven: ") < words.index(
+        f'"{MEAN}" +425.0% ('
+    )
+    assert words.index("About the same as") < words.index(f'"{WAITING}" +0.0%')
     # A loss cannot fall by more than all of it.
     share = doubtful.share(MEAN)
     assert share is not None
@@ -442,14 +454,19 @@ def test_what_is_not_known_is_not_called_the_same(found: Replay) -> None:
     assert "(-100.0% to many times)" in against(doubtful, MEAN)
 
 
+def _ends(found: Replay, name: str) -> str:
+    """The interval of a method as the table has it."""
+    return against(found, name, says=False).partition("(")[2].rstrip(")")
+
+
 def test_ratios_without_measure_are_put_in_words(found: Replay) -> None:
     wild = uneven(uneven(found, MEAN, 90.0), AT_ONCE, 90.0)
-    assert against(wild, MEAN) == "91 times (-100.0% to many times) tie"
+    assert against(wild, MEAN) == "91 times (-100.0% to many times) cannot tell"
     assert "91 times as much (-100.0% to many times)" in wild.verdict
     less = uneven(found, AT_ONCE, -0.5)
     assert "50.0% less (" in less.verdict
     rows = {row[0]: row[1:] for row in page_module._differences(wild).table.rows}  # type: ignore[union-attr]
-    assert rows[MEAN] == ("many times", -100.0, "many times", "not clear")
+    assert rows[MEAN] == ("many times", -100.0, "many times", "cannot tell")
 
 
 def changed(found: Replay, name: str, share: float) -> Replay:
@@ -480,13 +497,13 @@ def test_whoever_is_best_is_named(found: Replay) -> None:
 def test_a_tie_is_called_a_tie(found: Replay) -> None:
     same = changed(changed(found, WAITING, 0.0), AT_ONCE, 0.0)
     assert WAITING in same.ties
-    assert "About as good as belated: " in standing(same)
+    assert "About the same as belated: " in standing(same)
     assert f'"{WAITING}" +0.0% (+0.0 to +0.0)' in standing(same)
     assert "lateness costs next to nothing here" in same.verdict
-    assert "+0.0% (+0.0 to +0.0) tie" in same.summary()
+    assert "+0.0% (+0.0 to +0.0) about the same" in same.summary()
     assert (
         "about the same",
-        "would be the error of the mean of past labels",
+        "would be the error with the mean of past labels",
     ) in page_module._numbers(changed(same, MEAN, 0.0))
     few = replay(small(), first=30)
     assert few.blocks == 0
@@ -568,6 +585,7 @@ def test_refits_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> 
         replay(small(), refit=3)
 
 
+@pytest.mark.pictures
 def test_a_loss_that_overflows_is_said_so(found: Replay, tmp_path: Path) -> None:
     broken = changed(found, BLIND, math.inf)
     assert "overflow" in broken.summary()
@@ -600,6 +618,7 @@ def test_seconds_leave_out_what_others_import(monkeypatch: pytest.MonkeyPatch) -
     assert replay(small(), also=["river"]).methods["river"].seconds < 0.3
 
 
+@pytest.mark.pictures
 def test_the_page_has_its_parts(flown: Replay, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     flown.page(tmp_path / "page.html")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = driver.expect
 
+pytestmark = pytest.mark.pictures
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 QUIET = (
     "--no-sandbox",
@@ -144,15 +146,20 @@ class Open:
         entry.locator(".legendtoggle").click()
 
 
-@pytest.fixture
-def wide(browser: Browser, address: str) -> Iterator[Open]:
-    """The page on a desktop."""
+def on_a_desktop(browser: Browser, address: str) -> Iterator[Open]:
+    """Open the page, and close it in the end."""
     opened = Open(browser, address, viewport={"width": 1200, "height": 900})
     yield opened
     opened.context.close()
 
 
-@pytest.fixture
+wide = pytest.fixture(scope="module")(on_a_desktop)
+"""For tests that leave the page as they found it: to open it takes most of the time."""
+fresh = pytest.fixture(on_a_desktop)
+"""For all others."""
+
+
+@pytest.fixture(scope="module")
 def phone(browser: Browser, address: str) -> Iterator[Open]:
     """The page on a phone."""
     screen = {"width": 400, "height": 800}
@@ -161,11 +168,11 @@ def phone(browser: Browser, address: str) -> Iterator[Open]:
     opened.context.close()
 
 
-def test_page_says_nothing_and_asks_for_nothing(wide: Open) -> None:
-    wide.tab.wait_for_timeout(300)
-    assert wide.said == []
-    assert [url for url in wide.asked if not url.startswith("data:")] == [wide.tab.url]
-    assert wide.tab.url.startswith("file://")
+def test_page_says_nothing_and_asks_for_nothing(fresh: Open) -> None:
+    fresh.tab.wait_for_timeout(300)
+    assert fresh.said == []
+    assert [url for url in fresh.asked if not url.startswith("data:")] == [fresh.tab.url]
+    assert fresh.tab.url.startswith("file://")
 
 
 def test_figures_are_complete(wide: Open) -> None:
@@ -203,17 +210,17 @@ def test_strange_names_are_shown_as_they_are(wide: Open) -> None:
     assert wide.said == []
 
 
-def test_dark_pages_keep_what_was_hidden(wide: Open) -> None:
-    label = wide.tab.locator(f"{wide.plot(1)} .legendtext").first
+def test_dark_pages_keep_what_was_hidden(fresh: Open) -> None:
+    label = fresh.tab.locator(f"{fresh.plot(1)} .legendtext").first
     expect(label).to_have_css("fill", rgb(INK))
-    wide.click_legend(1, "GOLD")
-    expect(wide.drawn(1)).to_have_count(3)
-    wide.tab.emulate_media(color_scheme="dark")
+    fresh.click_legend(1, "GOLD")
+    expect(fresh.drawn(1)).to_have_count(3)
+    fresh.tab.emulate_media(color_scheme="dark")
     expect(label).to_have_css("fill", rgb(DARK[INK]))
-    assert wide.hidden(1) == ["GOLD", "GOLD"]
-    background = wide.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert fresh.hidden(1) == ["GOLD", "GOLD"]
+    background = fresh.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert background == rgb(DARK[PAPER])
-    assert wide.said == []
+    assert fresh.said == []
 
 
 def test_paper_gets_images(wide: Open) -> None:
@@ -222,6 +229,7 @@ def test_paper_gets_images(wide: Open) -> None:
     assert wide.tab.locator(wide.plot(1)).is_hidden()
     background = wide.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert background == rgb(PAPER)
+    wide.tab.emulate_media(media="screen", color_scheme="light")
 
 
 def test_pages_work_without_scripts(browser: Browser, address: str) -> None:
@@ -250,11 +258,11 @@ def test_phones_get_the_legend_below(phone: Open) -> None:
     assert phone.read(1, "_fullLayout.dragmode") is False
 
 
-def test_keys_reach_every_heading(wide: Open) -> None:
+def test_keys_reach_every_heading(fresh: Open) -> None:
     reached: list[str | None] = []
     while "#reproduce" not in reached and len(reached) < 100:
-        wide.tab.keyboard.press("Tab")
-        reached.append(wide.tab.evaluate("document.activeElement.getAttribute('href')"))
+        fresh.tab.keyboard.press("Tab")
+        reached.append(fresh.tab.evaluate("document.activeElement.getAttribute('href')"))
     headings = [f"#section-{i}" for i in range(1, len(FIGURES) + 1)]
     assert reached[0] == "#content"
     assert [*headings, *headings, "#reproduce"] == [name for name in reached[1:] if name]

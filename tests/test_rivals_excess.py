@@ -32,6 +32,9 @@ ARMS: list[Rival] = [
     rivals.DelayedExp3(3, ROUNDS, 0),
     rivals.SkippingExp3(3, ROUNDS, 0),
     rivals.ZimmertSeldin(3),
+    rivals.AnytimeExp3(3),
+    rivals.BankerTINF(3),
+    rivals.MasoudianZimmertSeldin(3, 0),
 ]
 
 
@@ -71,6 +74,10 @@ def test_many_values_differ_from_the_first_by_at_most_the_slope(spec: Any) -> No
 @pytest.mark.parametrize("spec", ARMS, ids=repr)
 def test_losses_of_arms_are_between_0_and_1(spec: Rival) -> None:
     check(spec, [0.0, 0.5, 1.0, 1.0 + 1e-12, -1e-12], [1.01, -0.01, -5.0])
+
+
+def test_losses_of_any_range_are_not_negative() -> None:
+    check(rivals.BankerSFTINF(3), [0.0, 0.5, 300.0, -1e-12], [-0.01, -5.0])
 
 
 @pytest.mark.parametrize("spec", [PAIRS[0], PAIRS[3], MANY[0], MANY[1]], ids=repr)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +16,25 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import SpecError
+from belated.errors import ServiceError, SpecError
 from belated.service import Limits, Server, Settings, tokens
 from belated.service.calls import VERBS, members
-from belated.service.openapi import SCHEMAS, description
+from belated.service.openapi import description
 from belated.service.routes import ROUTES
 from belated.service.specs import KINDS
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
+
+KNOBS = {
+    "knobs": {
+        "price": [10, 200],
+        "retries": {"type": "Whole", "low": 0, "high": 6},
+        "size": {"type": "Among", "values": ["small", "large"]},
+    },
+    "context": {"hour": [0, 24], "device": ["phone", "desktop", "other"]},
+    "deadline": 100,
+    "silence": 3,
+}
+SCHEMAS = description(Limits())["components"]["schemas"]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +69,8 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
 def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     learner = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
     spec = json.loads(learner.to_json())
-    settings: Any = {"Chooser": CHOOSER, "Learner": {"spec": spec}}.get(kind, LINEAR)
+    others: dict[str, Any] = {"Chooser": CHOOSER, "Learner": {"spec": spec}, "Knobs": KNOBS}
+    settings = others.get(kind, LINEAR)
     name = f"a-{kind}"
     made = ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
     assert made.status == 201, made.body
@@ -79,9 +95,46 @@ def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
     assert ask("DELETE", f"/models/{name}").status == 204
 
 
+def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, bl.Client(ask.server.url, str(ask.token)) as client:
+        model = client.create("knobs", "Knobs", **KNOBS)
+        first = model.ask({"hour": 7, "device": "phone"}, key="a")
+        assert first.setting.keys() == {"price", "retries", "size"}
+        second = model.ask(key="b")
+        real = {"price": 20.5, "retries": 2, "size": "large"}
+        assert model.played("a", real) == "applied"
+        assert model.revise("a", 2.0) == "applied"
+        with pytest.raises(ServiceError, match="inside of the range"):
+            model.played("b", {**real, "price": 1000})
+        with pytest.raises(ServiceError) as caught:
+            model.ask({"hour": "x"})
+        assert caught.value.code == "bad_features"
+        assert model.observe("a", 1.5) == "applied"
+        assert model.cancel(ticket=second.ticket) == "applied"
+        assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
+        assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
+        about = model.about()["settings"]
+        assert "seed" not in about
+        assert about["knobs"]["price"] == {"type": "Span", "low": 10.0, "high": 200.0}
+        assert ask("POST", "/models/knobs/peek", {"context": {"hour": 7}}).body["setting"].keys()
+        report = model.report()
+        assert (report["rounds"], report["open"], report["observed"]) == (2, 0, 1)
+        expected = ask.server.store.model("knobs").snapshot()
+    with serving_again(tmp_path) as server:
+        assert server.store.model("knobs").snapshot() == expected
+
+
 @pytest.mark.parametrize(
     "body",
     [
+        {"name": "x", "kind": "Knobs"},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": 3}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": "ab"}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": {"type": ["Log"]}}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": "P1D"}},
         {"name": "../x", "kind": "LinearModel"},
         {"name": "a b", "kind": "LinearModel"},
         {"name": "", "kind": "LinearModel"},
@@ -416,7 +469,7 @@ def test_every_answer_is_safe_to_show(ask: Caller) -> None:
 
 def test_the_description_is_whole(ask: Caller) -> None:
     served = ask("GET", "/openapi.json").body
-    assert served == json.loads(json.dumps(description()))
+    assert served == json.loads(json.dumps(description(Limits())))
     for path, methods in served["paths"].items():
         for method, about in methods.items():
             route = next(r for r in ROUTES if (r.path, r.method.lower()) == (path, method))
@@ -460,3 +513,81 @@ def test_what_is_not_there_says_so(ask: Caller) -> None:
     assert ask("GET", "/models/%ff").body["error"]["code"] == "bad_path"
     assert ask("GET", "/models/a%2Fb").body["error"]["code"] == "unknown_model"
     assert ask("POST", "/models/nobody/predict", {"features": {}}).status == 404
+
+
+# --- Evaluation -----------------------------------------------------------------------------------
+
+
+def test_a_chooser_is_evaluated_on_its_log(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        assert ask("GET", "/models/layout/evaluate").body["error"]["code"] == "cannot_evaluate"
+        assert ask("GET", "/models/value/evaluate").status == 409
+        assert ask("GET", "/models/none/evaluate").status == 404
+        for place in range(30):
+            at = 1000.0 + place
+            body = {"context": {"x": place % 2}, "key": f"k{place}", "at": at}
+            action = ask("POST", "/models/layout/choose", body).body["action"]
+            value = 1 if action == "blue" else 0
+            told = {"key": f"k{place}", "value": value, "at": at + 0.5}
+            assert ask("POST", "/models/layout/observe", told).status == 200
+        ask("POST", "/models/layout/choose", {"key": "last", "at": 5000.0})
+        found = ask("GET", "/models/layout/evaluate")
+        expected = bl.evaluate(
+            ask.server.store.log("layout"), silence=0.0, deadline=timedelta(minutes=10)
+        )
+        assert found.status == 200
+        assert found.body == json.loads(expected.to_json())
+        assert found.body["counted"] == 30
+        with bl.Client(ask.server.url, str(ask.token)) as client:
+            assert client.model("layout").evaluate() == found.body
+
+
+def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(evaluated=1)) as ask:
+        for _ in range(2):
+            ask("POST", "/models/layout/choose", {})
+        found = ask("GET", "/models/layout/evaluate")
+        assert (found.status, found.body["error"]["code"]) == (409, "log_too_long")
+
+
+def test_the_description_has_the_limits_in_force(tmp_path: Path) -> None:
+    with serving(tmp_path, Limits(batch=7, text=99)) as ask:
+        said = ask("GET", "/openapi.json").body
+        one, many = said["components"]["schemas"]["Predict"]["oneOf"]
+        assert many["properties"]["items"]["maxItems"] == 7
+        assert one["properties"]["key"]["maxLength"] == 99
+
+
+def test_models_are_made_and_deleted_once_under_a_key(tmp_path: Path) -> None:
+    about = {"name": "new", "kind": "LinearModel", "settings": LINEAR}
+    with serving(tmp_path) as ask:
+        made = [ask("POST", "/models", about, Idempotency_Key="k") for _ in range(2)]
+        assert [each.status for each in made] == [201, 201]
+        assert made[0].body == made[1].body
+        assert made[1].headers["idempotency-replayed"] == "true"
+        assert ask("POST", "/models", about).status == 200
+        other = {**about, "name": "other"}
+        assert ask("POST", "/models", other, Idempotency_Key="k").status == 422
+        assert ask("DELETE", "/models/new", Idempotency_Key="k").status == 204
+    with serving_again(tmp_path) as server:
+        ask = Caller(server, str(ask.token))
+        assert ask("DELETE", "/models/new", Idempotency_Key="k").status == 204
+        assert ask("DELETE", "/models/new", Idempotency_Key="l").status == 404
+        assert ask("POST", "/models", about, Idempotency_Key="k").status == 201  # as it was told
+        assert ask("GET", "/models/new").status == 404
+
+
+def test_what_the_server_library_logs_is_json_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path, log="json") as ask:
+        raw = socket.create_connection((ask.server.host, ask.server.port))
+        raw.sendall(b"no HTTP at all\r\n\r\n")
+        raw.recv(1000)
+        raw.close()
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    logged = [line for line in lines if line["what"] == "logged"]
+    assert logged
+    assert {(line["level"], line["by"]) for line in logged} == {("warning", "uvicorn.error")}
+    assert "Invalid HTTP" in logged[0]["message"]
+    assert not logging.getLogger("uvicorn").handlers

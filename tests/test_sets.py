@@ -17,6 +17,7 @@ import belated as bl
 from belated.errors import BadFeedback, SpecError
 from belated.geometry import norms, shape_of
 from belated.learner.program import compile_spec
+from conftest import examples
 from naive import Array
 
 FAR = bl.ConvexSet(2, lambda v: np.clip(v, 100.0, 101.0), math.sqrt(2.0))
@@ -216,7 +217,7 @@ huge = st.builds(
 vectors = st.lists(huge, min_size=2, max_size=7)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(vectors, st.sampled_from([1e-100, 0.3, 1.0, 1e100]))
 def test_projections_of_vectors_of_any_size(v: list[float], radius: float) -> None:
     k = len(v)
@@ -300,7 +301,7 @@ def test_a_portfolio_of_huge_numbers_certifies_only_what_is_true() -> None:
     assert certificate is None or certificate.total >= lost + abs(total) * 1e100
 
 
-@settings(max_examples=200, deadline=None)
+@examples(80)
 @given(vectors)
 def test_norms_of_rows_of_any_size(v: list[float]) -> None:
     rows = np.array([v, [1.0] * len(v), [0.0] * len(v)])

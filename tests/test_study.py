@@ -24,10 +24,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import rivals
 from belated.engine import Engine
 from belated.errors import LogError, StudyError
 from belated.report import Section, Table
+from belated.rivals.table import methods
 from belated.study.catalogue import STUDIES, study_named
 from belated.study.command import add_study_command
 from belated.study.contestants import (
@@ -308,9 +308,8 @@ def test_exponents_need_two_positive_points() -> None:
 
 
 def test_every_first_order_rival_takes_part() -> None:
-    kinds = [getattr(rivals, name) for name in rivals.__all__ if name != "Rival"]
     wanted = {
-        kind.title for kind in kinds if kind.answers in ("gradient", "function", "coefficients")
+        kind.title for kind in methods() if kind.answers in ("gradient", "function", "coefficients")
     }
     assert wanted - set(CONVEX) - set(STRONGLY_CONVEX) - set(EXPERTS) == set()
 
@@ -451,7 +450,10 @@ def check_drift(rows: list[Row]) -> None:
         assert (row["lemma_4_2"] is None) == (row["base"] == "OMD")
 
 
-LARGE = ("decisions", "first-order", "knobs", "table1")
+LARGE = (
+    *("arms", "capacity", "decisions", "first-order", "knobs", "table1", "two-players"),
+    "two-point",
+)
 
 
 @pytest.mark.parametrize(
@@ -509,6 +511,30 @@ def test_a_cell_of_decisions_is_a_game() -> None:
     assert study.run(small)["answered"] == 29
 
 
+def test_the_study_of_arms_says_who_loses_least_and_keeps_promises() -> None:
+    """From regrets that are made up."""
+    study = study_named("arms")
+    costs = {"anytime Exp3": 20.0, "delayed Exp3": 10.0, "Banker-SFTINF": 40.0}
+    rows = []
+    games = itertools.product(("blocks", "a turn"), ("none", "outages"), range(3), costs)
+    for loss, pattern, seed, method in games:
+        cost = 5.0 if (method, pattern) == ("Banker-SFTINF", "none") else costs[method]
+        cell = {"loss": loss, "pattern": pattern, "arms": 2, "seed": seed, "method": method}
+        bound = None if method == "Banker-SFTINF" else 15.0
+        rows.append({**cell, "regret": cost + seed - 1, "luck": 100.0, "bound": bound})
+    answer, blocks, _, promises = study.sections(rows)
+    assert "least is lost by Banker-SFTINF under none; delayed Exp3 under outages." in answer.says
+    assert blocks.says == "Least regret: Banker-SFTINF under none; delayed Exp3 under outages."
+    assert promises.says.startswith("anytime Exp3 exceeded a bound by more than two standard")
+    opening = study.opening(rows)
+    assert opening.says.endswith(
+        "of the methods that are told nothing it is anytime Exp3, with 20 %."
+    )
+    assert [number for number, _ in opening.numbers] == ["10 %", "0 of 4", "1.33"]
+    assert study.sections([]) == ()
+    assert study.opening([]).numbers == ()
+
+
 def test_the_study_of_knobs_says_where_a_rival_wins() -> None:
     """From regrets that are made up."""
     study = study_named("knobs")
@@ -563,6 +589,7 @@ def test_files_of_quick_and_full_are_apart(tmp_path: Path) -> None:
     assert {full.rows, full.page, full.images}.isdisjoint({quick.rows, quick.page, quick.images})
 
 
+@pytest.mark.pictures
 def test_page_and_images_are_written(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     files = Files(tmp_path, Plan(Tiny(), False))

@@ -73,7 +73,8 @@ CHAPTERS = {
         (
             *("Ball", "Box", "Simplex", "L1Ball", "ConvexSet"),
             *("PFTRL", "OMD", "DualAveraging", "Leader", "Portfolio"),
-            *("FirstOrder", "OnePoint", "TwoPoint", "FullInformation", "Skip", "Deadline"),
+            *("FirstOrder", "OnePoint", "TwoPoint", "FullInformation"),
+            *("Skip", "Deadline", "Capacity"),
         ),
     ),
     "rates": Chapter("Rates", "Step sizes of base learners.", modules=("rates",)),

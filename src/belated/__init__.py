@@ -25,6 +25,7 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.reductions import (
+    Capacity,
     Deadline,
     FirstOrder,
     FullInformation,
@@ -123,6 +124,7 @@ __all__ = [
     "Best",
     "Box",
     "BusyError",
+    "Capacity",
     "Certificate",
     "Choice",
     "Chooser",

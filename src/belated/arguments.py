@@ -50,6 +50,13 @@ def add_reading(parser: Arguments) -> None:
         help="how text is encoded, such as latin-1 or cp1251, where it is not recognised",
     )
     parser.add_argument(
+        "--missing",
+        metavar="TEXT",
+        action="append",
+        help="a further word, number or date that means that nothing is there, as in "
+        "--missing=-999; may be given several times",
+    )
+    parser.add_argument(
         "--skip-bad-rows", action="store_true", help="leave them out, and say how many there were"
     )
 
@@ -63,6 +70,16 @@ def add_kinds(parser: Arguments) -> None:
         ("ignore", "leave these out"),
     ):
         parser.add_argument(f"--{name}", metavar="COLUMN", nargs="+", help=about)
+
+
+def add_known(parser: Arguments, when: str) -> None:
+    """Add columns that are no answers, whatever they look like."""
+    parser.add_argument(
+        "--known",
+        metavar="COLUMN",
+        nargs="+",
+        help=f"these are known when {when}, however much they look like the answer or its time",
+    )
 
 
 def add_silence(parser: argparse.ArgumentParser) -> None:

@@ -76,7 +76,25 @@ class StoreError(BelatedError, RuntimeError):
 
 
 class StoreInUse(StoreError):
-    """A store that another process, or another part of this one, has open."""
+    """A store, or a model of a shared one, that another process or part of this one has open.
+
+    ``address`` is where that process says that it is found; None where it says nothing.
+    """
+
+    def __init__(self, message: str, address: str | None = None) -> None:
+        super().__init__(message)
+        self.address = address
+
+
+class StoreUnavailable(StoreError):
+    """A store whose database cannot be reached or written at the moment.
+
+    ``is_full`` tells whether that is for want of space. What was asked for has not happened.
+    """
+
+    def __init__(self, message: str, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_full = is_full
 
 
 class NotCommitted(StoreError):

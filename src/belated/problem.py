@@ -11,6 +11,7 @@ from belated.bases import OMD, PFTRL, Base, DualAveraging, Leader, Portfolio
 from belated.domains import ConvexSet, Domain
 from belated.errors import SpecError
 from belated.reductions import (
+    Capacity,
     Deadline,
     FirstOrder,
     FullInformation,
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from belated.bounds import Bound
+    from belated.rivals import DelayedONS
     from belated.timeline import Timeline
 
 Feedback: TypeAlias = Literal["gradient", "value", "two-values", "function"]
-BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader"]
+BaseName: TypeAlias = Literal["pftrl", "omd", "portfolio", "leader", "newton"]
 RateName: TypeAlias = Literal["paper", "tight", "gradient"]
 
 
@@ -39,8 +41,10 @@ class Problem(Spec):
 
     ``domain`` is the set to play in, ``lipschitz`` G bounds the gradients, ``curvature`` lambda is
     the strong convexity (0: just convex), ``magnitude`` M bounds the values, and ``horizon`` T is
-    the number of rounds if it is known, which fixes the exploration radius. All numbers are in the
-    chart of the set: on a ``Box`` a gradient counts per half-width.
+    the number of rounds if it is known, which fixes the exploration radius. ``exp_concavity`` alpha
+    says that exp(-alpha f) is concave for every loss f, as it is with alpha = 1 / c^2 for squared
+    losses (<z, x> - y)^2 / 2 whose error is at most c (0: not known). All numbers are in the chart
+    of the set: on a ``Box`` a gradient counts per half-width.
 
     >>> from belated import Ball, Timeline
     >>> problem = Problem(Ball(3), lipschitz=1.0)
@@ -58,15 +62,18 @@ class Problem(Spec):
     curvature: float = 0.0
     magnitude: float | None = None
     horizon: int | None = None
+    exp_concavity: float = 0.0
 
     def __post_init__(self) -> None:
         """Check every number, and that they can hold together."""
         if not isinstance(self.domain, Domain):
             raise SpecError(f"Problem: domain must be a belated domain, got {self.domain!r}")
         object.__setattr__(self, "lipschitz", positive("Problem", "lipschitz", self.lipschitz))
-        object.__setattr__(self, "curvature", number("Problem", "curvature", self.curvature))
-        if self.curvature < 0.0:
-            raise SpecError(f"Problem: curvature must not be negative, got {self.curvature!r}")
+        for name in ("curvature", "exp_concavity"):
+            value = number("Problem", name, getattr(self, name))
+            if value < 0.0:
+                raise SpecError(f"Problem: {name} must not be negative, got {value!r}")
+            object.__setattr__(self, name, value)
         if self.magnitude is not None:
             object.__setattr__(self, "magnitude", positive("Problem", "magnitude", self.magnitude))
         if self.horizon is not None:
@@ -81,17 +88,23 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
-    ) -> Reduction | Wrapper:
+        capacity: int | None = None,
+        backlog: int | None = None,
+    ) -> Reduction | Wrapper | DelayedONS:
         """Return the learner of the corollary that fits, with all numbers filled in.
 
         ``feedback`` is what an answer holds: a gradient, one value, two values, or a whole loss as
         its gradient function. ``base`` is the base learner. Without a choice it is what did best in
         the studies (docs/results.md): for gradients of convex losses a ``Portfolio``, of strongly
-        convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``rate`` chooses among
+        convex ones a ``Leader``; for everything else P-FTRL, the paper's. ``base="newton"`` is the
+        delayed Newton step (``rivals.DelayedONS``) for gradients of exp-concave losses, whose
+        regret is promised to grow like a logarithm only. ``rate`` chooses among
         ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
         with gradients of convex losses. ``skip`` gives up on answers that take too long, as
         ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
         (``Deadline``). ``forget`` is how many predictions later such a ticket is forgotten.
+        ``capacity`` tracks at most so many tickets (``Capacity``), ``backlog`` is the bound on
+        missing answers that its coins are told; then the base is P-FTRL unless it is OMD.
 
         >>> from belated import Box
         >>> problem = Problem(Box(0.0, 1.0), lipschitz=1.0, magnitude=2.0, horizon=1000)
@@ -99,8 +112,14 @@ class Problem(Spec):
         smoothing.Convex(ratio=2.0, horizon=1000)
         """
         self._check_choice("learner", feedback, base, rate)
-        inner = self._reduction(feedback, self._base(self._base_name(feedback, base, rate), rate))
         _check_giving_up("learner", skip, deadline, forget)
+        _check_capacity("learner", skip, deadline, capacity, backlog)
+        name = self._base_name(feedback, base, rate, capacity)
+        if name == "newton":
+            return self._newton(skip or deadline is not None or capacity is not None)
+        inner = self._reduction(feedback, self._base(name, rate))
+        if capacity is not None:
+            return Capacity(inner, capacity, backlog)
         if deadline is not None:
             return Deadline(inner, deadline, forget)
         return Skip(inner, forget) if skip else inner
@@ -114,6 +133,8 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
+        capacity: int | None = None,
+        backlog: int | None = None,
     ) -> Bound:
         """Return the guarantee of ``learner`` with the same arguments on these delays.
 
@@ -126,12 +147,19 @@ class Problem(Spec):
         """
         from belated import bounds
 
-        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip, deadline)
+        words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
+        self.learner(*words)  # refuses what does not fit
+        base = self._base_name(feedback, base, rate, capacity)
+        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
+        if base == "newton":
+            promised = self._newton().bound(timeline)
+            assert promised is not None  # there is one on all delays
+            return promised
         result, constants = self._result(feedback, base, rate)
+        if capacity is not None:
+            return bounds.capacity(timeline, capacity, result, backlog=backlog, **constants)
         radius = self.domain.outer_radius
         if deadline is not None:
             return bounds.deadline(timeline, deadline, result, outer_radius=radius, **constants)
@@ -147,6 +175,8 @@ class Problem(Spec):
         rate: RateName = "paper",
         deadline: int | None = None,
         forget: int | None = None,
+        capacity: int | None = None,
+        backlog: int | None = None,
     ) -> str:
         """Return two sentences: which result covers ``learner`` so called, and what it says.
 
@@ -155,12 +185,14 @@ class Problem(Spec):
         Corollary 5.3 applies, because the answers are gradients of convex losses. The regret is at
         most 3 times lipschitz times diameter times the square root of rounds plus total delay.
         """
-        self.learner(feedback, base, skip, rate, deadline, forget)  # refuses what does not fit
-        base = self._base_name(feedback, base, rate)
-        obstacle = self._obstacle(feedback, base, skip, deadline)
+        words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
+        self.learner(*words)  # refuses what does not fit
+        base = self._base_name(feedback, base, rate, capacity)
+        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
-        reason = f"the answers are {_ANSWERS[feedback]} {self._shape} losses"
+        shape = "exp-concave" if base == "newton" else self._shape
+        reason = f"the answers are {_ANSWERS[feedback]} {shape} losses"
         name, formula = _FORMULAS[self._key(feedback, base, rate)]
         if skip:
             name, reason = f"Corollary 6.2 over {name}", reason + " and late ones are given up on"
@@ -170,6 +202,13 @@ class Problem(Spec):
             reason += f" and those not in after {deadline:,} predictions are given up on"
             formula += (
                 f", for the delays that the deadline leaves, plus {self._price} round given up on"
+            )
+        elif capacity is not None:
+            name = f"Capacity of {capacity:,} over {name}"
+            reason += f" and at most {capacity:,} tickets are tracked"
+            formula += (
+                ", on average, with the weights of the answers in the place of rounds, plus "
+                f"{self._price} round that is expected to find no place"
             )
         return f"{name} applies, because {reason}. {formula}."
 
@@ -191,15 +230,31 @@ class Problem(Spec):
         """Return what selects the result: kind of answer, and variant."""
         if feedback in ("value", "two-values"):
             return feedback, self._shape
-        return "gradient", base if self.curvature or base == "portfolio" else rate
+        is_named = self.curvature or base in ("portfolio", "newton")
+        return "gradient", base if is_named else rate
 
-    def _base_name(self, feedback: Feedback, base: BaseName | None, rate: RateName) -> BaseName:
+    def _base_name(
+        self, feedback: Feedback, base: BaseName | None, rate: RateName, capacity: int | None
+    ) -> BaseName:
         """Return the base that was asked for, or the one that suits."""
         if base is not None:
             return base
+        if capacity is not None:
+            return "pftrl"
         if feedback != "gradient" or rate != "paper" or isinstance(self.domain, ConvexSet):
             return "pftrl"
         return "leader" if self.curvature else "portfolio"
+
+    def _newton(self, gives_up: bool = False) -> DelayedONS:
+        """Return the delayed Newton step."""
+        from belated.rivals import DelayedONS
+
+        if gives_up:
+            raise SpecError(
+                "Problem.learner: base='newton' gives up on nothing; leave skip, deadline and "
+                "capacity out, or choose another base"
+            )
+        return DelayedONS(self.domain, self.lipschitz, self.exp_concavity)
 
     def _base(self, name: BaseName, rate: RateName) -> Base:
         if name == "portfolio":
@@ -285,6 +340,13 @@ class Problem(Spec):
                 f"Problem.{who}: base='leader' is for gradients of strongly convex losses; give "
                 "curvature to Problem, or use base='pftrl'"
             )
+        if base == "newton" and (
+            not self.exp_concavity or feedback != "gradient" or rate != "paper"
+        ):
+            raise SpecError(
+                f"Problem.{who}: base='newton' is for gradients of exp-concave losses and has its "
+                "own steps; give exp_concavity to Problem, or use base='pftrl'"
+            )
         if feedback == "value" and self.magnitude is None:
             raise SpecError(
                 f"Problem.{who}: feedback='value' needs a bound on the values: give magnitude to "
@@ -292,9 +354,25 @@ class Problem(Spec):
             )
 
     def _obstacle(
-        self, feedback: Feedback, base: BaseName, skip: bool, deadline: int | None
+        self,
+        feedback: Feedback,
+        base: BaseName,
+        skip: bool,
+        deadline: int | None,
+        capacity: int | None,
+        backlog: int | None,
     ) -> str:
         """Say why no theorem covers a composition, or nothing."""
+        if capacity is not None and feedback == "function":
+            return (
+                "under a capacity the point at which a whole loss is looked at depends on which "
+                "tickets are tracked; use feedback='gradient'"
+            )
+        if capacity is not None and backlog is None and feedback in ("value", "two-values"):
+            return (
+                "for values the guarantee of a capacity is that of coins; give backlog=, the most "
+                "answers that can be missing at any time"
+            )
         gives_up = skip or deadline is not None
         if gives_up and self.curvature and feedback in ("value", "two-values"):
             what, without = ("skipping", "skip=False") if skip else ("a deadline", "deadline=None")
@@ -354,6 +432,22 @@ def _check_giving_up(who: str, skip: bool, deadline: int | None, forget: int | N
         )
 
 
+def _check_capacity(
+    who: str, skip: bool, deadline: int | None, capacity: int | None, backlog: int | None
+) -> None:
+    """Refuse a capacity beside another way to give up, and a backlog that nobody asks for."""
+    if capacity is not None and (skip or deadline is not None):
+        other = "skip=True" if skip else f"deadline={deadline!r}"
+        raise SpecError(
+            f"Problem.{who}: {other} and capacity={capacity!r} both say when to give up; choose one"
+        )
+    if backlog is not None and capacity is None:
+        raise SpecError(
+            f"Problem.{who}: backlog={backlog!r} is what the coins of a capacity are told; give "
+            "capacity=... as well"
+        )
+
+
 _RATES: dict[RateName, Callable[[float], rates.Rate]] = {
     "paper": rates.DelayAdaptive,
     "tight": rates.Tight,
@@ -395,6 +489,13 @@ _FORMULAS = {
         "The regret is of the order of lipschitz squared over curvature times a logarithm of the "
         "rounds plus the smaller of largest backlog times that logarithm and twice the square root "
         "of total delay, with a constant of 3 where the points played are known exactly",
+    ),
+    ("gradient", "newton"): (
+        "The guarantee of the delayed Newton step",
+        "With beta half of the smaller of exp-concavity and 1 / (4 lipschitz diameter), the regret "
+        "is at most 1 / beta plus dimension / beta times a logarithm of the rounds, plus the "
+        "smaller of that times 2.125 times the largest delay and 4.375 times lipschitz times "
+        "diameter times the square root of total delay",
     ),
     ("gradient", "pftrl"): (
         "Corollary 5.4",

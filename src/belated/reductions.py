@@ -1,7 +1,7 @@
 """Reductions: they turn late feedback into the linear game that a base learner plays.
 
 Each says what an answer is and how it becomes a cost vector. ``Skip`` and ``Deadline`` wrap a
-reduction and give up on answers that take too long.
+reduction and give up on answers that take too long, ``Capacity`` waits for so many at most.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from belated import rates, smoothing
 from belated.bases import Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
+from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.smoothing import Smoothing
 from belated.spec import Spec, positive, whole
@@ -196,6 +197,10 @@ class Wrapper(Spec):
         """Return what the kernels look up, by its slot among the counters."""
         return {N.FORGET: 0 if self.forget is None else self.forget + 1}
 
+    def sizes(self) -> dict[int, float]:
+        """Return what the kernels look up, by its slot among the floats."""
+        return {}
+
     @property
     def most_known(self) -> int | None:
         """Most tickets that are open or not forgotten yet at any time, where there is a limit."""
@@ -267,6 +272,87 @@ class Deadline(Wrapper):
         return None if self.forget is None else self.rounds + 1 + self.forget
 
 
+@dataclass(frozen=True, repr=False)
+class Capacity(Wrapper):
+    """Track at most ``tickets`` tickets at any time; what is not tracked is lost.
+
+    Memory and snapshots are bounded for good, however late answers are. Which tickets are tracked
+    is drawn, and an answer weighs 1 over the chance that it was still waited for when it came: its
+    cost is w_s times what it would be, and on average nothing is missing. The numbers drawn are a
+    pure function of (seed, ticket), so replays are exact. With C = ``tickets``:
+
+    * without ``backlog`` tickets are thinned (a Pareto scheduler): with U_s uniform on (0, 1] and
+      B = (C / 2 - g + 1) / (1 + ln T), T the next power of 2, those stay with U_s (age + 1) <= B,
+      which is looked at every g predictions, g the power of 2 below C / 8, or 1. The weight is
+      max{1, (age + 1) / B}, with the age at the last look. Nothing has to be known in advance, and
+      what never comes is lost some day;
+    * with ``backlog``, a public bound H on the answers missing at any time, a coin is tossed
+      for every ticket (a Bernoulli scheduler): it is tracked with p = min{1, C / (8 (H + 1))},
+      until its answer comes, and weighs 1 / p. Answers that never come must be cancelled.
+
+    If C tickets are tracked, a new one is lost. In the rates w^2 stands for an arrival and w times
+    the weights that still wait for s*; what is lost counts as nothing. As long as all delays stay
+    below B (p is 1), all weights are 1, and this is the learner inside, bit for bit.
+
+    A word about a ticket that is not tracked, because it was lost or answered before, is dropped
+    unseen: ``observe`` returns False, and so it does for a key that no ticket has. Knowing better
+    would need the memory that there is not.
+
+    Guarantee (``bounds.capacity``), on average over what is drawn, for losses and delays that are
+    fixed before: that of the learner inside with sum of max{1, (d_t + 1) / B} (T / p) in the place
+    of T, and G D for every round in which C tickets were tracked already. That is rare: with
+    probability at most (sqrt(e) / 2)^C ((e / 8)^C). So once C is of the order of ln T, regret stays
+    within logarithmic factors of unlimited memory.
+
+    Differs from the paper (Ryabchenko, Attias, Roy 2026, arXiv 2606.11711), which has a step size
+    that is fixed in advance and knows T: rates that follow the weights, and thinning by a B that
+    falls with T, are ours. Proof: given what happened before, the weight of a ticket (0 once it is
+    lost) is a martingale until its answer comes. So <w_s g_s, x_s - u> has the mean of
+    <g_s, x_s - u> for what found a place; a step eta_n w_n before an answer that will weigh w_j has
+    the mean of eta_n w_n times the weight of j now, which is what the rate sums up; and w^2 has the
+    mean of w.
+
+    >>> from belated import PFTRL, Ball
+    >>> Capacity(FirstOrder(PFTRL(Ball(2), rates.Tight(1.0))), tickets=64).tickets
+    64
+    """
+
+    learner: Reduction
+    tickets: int
+    backlog: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what is inside, and both counts."""
+        _check_inside(self)
+        _check_weighed(self.learner)
+        object.__setattr__(self, "tickets", _count("Capacity", "tickets", self.tickets, 1))
+        if self.backlog is not None:
+            object.__setattr__(self, "backlog", _count("Capacity", "backlog", self.backlog))
+
+    def numbers(self) -> dict[int, int]:
+        """Return what the kernels look up, by its slot among the counters."""
+        return {N.MOST_OPEN: self.tickets, N.GAP: thinning_gap(self.tickets)}
+
+    def sizes(self) -> dict[int, float]:
+        """Return what the kernels look up, by its slot among the floats."""
+        return {} if self.backlog is None else {F.MINE: coin(self.tickets, self.backlog)}
+
+    @property
+    def most_known(self) -> int | None:
+        """The tickets that are tracked."""
+        return self.tickets
+
+
+def thinning_gap(tickets: int) -> int:
+    """Return g, the predictions from one thinning to the next: the power of 2 below C / 8, or 1."""
+    return 1 << max(0, tickets.bit_length() - 4)
+
+
+def coin(tickets: int, backlog: int) -> float:
+    """Return p, the share of tickets that are tracked under a known backlog."""
+    return min(1.0, tickets / (8 * (backlog + 1)))
+
+
 LONGEST = 1 << 31
 """Most predictions to wait; the square of an age must fit into a word."""
 
@@ -297,9 +383,9 @@ def _name(part: Any) -> str:
     return part.kind if isinstance(part, Spec) else repr(part)
 
 
-def _count(owner: str, name: str, value: Any) -> int:
-    """Return a number of predictions, or say who got what."""
-    result = whole(owner, name, value, least=0)
+def _count(owner: str, name: str, value: Any, least: int = 0) -> int:
+    """Return a number of predictions or tickets, or say who got what."""
+    result = whole(owner, name, value, least=least)
     if result > LONGEST:
         raise SpecError(f"{owner}: {name} must be at most {LONGEST}, got {value!r}")
     return result
@@ -307,6 +393,13 @@ def _count(owner: str, name: str, value: Any) -> int:
 
 def _check_wrapper(wrapper: Wrapper) -> None:
     """Refuse anything inside that is no reduction, and a number to forget by that is none."""
+    _check_inside(wrapper)
+    if wrapper.forget is not None:
+        object.__setattr__(wrapper, "forget", _count(wrapper.kind, "forget", wrapper.forget))
+
+
+def _check_inside(wrapper: Wrapper) -> None:
+    """Refuse anything inside that is no reduction."""
     inside = wrapper.learner
     if isinstance(inside, Wrapper):
         raise SpecError(
@@ -318,8 +411,22 @@ def _check_wrapper(wrapper: Wrapper) -> None:
             f"{wrapper.kind}: wraps FirstOrder, FullInformation, OnePoint or TwoPoint, got "
             f"{_name(inside)}"
         )
-    if wrapper.forget is not None:
-        object.__setattr__(wrapper, "forget", _count(wrapper.kind, "forget", wrapper.forget))
+
+
+def _check_weighed(inside: Reduction) -> None:
+    """Refuse bases that do not know what to do with weights."""
+    base = inside.base
+    if isinstance(base, Portfolio | Leader):
+        raise SpecError(
+            f"Capacity: {base.kind} compares points of the past, which answers that weigh more "
+            "than others would bend; use PFTRL or OMD"
+        )
+    rate = rate_of(base)
+    if rate is not None and rate.is_curved:
+        raise SpecError(
+            f"Capacity: {rate.kind} counts answers, and no theorem says how to weigh them; use "
+            "rates.Tight or another rate for convex losses"
+        )
 
 
 def _check_base(reduction: Reduction) -> None:

@@ -232,7 +232,7 @@ def whole(owner: str, name: str, value: Any, *, least: int = 1, bits: int = _BIT
     result = int(value.__index__())
     if result < least:
         raise SpecError(f"{owner}: {name} must be at least {least}, got {value!r}")
-    if result >> bits:
+    if result > 0 and result >> bits:
         raise SpecError(f"{owner}: {name} must be below 2^{bits}, got a number that is not")
     return result
 

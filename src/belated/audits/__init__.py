@@ -9,7 +9,8 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 from belated.audits.counting import Tally
@@ -17,10 +18,12 @@ from belated.audits.labels import Outcome, WaitsByLabel
 from belated.audits.promises import Promise
 from belated.audits.quantiles import Quantiles
 from belated.audits.result import Audit, Felt
+from belated.audits.settling import Settling
 from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
+from belated.logs.spans import span_in
 from belated.report.typed import how_read
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
@@ -37,9 +40,11 @@ def audit(
     observed: str | None = None,
     *,
     target: str | None = None,
+    deadline: str | float | timedelta | None = None,
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     dates: DateOrder | None = None,
     progress: bool | None = False,
@@ -58,10 +63,15 @@ def audit(
     least, by the clock: beyond it, one more answer costs the guarantee more than it brings. Both
     are about what is guaranteed in the worst case, and not about the error on this log.
 
+    With a ``deadline`` ("30d", a timedelta, or a number in the unit of the log) no answer until
+    then is one: such tickets are settled by silence, and no longer out.
+
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
     """
-    asked = how_read(dates=dates, tz=tz, unit=unit, encoding=encoding, on_bad=on_bad)
+    asked = how_read(
+        dates=dates, tz=tz, unit=unit, encoding=encoding, missing=missing, on_bad=on_bad
+    )
     if not isinstance(data, Log | Scan):
         data = scan(
             data,
@@ -72,20 +82,22 @@ def audit(
             tz=tz,
             unit=unit,
             encoding=encoding,
+            missing=missing,
             on_bad=on_bad,
         )
-    elif predicted or observed or dates or tz or unit or encoding:
+    elif predicted or observed or dates or tz or unit or encoding or missing:
         raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
     columns, labels = None, target
     if isinstance(data, Scan):
         columns = (data.columns.predicted, data.columns.observed)
         # The time of an answer is no label, but replays may ask whether one came.
         labels = None if target == data.columns.observed else target
+    unit = "ns" if data.is_calendar else data.unit
+    span = None if deadline is None else _span(deadline, unit, data.is_calendar or data.is_epoch)
     with row_counter(f"reading {data.name}", progress) as rows:
-        tally, waits = _counted(data, ties, labels, rows)
+        tally, waits, settling = _counted(data, ties, labels, span, rows)
     if not tally.rounds:
         raise LogError(f"audit: {data.name} has no rows that can be used")
-    unit = "ns" if data.is_calendar else data.unit
     return Audit(
         data.name,
         unit,
@@ -99,34 +111,50 @@ def audit(
         notes=data.notes,
         zone=data.tz if isinstance(data, Scan) else data.zone,
         asked=(*asked, *(["--ties", ties] if ties != "observe-first" else [])),
+        deadline=span,
+        silent=settling.silent,
+        still_out=settling.still_out,
     )
 
 
+def _span(deadline: Any, unit: Unit | None, has_dates: bool) -> float:
+    span = span_in(deadline, unit, "audit", has_dates=has_dates)
+    if span == 0.0:
+        raise LogError(f"audit: a deadline is longer than nothing, got {deadline!r}")
+    return span
+
+
 def _counted(
-    data: Log | Scan, ties: Ties, target: str | None, progress: Callable[[int], None]
-) -> tuple[Tally, WaitsByLabel]:
+    data: Log | Scan,
+    ties: Ties,
+    target: str | None,
+    span: float | None,
+    progress: Callable[[int], None],
+) -> tuple[Tally, WaitsByLabel, Settling]:
     """Count a log, as it is read where that is possible."""
-    tally, waits = Tally(ties), WaitsByLabel(target)
+    tally, waits, settling = Tally(ties), WaitsByLabel(target), Settling(span)
     if isinstance(data, Log):
         waits.read(data)
-        tally.count(_slices(data.times.checked("audit:")))
-        return tally, waits
+        tally.count(_slices(settling.settled(data.times.checked("audit:"))))
+        return tally, waits, settling
     try:
-        tally.count(_read(data, waits, progress))
+        tally.count(_read(data, waits, settling, progress))
     except OutOfOrder:
-        tally, waits = Tally(ties), WaitsByLabel(target)
-        tally.count(_slices(joined_times(list(_read(data, waits, progress)))))
-    return tally, waits
+        tally, waits, settling = Tally(ties), WaitsByLabel(target), Settling(span)
+        tally.count(_slices(joined_times(list(_read(data, waits, settling, progress)))))
+    return tally, waits, settling
 
 
-def _read(blocks: Scan, waits: WaitsByLabel, progress: Callable[[int], None]) -> Iterator[Times]:
+def _read(
+    blocks: Scan, waits: WaitsByLabel, settling: Settling, progress: Callable[[int], None]
+) -> Iterator[Times]:
     """Yield the times of blocks, take note of their labels, and tell how many rows were read."""
     rows = 0
     for block in blocks:
         waits.read(block)
         rows += len(block)
         progress(rows)
-        yield block.times
+        yield settling.settled(block.times)
 
 
 def _slices(times: Times) -> Iterator[Times]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 from belated.audits import audit
 from belated.audits.result import Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
+from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
 MOST_REPLAYED = 200_000
@@ -25,19 +28,28 @@ def run(arguments: argparse.Namespace, price: Price) -> None:
 
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
-    found = _found(arguments)
     has_labels = arguments.target is not None or arguments.silence is not None
+    if not has_labels:
+        _refuse_idle(arguments)
+    found = _found(arguments)
     is_read_twice = has_labels and arguments.log != "-"
-    if not has_labels and (arguments.deadline is not None or arguments.answered_only):
-        raise LogError(
-            "audit: --deadline and --answered-only are about labels; give --target, or --silence"
-        )
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
         return replace(found, felt=price(arguments))
     except BelatedError as error:
         return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
+
+
+def _refuse_idle(arguments: argparse.Namespace) -> None:
+    """Refuse what is about labels, where there are none."""
+    names = ("deadline", "answered_only", "ignore", "known")
+    idle = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
+    if idle:
+        raise LogError(
+            f"audit: {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about labels; give "
+            "--target, or --silence"
+        )
 
 
 def _found(arguments: argparse.Namespace) -> Audit:
@@ -47,20 +59,40 @@ def _found(arguments: argparse.Namespace) -> Audit:
             raise LogError("audit: flights has its target already; give no column for it")
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    found = audit(
+    is_piped = arguments.log == "-"  # and can be read only once
+    deadline = None if arguments.silence is None else arguments.deadline
+    found = _counted(arguments, deadline)
+    if arguments.silence is not None and deadline is None and found.answered and not is_piped:
+        found = _counted(arguments, _longest(found))
+    return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _counted(arguments: argparse.Namespace, deadline: Any) -> Audit:
+    return audit(
         arguments.log,
         target=arguments.target,
+        deadline=deadline,
         ties=arguments.ties,
         progress=None,
         **reading(arguments),
     )
-    return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _longest(found: Audit) -> float | timedelta:
+    """Return the longest that an answer took, which is the deadline where nobody says one."""
+    if not (found.is_calendar or found.is_epoch):
+        return found.wait.longest
+    length = timedelta(seconds=found.wait.longest * SECONDS[found.unit or "s"])
+    return length + timedelta(microseconds=1)  # which is what a length of time is rounded to
 
 
 def _silence(arguments: argparse.Namespace) -> list[str]:
-    """Return what was said of rows without an answer, as arguments."""
+    """Return what was said of rows without an answer and of features, as arguments."""
     parts = ["--answered-only"] if arguments.answered_only else []
     for name in ("silence", "deadline"):
         if (value := getattr(arguments, name)) is not None:
             parts += [f"--{name}", value]
+    for name in ("ignore", "known"):
+        if names := getattr(arguments, name):
+            parts += [f"--{name}", *names]
     return parts

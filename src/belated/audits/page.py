@@ -16,8 +16,8 @@ from belated.audits.counting import EXACT
 from belated.audits.intervals import IntervalLines
 from belated.audits.label_page import chosen
 from belated.audits.quantiles import SHARES
-from belated.audits.result import Audit
-from belated.audits.words import CONSTANTS, title
+from belated.audits.result import Audit, Felt
+from belated.audits.words import CONSTANTS, title, unanswered
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import counted, first_up, plain
@@ -67,7 +67,7 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
         f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, "
-        f"{audit.never:,} never.",
+        f"{unanswered(audit)}.",
         tuple(sections),
         _command(audit),
         facts,
@@ -77,19 +77,27 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
 
 def _numbers(audit: Audit) -> tuple[tuple[str, str], ...]:
     """Return what to remember: how long, how many, and what it cost, or how sure it is to come."""
-    if not audit.answered:
+    if not audit.tally.answered:
         return ()
+    what = "answers" if audit.deadline is None else "labels"
     found = [
-        (audit.lasting(audit.wait.median), "until half of the answers are known"),
+        (audit.lasting(audit.wait.median), f"until half of the {what} are known"),
         (plain(float(f"{audit.open_at_a_time:.3g}")), "answers are out at a time"),
     ]
     if audit.felt is not None:
-        size = "an unclear share" if audit.felt.is_tie else f"{100.0 * audit.felt.share:.2g} %"
-        found.append((size, f"of the {audit.felt.measure} is due to lateness, in a quick replay"))
+        found.append(_felt(audit.felt))
     else:
         share = audit.answered / audit.rounds
         found.append((f"{100.0 * share:.3g} %", "of all predictions were ever answered"))
     return tuple(found)
+
+
+def _felt(felt: Felt) -> tuple[str, str]:
+    """Return what lateness cost in error, in a few words."""
+    of = f"of the {felt.measure} is due to lateness, in a quick replay"
+    if felt.is_tie and not felt.is_nothing:
+        return "cannot tell", f"what share {of}"
+    return "next to nothing" if felt.is_nothing else f"{100.0 * felt.share:.2g} %", of
 
 
 def _command(audit: Audit) -> str:
@@ -164,7 +172,7 @@ def _waits(audit: Audit, axis: _Axis) -> Section:
     says = (
         f"Half of all answers come within {audit.lasting(wait.median)}, 99 % within "
         f"{audit.lasting(wait.p99)}; the longest took {audit.lasting(wait.longest)}. "
-        f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
+        f"{_others(audit)}"
     )
     return Section("How long do answers take?", figure, says, table)
 
@@ -173,6 +181,13 @@ def _labels(audit: Audit) -> Iterable[Section]:
     """Show waits by label, where there is something to compare."""
     if audit.outcomes:
         yield label_page.section(audit.outcomes, audit.unit, audit.warning)
+
+
+def _others(audit: Audit) -> str:
+    """Say what became of predictions without an answer."""
+    if audit.deadline is None:
+        return f"{audit.never / audit.rounds:.1%} of all predictions were never answered."
+    return f"Silence counts as an answer: {audit.settled_by_silence}."
 
 
 def _quantiles(audit: Audit) -> Table:

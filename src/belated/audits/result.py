@@ -43,14 +43,19 @@ class Felt:
         return self.low <= 0.0 <= self.high
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether it is next to nothing, whatever it is."""
+        return self.is_tie and max(-self.low, self.high) <= SAME
+
+    @property
     def words(self) -> str:
         """The cost in a few words, and only as much as the interval allows."""
         ends = " to ".join(f"{round(100.0 * end, 1) + 0.0:.1f}" for end in (self.low, self.high))
-        if max(-self.low, self.high) <= SAME and self.is_tie:
+        if self.is_nothing:
             return f"this cost next to nothing in {self.measure} ({ends} %)"
         if self.is_tie:
             return (
-                f"what this cost in {self.measure} is not clear, as the log is too short or too "
+                f"nobody can tell what this cost in {self.measure}, as the log is too short or too "
                 f"uneven ({ends} %)"
             )
         if self.share < 0.0:
@@ -86,6 +91,12 @@ class Audit:
     """How it was read, as arguments of the command."""
     felt: Felt | None = None
     """What lateness cost in error, where labels were given and could be replayed."""
+    deadline: float | None = None
+    """How long an answer counts, in the log's unit, where no answer is one after that."""
+    silent: int = 0
+    """Tickets that silence has settled."""
+    still_out: int = 0
+    """Tickets without an answer whose deadline is after the end of the log."""
 
     @property
     def rounds(self) -> int:
@@ -94,13 +105,13 @@ class Audit:
 
     @property
     def answered(self) -> int:
-        """How many of them were answered."""
-        return self.tally.answered
+        """How many of them were answered, in time if there is a deadline."""
+        return self.tally.answered - self.silent - self.still_out
 
     @property
     def never(self) -> int:
         """How many never were, as far as the log goes."""
-        return self.rounds - self.answered
+        return self.rounds - self.answered - self.silent
 
     @cached_property
     def delay(self) -> Quantiles:
@@ -120,7 +131,8 @@ class Audit:
     @cached_property
     def patience(self) -> Patience:
         """The skip trade-off by the clock: how long it pays to wait."""
-        return by_clock(self.tally.waits, self.never, self.tally.total_delay)
+        never = self.rounds - self.tally.answered
+        return by_clock(self.tally.waits, never, self.tally.total_delay)
 
     @cached_property
     def patience_in_rounds(self) -> Patience:
@@ -164,17 +176,27 @@ class Audit:
     @property
     def experience(self) -> str:
         """What an engineer notices: how long, how many, and what it cost where that is known."""
-        if not self.answered:
+        if not self.tally.answered:
             return "No answer ever came, so there is nothing to wait for."
         if self.tally.total_delay == 0:
             return "Nothing is late: every answer comes before the next prediction."
-        waits = f"Half of the answers are known after {self.lasting(self.wait.median)}"
+        what = "answers" if self.deadline is None else "labels"
+        waits = f"Half of the {what} are known after {self.lasting(self.wait.median)}"
         out = f"{plain(float(f'{self.open_at_a_time:.3g}'))} are out at a time"
-        if self.never:
+        if self.deadline is not None:
+            out += f" ({self.settled_by_silence})"
+        elif self.never:
             out += f" ({self.never:,} never came)"
         if self.felt is None:
             return f"{waits}, and {out}."
         return f"{waits}, and {out}; on this log {self.felt.words}."
+
+    @property
+    def settled_by_silence(self) -> str:
+        """How many tickets silence has settled, and how many are not settled yet."""
+        assert self.deadline is not None  # without one silence settles nothing
+        after = f"silence settled {self.silent:,} after {self.lasting(self.deadline)}"
+        return f"{after}, {self.never:,} are not settled yet" if self.never else after
 
     @property
     def theory(self) -> str:
@@ -184,7 +206,7 @@ class Audit:
         if all(promise.bound.vacuous for promise in self.promises):
             return self._vacuous
         price = f"In theory lateness multiplies the guarantee by {plain(self.factor, 2)}"
-        return f"{price}; {self.advice}." if self.answered else f"{price}."
+        return f"{price}; {self.advice}." if self.tally.answered else f"{price}."
 
     @property
     def _vacuous(self) -> str:
@@ -286,6 +308,8 @@ class Audit:
             "rounds": self.rounds,
             "answered": self.answered,
             "never": self.never,
+            "silent": self.silent,
+            "deadline": None if self.deadline is None else self.deadline * scale,
             "bad_rows": len(self.bad),
             "notes": list(self.notes),
             "first": iso_moment(self._time(0.0)),

@@ -93,7 +93,7 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
     tally = audit.tally
     share = audit.answered / audit.rounds
     return [
-        ("answered", f"{audit.answered:,} ({share:.1%}), never {audit.never:,}"),
+        ("answered", f"{audit.answered:,} ({share:.1%}), {unanswered(audit)}"),
         ("wait", _times(audit)),
         ("delay", f"{_counts(audit.delay)} predictions meanwhile"),
         ("dual delay", f"{_counts(audit.dual_delay)} answers meanwhile"),
@@ -107,8 +107,13 @@ def facts(audit: Audit) -> list[tuple[str, str]]:
     ]
 
 
+def unanswered(audit: Audit) -> str:
+    """Say what became of the others."""
+    return f"never {audit.never:,}" if audit.deadline is None else audit.settled_by_silence
+
+
 def _times(audit: Audit) -> str:
-    if not audit.answered:
+    if not audit.tally.answered:
         return "no answer came"
     wait = audit.wait
     named = (("median", wait.median), ("90 %", wait.p90), ("99 %", wait.p99))

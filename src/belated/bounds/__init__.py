@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
 from belated.bounds.bound import Bound
+from belated.bounds.capacity import capacity
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
 from belated.bounds.giving_up import Skipping, corollary_6_2, deadline, expiring, skipping
@@ -29,6 +30,7 @@ from belated.bounds.values import corollary_5_7, corollary_5_8, corollary_g_3, c
 __all__ = [
     "Bound",
     "Skipping",
+    "capacity",
     "corollary_5_3",
     "corollary_5_4",
     "corollary_5_7",

@@ -23,7 +23,7 @@ class Bound:
       as lateness also makes the steps smaller);
     * ``skipped``: G D for every round that is given up on (``Skip``, ``Deadline``; less for
       strongly convex losses), and then ``delay`` is that of the shorter delays which the learner
-      inside sees.
+      inside sees; for ``Capacity`` G D for every round that is expected to find no place.
 
     ``trivial`` is G D T, which no sequence of plays exceeds.
 

@@ -35,7 +35,7 @@ def corollary_5_7(
     >>> corollary_5_7(late, domain=Ball(2), lipschitz=1.0, magnitude=1.0).vacuous
     True
     """
-    spec = _one_point(rates.DelayAdaptive(lipschitz), domain, magnitude, smoothing.Convex, horizon)
+    spec = one_point(rates.DelayAdaptive(lipschitz), domain, magnitude, smoothing.Convex, horizon)
     noise = domain.dim * magnitude / lipschitz
 
     def value(late: Timeline) -> float:
@@ -72,7 +72,7 @@ def corollary_5_8(
     """
     rate = rates.StronglyConvex(curvature, lipschitz)
     rates.check_curvature("corollary_5_8", curvature, domain.diameter, lipschitz)
-    spec = _one_point(rate, domain, magnitude, smoothing.StronglyConvex, horizon)
+    spec = one_point(rate, domain, magnitude, smoothing.StronglyConvex, horizon)
     noise = domain.dim * magnitude / lipschitz
 
     def value(late: Timeline) -> float:
@@ -103,7 +103,7 @@ def corollary_g_3(
     """
     rate = rates.DelayAdaptive(lipschitz)
     spec = TwoPoint(PFTRL(domain, rate), smoothing.InverseRoot(horizon))
-    shape = 5.0 * (_two_point_constant(domain.dim) + 1.0)
+    shape = 5.0 * (two_point_constant(domain.dim) + 1.0)
 
     def value(late: Timeline) -> float:
         play = Play(late, spec)
@@ -140,7 +140,7 @@ def corollary_g_4(
     rate = rates.StronglyConvex(curvature, lipschitz)
     rates.check_curvature("corollary_g_4", curvature, domain.diameter, lipschitz)
     spec = TwoPoint(PFTRL(domain, rate), smoothing.Inverse(horizon))
-    shape = 13.0 * (_two_point_constant(domain.dim) + 1.0)
+    shape = 13.0 * (two_point_constant(domain.dim) + 1.0)
 
     def value(late: Timeline) -> float:
         play = Play(late, spec)
@@ -154,7 +154,7 @@ def corollary_g_4(
 _EXPECTED = "in expectation over the exploration directions"
 
 
-def _one_point(
+def one_point(
     rate: rates.Rate,
     domain: Domain,
     magnitude: float,
@@ -170,6 +170,6 @@ def _one_point(
     return OnePoint(spec.base, magnitude, schedule(ratio, horizon))
 
 
-def _two_point_constant(dim: int) -> float:
+def two_point_constant(dim: int) -> float:
     """Return c with E|estimate|^2 <= c k G^2 (Lemma G.1)."""
     return dim / (dim - 1.0) if dim > 1 else 1.0

@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from belated._version import __version__
 from belated.cli.audit import add_audit
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="belated", description="Online learning when the answers come late."
     )
     parser.add_argument("--version", action="version", version=f"belated {__version__}")
@@ -59,6 +60,13 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add(commands)
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser, and with it those of its commands, that takes no beginnings for whole options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
 
 
 def _tolerate_plain_terminals() -> None:

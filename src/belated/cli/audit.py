@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from belated.arguments import Commands, add_log, add_output, add_reading, add_silence, add_times
+from belated.arguments import (
+    Commands,
+    add_known,
+    add_log,
+    add_output,
+    add_reading,
+    add_silence,
+    add_times,
+)
 
 
 def add_audit(commands: Commands) -> None:
@@ -24,6 +32,10 @@ def add_audit(commands: Commands) -> None:
         help="the labels: say what lateness cost in error, by a quick replay, and with ten or "
         "fewer of them whether lateness depends on the label",
     )
+    columns.add_argument(
+        "--ignore", metavar="COLUMN", nargs="+", help="with --target: these are no features"
+    )
+    add_known(columns, "the prediction is made")
     add_reading(columns)
     add_silence(parser)
     parser.add_argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from belated.arguments import Commands, add_output, add_reading, whole
+from belated.arguments import Commands, add_known, add_output, add_reading, whole
 
 
 def add_evaluate(commands: Commands) -> None:
@@ -49,6 +49,8 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="what was known when the decision was made (default: all other columns)",
     )
+    columns.add_argument("--ignore", metavar="COLUMN", nargs="+", help="these are no context")
+    add_known(columns, "the decision was made")
     columns.add_argument(
         "--slice",
         metavar="COLUMN",

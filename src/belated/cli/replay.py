@@ -8,6 +8,7 @@ from pathlib import Path
 from belated.arguments import (
     Commands,
     add_kinds,
+    add_known,
     add_log,
     add_output,
     add_reading,
@@ -81,6 +82,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="what is known when the prediction is made (default: all other columns)",
     )
+    add_known(columns, "the prediction is made")
     columns.add_argument(
         "--key",
         metavar="COLUMN",

@@ -29,6 +29,11 @@ def add_serve(commands: Commands) -> None:
     where.add_argument("--store", metavar="URL", help="the store as a URL")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="0: any that is free (8765)")
+    parser.add_argument(
+        "--advertise",
+        metavar="URL",
+        help="where other servers of the same database find this one (where it listens)",
+    )
     parser.add_argument("--tokens", metavar="FILE", help="hashed tokens and what they may do")
     parser.add_argument(
         "--add-token",
@@ -61,12 +66,13 @@ def _serve(arguments: argparse.Namespace) -> None:
             host=arguments.host,
             port=arguments.port,
             tokens=arguments.tokens,
+            advertise=arguments.advertise,
             new_token=arguments.new_token or arguments.demo,
             log=arguments.log,
             limits=limits,
         )
     )
-    _tell(server, data)
+    _tell(server)
     if arguments.demo:
         from belated.service.demo import play
 
@@ -81,8 +87,8 @@ def _check_demo(arguments: argparse.Namespace) -> None:
             raise SpecError(f"serve: --demo has a store of its own, {_DEMO}; leave --{name} out")
 
 
-def _tell(server: Server, data: str) -> None:
-    print(f"Serving the models of {data} at {server.url}")
+def _tell(server: Server) -> None:
+    print(f"Serving the models of {server.store.where} at {server.url}")
     if server.token is not None:
         print(f"Token: {server.token}")
         print(f"Dashboard: {server.url}/#token={server.token}")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from belated.arguments import Commands
 
 if TYPE_CHECKING:
+    from belated.learner.program import Playable
     from belated.linear.losses import Loss
-    from belated.reductions import Reduction, Wrapper
 
 
 def add_warm(commands: Commands) -> None:
@@ -49,7 +49,7 @@ def _common() -> Iterator[tuple[str, Callable[[], None]]]:
     yield "knobs", _exercise_knobs
 
 
-def _common_specs() -> Iterator[tuple[str, Reduction | Wrapper]]:
+def _common_specs() -> Iterator[tuple[str, Playable]]:
     """Name the usual learners: every feedback on a ball and a box, with and without skipping.
 
     For gradients also those of strongly convex losses, and the paper's own algorithm.
@@ -68,7 +68,7 @@ def _common_specs() -> Iterator[tuple[str, Reduction | Wrapper]]:
         yield f"{domain.kind}, gradient, the paper's", problem.learner("gradient", base="pftrl")
 
 
-def _exercise(spec: Reduction | Wrapper) -> None:
+def _exercise(spec: Playable) -> None:
     """Use a learner in every way once, which compiles what it needs."""
     import numpy as np
 

@@ -470,7 +470,8 @@ class Chooser:
         """Return counts, what exploring takes, and the comparison with the baseline."""
         silence = self._model.settings.silence
         model = self._model.report()
-        return report_of(self._rounds, self.open, self._mode, self._tally, silence, model)
+        counts = self._rounds, self.open, len(self._hidden)
+        return report_of(*counts, self._mode, self._tally, silence, model)
 
     @alone
     def snapshot(self, *, key: bytes | None = None) -> bytes:

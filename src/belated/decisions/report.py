@@ -35,6 +35,9 @@ class ChooserReport:
     to win by its own choices, per choice; both are None without a baseline. A gain that the model
     predicts is a guess: ``bl.evaluate`` measures it.
 
+    ``hidden`` are the open choices that nobody was shown yet, and ``withdrawn`` those that nobody
+    was ever shown.
+
     ``mean_reward`` is over the rewards heard; where silence is a reward, over all that were shown,
     with ``silence`` for those of which nothing was heard, so that young choices pull it towards
     that. ``bl.evaluate`` counts only choices that are old enough.
@@ -52,6 +55,7 @@ class ChooserReport:
     actions: dict[str, ActionReport]
     model: LinearReport
     silence: float | None = None
+    hidden: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -66,7 +70,7 @@ class ChooserReport:
         mean = "none yet" if self.mean_reward is None else f"{self.mean_reward:.4g}"
         lines = [
             f"choices       {self.rounds:>10,}   {self.mode}",
-            f"answered      {self.answered:>10,}   open {self.open:,}, unseen {self.withdrawn:,}",
+            f"answered      {self.answered:>10,}   open {self.open:,}{self._never_shown}",
             f"mean reward   {mean:>10}   {self._over}",
             f"exploring     {self.explored:>10.1%}   of the choices",
         ]
@@ -84,6 +88,12 @@ class ChooserReport:
         return "\n".join(lines)
 
     @property
+    def _never_shown(self) -> str:
+        """How many of the open ones are still to be shown, and how many never were."""
+        parts = f" ({self.hidden:,} not shown yet)" if self.hidden else ""
+        return f"{parts}, withdrawn {self.withdrawn:,}" if self.withdrawn else parts
+
+    @property
     def _over(self) -> str:
         """What the mean reward is over."""
         if self.silence is None:
@@ -96,6 +106,7 @@ class ChooserReport:
 def report_of(
     rounds: int,
     still_open: int,
+    hidden: int,
     mode: str,
     tally: Tally,
     silence: float | None,
@@ -129,4 +140,5 @@ def report_of(
         actions=actions,
         model=model,
         silence=silence,
+        hidden=hidden,
     )

@@ -19,7 +19,7 @@ from belated.replays import Replay
 from belated.replays.command import replay_flights
 from belated.replays.contenders import AT_ONCE, MEAN, OURS, WAITING
 from belated.replays.words import advice, caption, columns, table
-from belated.report.command import check_folder
+from belated.report.command import check_place
 from belated.report.plain import counted
 from belated.report.terminal import aligned
 
@@ -33,7 +33,7 @@ SHOWN = ("answered", "wait", "delay", "giving up")
 
 def tell(out: TextIO, page: Path, *, fast: bool = False) -> None:
     """Write the whole story to ``out``, and its page to a file."""
-    check_folder(page, "--out")
+    check_place(page, "--out")
     screen = Screen(out)
     log = flights()
     if fast:

@@ -60,6 +60,8 @@ def evaluate(
     decided: str | None = None,
     rewarded: str | None = None,
     context: Sequence[str] | Literal["all"] = "all",
+    ignore: Sequence[str] = (),
+    known: Sequence[str] = (),
     silence: float | None = None,
     deadline: Duration | str | None = None,
     until: Time | str | None = None,
@@ -72,17 +74,20 @@ def evaluate(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     progress: bool | None = False,
 ) -> Evaluation:
     """Say what policies would have earned in the decisions of a log, with 95 % intervals.
 
     ``log`` is whatever :func:`belated.logs.read` takes, with the same ``dates``, ``tz``, ``unit``,
-    ``encoding`` and ``on_bad``, a file of Vowpal Wabbit's dsjson, or the log of a stored
-    :class:`belated.Chooser` (``store.log``) or its export. Every row is a decision: the
+    ``encoding``, ``missing`` and ``on_bad``, a file of Vowpal Wabbit's dsjson, or the log of a
+    stored :class:`belated.Chooser` (``store.log``) or its export. Every row is a decision: the
     ``action`` taken, the ``probability`` with which it was taken, the ``reward``, when it was
     ``decided`` and when it was ``rewarded`` (columns of times are guessed where there is no doubt),
-    and the ``context``, by default every other column.
+    and the ``context``, by default every other column but those to ``ignore``. A column of the
+    context that is the reward, its time or how long it took, in any unit, shifted or rounded, is
+    refused, unless it is among those that were ``known`` when the decision was made.
 
     A decision counts when its ``deadline`` has passed at the end of the log, or at ``until``, with
     what was heard by then; ``silence`` is the reward of those of which nothing was. ``until`` is
@@ -105,10 +110,14 @@ def evaluate(
     """
     _check(estimator, blocks, silence)
     given = kinds.named(policies)
-    columns = Columns(action, probability, reward, decided, rewarded, context)
+    columns = Columns(
+        *(action, probability, reward, decided, rewarded, context),
+        ignore=tuple(ignore),
+        known=tuple(known),
+    )
     asked = Asked(
         columns,
-        Reading(dates, tz, unit, on_bad, encoding),
+        Reading(dates, tz, unit, on_bad, encoding, tuple(missing)),
         tuple((name, each) for name, each in given.items() if isinstance(each, str)),
         tuple(name for name, each in given.items() if not isinstance(each, str)),
         silence=silence,

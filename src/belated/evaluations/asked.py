@@ -26,6 +26,10 @@ class Columns(NamedTuple):
     decided: str | None = None
     rewarded: str | None = None
     context: Sequence[str] | Literal["all"] = "all"
+    ignore: Sequence[str] = ()
+    """Columns that are no context, where all others are."""
+    known: Sequence[str] = ()
+    """Columns that were known when the decision was made, however much they look like rewards."""
 
 
 class Reading(NamedTuple):
@@ -36,6 +40,7 @@ class Reading(NamedTuple):
     unit: Unit | None = None
     on_bad: OnBad = "error"
     encoding: str | None = None
+    missing: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,9 @@ def typed(asked: Asked, log: str, *, is_calendar: bool) -> str:
             parts += [f"--{option}", getattr(columns, option)]
     if columns.context != "all":
         parts += ["--context", *columns.context]
+    for option in ("ignore", "known"):
+        if names := getattr(columns, option):
+            parts += [f"--{option}", *names]
     parts += how_read(**asked.reading._asdict())
     parts += _of_rewards(asked, is_calendar)
     parts += _of_policies(asked)

@@ -25,6 +25,8 @@ def _found(arguments: argparse.Namespace) -> Evaluation:
         decided=arguments.decided,
         rewarded=arguments.rewarded,
         context=arguments.context if arguments.context is not None else "all",
+        ignore=arguments.ignore or (),
+        known=arguments.known or (),
         silence=arguments.silence,
         deadline=arguments.deadline,
         until=arguments.until,

@@ -13,10 +13,10 @@ import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
 from belated.errors import LogError
-from belated.evaluations import dsjson, stored
+from belated.evaluations import dsjson, leaks, stored
 from belated.evaluations.asked import Columns, Reading
 from belated.evaluations.log import NO_PROBABILITY, DecisionLog, can_be, check_count
-from belated.logs import BadRow, BadRows, Log, OnBad, Unit, scan
+from belated.logs import BadRow, BadRows, Log, OnBad, Told, Unit, scan
 from belated.logs.bad import SHOWN
 from belated.logs.columns import NoColumn, Roles
 from belated.logs.rules import NoFeature, plain_name
@@ -81,8 +81,8 @@ def decisions_of(
 def _refuse(what: str, name: str, columns: Columns, reading: Reading, names: Sequence[str]) -> None:
     """Refuse what says how columns are read, where nothing is left to be read so."""
     given = [each for each in names if getattr(columns, each) != getattr(USUAL, each)]
-    told = ("dates", "tz", "unit", "encoding")
-    given += [each for each in told if getattr(reading, each) is not None]
+    told = ("dates", "tz", "unit", "encoding", "missing")
+    given += [each for each in told if getattr(reading, each)]
     if given:
         raise LogError(
             f"evaluate: {name} is {what}, which says this itself; leave out {', '.join(given)}"
@@ -95,6 +95,9 @@ def _row(i: int) -> str:
 
 def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Place]:
     """Return the log, and what says where a row of it stands."""
+    if columns.ignore and columns.context != "all":
+        raise LogError("evaluate: context names its columns, so that there is nothing to ignore")
+    ignored: dict[str, Told] = dict.fromkeys(columns.ignore, "ignore")
     try:
         found = scan(
             data,
@@ -102,11 +105,13 @@ def _read(data: Any, columns: Columns, reading: Reading) -> tuple[Log, Place]:
             columns.rewarded,
             target=columns.reward,
             features="all",
-            kinds={columns.action: "text", columns.probability: "number"},
+            kinds={**ignored, columns.action: "text", columns.probability: "number"},
             roles=ROLES,
             **reading._asdict(),
         )
     except NoFeature as error:
+        if error.name in ignored:
+            raise
         raise _question(columns, (*error.known, columns.reward)) from None
     except NoColumn as error:
         if error.column != columns.reward:
@@ -158,6 +163,7 @@ def _decisions(
     actions, action = _coded([names[i] for i in order.tolist()])
     decided, wait, unit = _times(log.take(order))
     context, more, notes = _split(log.take(order), columns, policies)
+    leaks.refuse(log.take(order), context, reward[order], silence, columns)
     return DecisionLog(
         name=log.name,
         actions=actions,

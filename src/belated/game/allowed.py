@@ -12,6 +12,7 @@ from belated.errors import SpecError
 from belated.learner.program import Method, Playable
 from belated.problem import BaseName, Feedback, Problem, RateName
 from belated.reductions import (
+    Capacity,
     Deadline,
     FirstOrder,
     FullInformation,
@@ -59,6 +60,11 @@ def wants_fixed_delays(spec: Playable) -> str:
             "for values the guarantee is a mean over exploration directions, and delays that "
             "depend on the plays depend on those"
         )
+    if isinstance(spec, Capacity):
+        return (
+            "the guarantee of a capacity is a mean over which tickets are tracked, and delays that "
+            "depend on the plays depend on that"
+        )
     return ""
 
 
@@ -93,6 +99,8 @@ def bound_of(spec: Playable, timeline: Timeline) -> Bound | None:
 
 def _giving_up(spec: Reduction | Wrapper) -> dict[str, Any]:
     """Return the arguments of ``Problem.learner`` that wrap a learner like this."""
+    if isinstance(spec, Capacity):
+        return {"capacity": spec.tickets, "backlog": spec.backlog}
     if isinstance(spec, Deadline):
         return {"deadline": spec.rounds, "forget": spec.forget}
     return {"skip": True, "forget": spec.forget} if isinstance(spec, Skip) else {}

@@ -18,8 +18,9 @@ from belated.learner.extras import extras_of
 from belated.learner.keys import Key
 from belated.learner.turns import alone
 from belated.linear.clock import Time
+from belated.linear.given import Row
 from belated.linear.losses import LOSSES
-from belated.linear.model import LinearModel, Row
+from belated.linear.model import LinearModel
 from belated.linear.settings import Settings
 
 

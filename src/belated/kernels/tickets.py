@@ -206,6 +206,17 @@ def close_without_answer(s: State, entry: int, given_up: bool) -> None:
 
 
 @leaf
+def oldest_open(s: State) -> int:
+    """Return the oldest open ticket, or the coming one if there is none; its entry is the head."""
+    n = s.n
+    head, end = n[N.HEAD], tail(s)
+    while head < end and s.table[2 * head + 1] < 0:
+        head += 1
+    n[N.HEAD] = head
+    return s.table[2 * head] if head < end else n[N.ROUNDS]
+
+
+@leaf
 def overdue(s: State) -> int:
     """Return the entry to give up on before the next prediction, or -1 (Algorithm 3, step 2).
 
@@ -214,13 +225,8 @@ def overdue(s: State) -> int:
     s + sqrt(PATIENCE), s being the oldest one now: CALM, until when nobody needs to look.
     """
     n = s.n
-    head, rounds, patience = n[N.HEAD], n[N.ROUNDS], n[N.PATIENCE]
-    end = tail(s)
-    while head < end and s.table[2 * head + 1] < 0:
-        head += 1
-    n[N.HEAD] = head
-    oldest = s.table[2 * head] if head < end else rounds
-    if _is_overdue(rounds - oldest, patience):
-        return head
+    patience, oldest = n[N.PATIENCE], oldest_open(s)
+    if _is_overdue(n[N.ROUNDS] - oldest, patience):
+        return n[N.HEAD]
     n[N.CALM] = oldest + int(math.sqrt(float(patience))) - 1  # 1 less, as the root is rounded
     return -1

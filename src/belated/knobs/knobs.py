@@ -18,7 +18,7 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.slots import status as S
 from belated.knobs import snapshot
 from belated.knobs.memory import KnobsMemory
-from belated.knobs.report import KnobsReport, comparison_of, mode_of, shares_of
+from belated.knobs.report import KnobsReport, comparison_of, mode_of, past_of, shares_of
 from belated.knobs.settings import Setting, Settings, checked
 from belated.learner import refusals
 from belated.learner.extras import extras_of
@@ -387,7 +387,14 @@ class Knobs:
             features=by_features,
             comparison=comparison_of(settings, memory, seen.item(2)),
             alarms=int(memory.number(L.ALARMS)),
+            past=past_of(settings, memory),
         )
+
+    def page(self, path: StrPath) -> None:
+        """Write a page: costs over time, the surface around the best, and what is believed in."""
+        from belated.knobs import page  # it needs what draws, which nobody else here does
+
+        page.write(path, self)
 
     def _exploring(self, at_best: float) -> float:
         """Return how much worse than the best the next plays are thought to be, on average."""

@@ -69,6 +69,12 @@ class KnobsMemory(Memory):
         rows = self.f[self.places.members : self.places.means]
         return rows.reshape(L.MEMBERS, L.OF_MEMBER)
 
+    @property
+    def of_past(self) -> Floats:
+        """A view of the stretches of the past, one row each."""
+        rows = self.f[L.PAST : self.places.knobs]
+        return rows.reshape(L.STRETCHES, L.OF_STRETCH)
+
     def cost(self, y: float) -> float:
         """Return a value in the unit that costs are told in; NaN before there is one."""
         unit = self.number(L.UNIT)
@@ -106,6 +112,7 @@ class KnobsMemory(Memory):
         joined.make_roomy()
         memory = cls(settings, joined)
         memory._check_numbers(fresh)
+        memory._check_past()
         memory._check_parts(fresh)
         memory._check_records()
         return memory
@@ -130,6 +137,16 @@ class KnobsMemory(Memory):
         demand(f[L.MODE] <= L.REVERTED and f[L.ARM] <= L.ASIDE and f[L.FRESH] <= 1.0, "the mode")
         since = f[L.SINCE : L.SINCE + L.SETS]
         demand((since >= 0.0).all() and f[L.REFRESH] >= 16.0, "when members are solved")
+
+    def _check_past(self) -> None:
+        """Demand that the past is what it can be."""
+        length, past = self.number(L.STRETCH), self.of_past
+        demand(length >= 16.0 and math.frexp(length)[0] == 0.5, "stretches of the past")
+        demand((np.abs(past) <= _LARGE).all(), "numbers too large")
+        answers = past[:, ::2]
+        demand((answers >= 0.0).all() and (answers == np.floor(answers)).all(), "the past")
+        last = np.flatnonzero(answers.any(axis=1))
+        demand(last.size == 0 or last[-1] * length < self.rounds, "the past")
 
     def _check_parts(self, fresh: KnobsMemory) -> None:
         """Demand that vectors, matrices and members are what they can be."""

@@ -13,7 +13,8 @@ from belated.kernels.knobs.comparing import ALPHA
 from belated.knobs.memory import KnobsMemory
 from belated.knobs.settings import Setting, Settings
 
-_MODES = ("learning", "paused", "reverted")
+MODES = ("learning", "paused", "reverted")
+"""What knobs do."""
 _MEMORIES = ("all", *(f"{window:,.0f} rounds" for window in L.WINDOW[1:]))
 _FEATURES = ("quadratic", "cosines", "trend")
 
@@ -38,6 +39,21 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """Rounds in a row, from ``first`` on: how many costs came of them, and their mean.
+
+    ``start_costs`` and ``start_mean`` are those of rounds in which a coin played the start; the
+    others are of all other rounds.
+    """
+
+    first: int
+    costs: int
+    mean: float | None
+    start_costs: int
+    start_mean: float | None
+
+
+@dataclass(frozen=True)
 class KnobsReport:
     """Counts so far, the best setting and what it is thought to cost, and what is believed in.
 
@@ -45,7 +61,8 @@ class KnobsReport:
     of the start, both None before there is a unit; ``noise`` is the standard deviation of a single
     cost. ``exploring`` is how much more than the best the plays of the moment are thought to cost.
     ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
-    by whether blocks of rounds have levels of their own, and by what members look at.
+    by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
+    at most 64 stretches of rounds, all of one length, and what they cost.
     """
 
     rounds: int
@@ -73,6 +90,7 @@ class KnobsReport:
     features: dict[str, float]
     comparison: Comparison | None
     alarms: int
+    past: tuple[Stretch, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -138,6 +156,22 @@ def comparison_of(settings: Settings, memory: KnobsMemory, radius: float) -> Com
     )
 
 
+def past_of(settings: Settings, memory: KnobsMemory) -> tuple[Stretch, ...]:
+    """Read the past, up to the last stretch of which a cost is known."""
+
+    def mean(answers: float, total: float) -> float | None:
+        return settings.cost(memory.number(L.FIRST) + total / answers) if answers else None
+
+    rows = memory.of_past.tolist()
+    while rows and rows[-1][0] + rows[-1][2] == 0.0:
+        rows.pop()
+    length = int(memory.number(L.STRETCH))
+    return tuple(
+        Stretch(i * length, int(row[0]), mean(*row[:2]), int(row[2]), mean(*row[2:]))
+        for i, row in enumerate(rows)
+    )
+
+
 def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, float]]:
     """Return the weights of members by memory, of those with levels, and by features."""
     weights = memory.of_members[:, L.WEIGHT].reshape(L.WINDOWS, L.LEVELS, L.TYPES)
@@ -152,4 +186,4 @@ def shares_of(memory: KnobsMemory) -> tuple[dict[str, float], float, dict[str, f
 
 def mode_of(memory: KnobsMemory) -> str:
     """Return what the knobs do now."""
-    return _MODES[int(memory.number(L.MODE))]
+    return MODES[int(memory.number(L.MODE))]

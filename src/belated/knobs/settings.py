@@ -21,7 +21,6 @@ from belated.spec import number, whole
 Goal = Literal["min", "max"]
 Setting = dict[str, Any]
 """A value for every knob, by its name."""
-_LONGEST = 1 << 30  # deadlines and holds
 _FORGET = 8  # deadlines after which a late cost is not even counted
 
 
@@ -110,7 +109,6 @@ class Settings:
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
         f = np.zeros(places.kept)
-        f[40:55] = [3.0, 0.5, 0.1, 2.0, 0.2, 0.5, 1 / 3, 2.0, 0.03, 0.5, 3.0, 1.5, 1, 0, 0.3]
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
         f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)

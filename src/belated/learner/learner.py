@@ -130,6 +130,15 @@ class Learner:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return checked_ticket(name if self._keys is None else self._keys.ticket(name))
 
+    def _tracked(self, name: int | Key) -> int | None:
+        """Return the ticket of a name; None for a key that a ``Capacity`` may have lost."""
+        try:
+            return self.ticket(name)
+        except UnknownTicket:
+            if self._program.code[C.WEIGHED]:
+                return None
+            raise
+
     # A keyword-only argument would make every call 30 ns longer.
     def predict(self, key: Key | None = None) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy.
@@ -185,8 +194,8 @@ class Learner:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
 
         Any order, any delay. Returns False when the ticket had been given up on (``Skip``,
-        ``Deadline``), so that the answer is dropped. Raises ``UnknownTicket``, ``AlreadyObserved``
-        or ``BadFeedback``, and then nothing has changed.
+        ``Deadline``) or is not tracked (``Capacity``), so that the answer is dropped. Raises
+        ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
         turn = self._turn
         try:
@@ -199,7 +208,10 @@ class Learner:
         try:
             name, keys = ticket, self._keys
             if ticket.__class__ is not int or ticket >> 63 or keys is not None:
-                ticket = self.ticket(ticket)
+                found = self._tracked(ticket)
+                if found is None:
+                    return False
+                ticket = found
             if self._wants_function:
                 feedback = self._gradient_now(ticket, feedback)
             if (
@@ -231,7 +243,9 @@ class Learner:
         It counts as zero feedback, as when ``Skip`` or ``Deadline`` gives up; a ticket that was
         given up on is just forgotten.
         """
-        number = self.ticket(ticket)
+        number = self._tracked(ticket)
+        if number is None:
+            return
         status = self._cancel(self._memory.f, self._memory.n, number)
         if status < 0:
             raise self._refusal(status, number, None, "cancel: ")

@@ -19,6 +19,7 @@ from belated.kernels.learners.radii import SMOOTHINGS
 from belated.kernels.learners.rates import RATES
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.steps import BASES
+from belated.kernels.learners.tracking import MOVING as TRACKED
 from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
@@ -27,6 +28,7 @@ from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 from belated.learner.state import FEWEST, Memory, roomy
 from belated.reductions import (
+    Capacity,
     FirstOrder,
     FullInformation,
     OnePoint,
@@ -112,6 +114,11 @@ class Program:
 class Method(Spec):
     """A published method with kernels of its own; see ``belated.rivals``."""
 
+    @property
+    def own_numbers(self) -> int:
+        """How many numbers it keeps whatever happens, where these are more than a few vectors."""
+        return 0
+
     def program(self) -> Program:
         """Return what the kernels run, or say what the method must be told first."""
         raise NotImplementedError
@@ -127,8 +134,8 @@ def compile_spec(spec: Playable) -> Program:
         return spec.program()
     if not isinstance(spec, Reduction | Wrapper):
         raise SpecError(
-            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline or one "
-            f"of belated.rivals, got {getattr(spec, 'kind', spec)!r}"
+            "Learner: needs FirstOrder, FullInformation, OnePoint, TwoPoint, Skip, Deadline, "
+            f"Capacity or one of belated.rivals, got {getattr(spec, 'kind', spec)!r}"
         )
     reduction = inner_of(spec)
     base = reduction.base if isinstance(reduction.base, Base) else copy.deepcopy(reduction.base)
@@ -137,6 +144,7 @@ def compile_spec(spec: Playable) -> Program:
     domain, chart, chart_numbers = _place(reduction, base)
     smoothing, breadth, horizon = _explore(reduction, dim)
     numbers = {**_bounds(reduction, base, dim), **_rate_numbers(base), F.BREADTH: breadth}
+    numbers |= spec.sizes() if isinstance(spec, Wrapper) else {}
     first = into_chart(start, chart, chart_numbers)
     own = _own(reduction, base, numbers, first)
     parts = {C.DOMAIN: domain, C.CHART: chart, C.SMOOTHING: smoothing}
@@ -155,9 +163,10 @@ def compile_spec(spec: Playable) -> Program:
         own=own,
         horizon=horizon,
         counts=spec.numbers() if isinstance(spec, Wrapper) else {},
-        keep=code[C.BASELINE],
+        keep=code[C.BASELINE] + (code[C.WEIGHED] == K.THINNED),
         wants_function=isinstance(reduction, FullInformation),
         fixed=_fixed(base, dim, own.size),
+        moving=tuple(slot for slot in TRACKED if slot not in numbers) * (code[C.WEIGHED] > 0),
     )
 
 
@@ -170,7 +179,15 @@ def _codes(spec: Reduction | Wrapper, base: Base | UserBase) -> dict[int, int]:
         C.RATE: RATES.code(_NONE if rate is None else rate.kind),
         C.BASELINE: isinstance(reduction, OnePoint) and reduction.baseline == "mean",
         C.WRAPPER: WRAPPERS.code(spec.kind if isinstance(spec, Wrapper) else _NONE),
+        C.WEIGHED: _weighing(spec),
     }
+
+
+def _weighing(spec: Reduction | Wrapper) -> int:
+    """Return the code of how answers get their weights."""
+    if not isinstance(spec, Capacity):
+        return K.UNWEIGHED
+    return K.THINNED if spec.backlog is None else K.COINS
 
 
 def _shapes(reduction: Reduction, dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -339,7 +356,9 @@ def _levels(reach: int) -> int:
 
 
 def numbers_kept(spec: Playable) -> int:
-    """Return how many numbers a base keeps for its points of the past, before it keeps them."""
+    """Return how many numbers a learner will keep in matrices and as points of the past."""
+    if isinstance(spec, Method) and spec.own_numbers:
+        return spec.own_numbers
     inside = spec if isinstance(spec, Method) else inner_of(spec)
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base

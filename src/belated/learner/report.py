@@ -63,6 +63,7 @@ class Report:
 
     ``skipped`` are the tickets that ``Skip`` or ``Deadline`` gave up on, ``late`` the answers that
     came after that and were dropped; answers to forgotten tickets are refused, and not counted.
+    Under ``Capacity`` they are the tickets that were lost, and nobody counts answers to these.
     Delays are those that the learner inside saw: a ticket closes when it is given up on.
     ``total_delay`` and ``max_delay`` count open tickets up to now.
     """
@@ -134,6 +135,11 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
     code = program.code
     if code[C.METHOD] != K.OURS:
         return None, "no certificate: this is a method of others; its bound(timeline) says more"
+    if code[C.WEIGHED]:
+        return None, (
+            "no certificate: the guarantee of Capacity is an average over which tickets are "
+            "tracked; see Problem.bound"
+        )
     if code[C.REDUCTION] == K.ONE_POINT:
         return None, (
             "no certificate: the one-point guarantee holds in expectation and is vacuous at "

@@ -7,6 +7,7 @@ spec determines must be what it gives, and all that is counted must add up, befo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.bases import Leader, Portfolio
 from belated.errors import SnapshotError
+from belated.kernels.learners import tracking
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.wrappers import WRAPPERS
 from belated.kernels.slots import code as C
@@ -181,10 +183,38 @@ def _check_patience(program: Program, memory: Memory, fresh: Memory) -> None:
         demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
         late = T.is_overdue(memory.oldest_age, int(n[N.PATIENCE]))
         demand(not late, "open tickets past their deadline")
+    elif program.code[C.WEIGHED]:
+        demand(n[N.PATIENCE] == 0, "patience")
+        _check_tracked(program, memory)
     elif program.code[C.METHOD] != K.OURS:
         demand(0 <= n[N.PATIENCE] <= min(memory.rounds**2, _MOST_SUM), "patience")
     else:
         demand(n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
+
+
+def _check_tracked(program: Program, memory: Memory) -> None:
+    """Demand that no more tickets are tracked than may be, and that their weights are theirs."""
+    f, rounds, most = memory.f, memory.rounds, int(memory.n[N.MOST_OPEN])
+    demand(memory.open <= most, "more tickets than the capacity")
+    demand(memory.n[N.LATE] == 0 and memory.n[N.GHOSTS] == 0, "tickets that are lost")
+    demand((f[[tracking.WEIGHT, tracking.SQUARES, tracking.CROSSED]] >= 0.0).all(), "weights")
+    if program.code[C.WEIGHED] == K.COINS:
+        demand(f[tracking.AHEAD] == f[tracking.EXTRA] == 0.0, "weights")
+        return
+    drawn = memory.records[:, program.code[C.BASELINE]]
+    demand(((drawn >= 0.0) & (drawn <= 1.0)).all(), "what is drawn for tickets")
+    if not rounds:
+        demand(not f[[*tracking.MOVING]].any(), "weights")
+        return
+    gap = int(memory.n[N.GAP])
+    newest = (rounds - 1) - (rounds - 1) % gap
+    ahead = 1 << (newest + gap - 1).bit_length()
+    limit = (0.5 * most - gap + 1.0) / (1.0 + math.log(ahead))
+    chance = f[tracking.CHANCE]
+    demand(f[tracking.AHEAD] == ahead and abs(chance - limit) <= _SLACK * limit, "weights")
+    ages = np.maximum(newest - memory.entries[:, 0], 0) + 1
+    extra = (np.maximum(1.0, ages / chance) - 1.0).sum()
+    demand(abs(f[tracking.EXTRA] - extra) <= _SLACK * (1.0 + extra), "weights")
 
 
 def _check_numbers(program: Program, memory: Memory, fresh: Memory) -> None:

@@ -63,7 +63,10 @@ class UserEvents:
         """Give up on what is overdue, one ticket at a time, then issue the next one."""
         if not self._steps.make_room(f, n):
             return S.FULL
-        if self._program.code[C.WRAPPER] != K.UNWRAPPED:
+        if self._program.code[C.WEIGHED]:  # what is lost is no business of the user's part
+            while self._steps.give_up_one(f, n):
+                pass
+        elif self._program.code[C.WRAPPER] != K.UNWRAPPED:
             memory = Memory(f, n)
             with self._undone_on_failure(memory) as closed:
                 self._steps.count_round(f, n)

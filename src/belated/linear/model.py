@@ -17,58 +17,41 @@ from belated.errors import (
     BadFeatures,
     BadFeedback,
     BadKey,
-    ClockError,
-    SpecError,
     UnknownTicket,
 )
 from belated.files import StrPath, write_whole
-from belated.kernels.linear import entries as entries
-from belated.kernels.linear import layout as lm
+from belated.kernels.linear import entries
 from belated.kernels.slots import status as S
-from belated.learner import refusals
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
-from belated.learner.given import numbers as numbers_of
 from belated.learner.given import whole as whole_of
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
+from belated.linear.answers import Answers, labels_of, number
 from belated.linear.clock import (
-    AFTER_DATES,
-    SINCE_1970,
     Duration,
     Time,
-    check_seconds,
-    first_of,
-    has_unit,
     holds_dates,
     is_date,
-    largest_number,
-    span_of,
-    time_of,
-    times_of,
 )
 from belated.linear.explain import Explanation, explained, names_of
-from belated.linear.features import Features, Hasher, ReadingHasher
-from belated.linear.losses import LOSSES, Loss
+from belated.linear.features import Features, Hasher
+from belated.linear.given import GivenRows, Many, Row
+from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
-from belated.linear.rows import Rows, from_arrays, from_dense
 from belated.linear.settings import Late, Settings, Wait, checked
+from belated.linear.times import NEVER, Times
 from belated.linear.values import VALUES
 from belated.timeline import Timeline
 
 if TYPE_CHECKING:
     from belated.logs.kinds import Kinds
 
-_FLOAT, _INT = np.dtype(np.float64), np.dtype(np.int64)
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
-_NEVER = math.nan  # no time, no deadline of its own
 _CHUNK = 250_000  # events between two chances to interrupt a long replay
-
-Row = Features | tuple[ArrayLike, ArrayLike] | ArrayLike
-Many = tuple[ArrayLike, ArrayLike, ArrayLike] | NDArray[Any] | Sequence[Row]
 
 
 class Forecast(NamedTuple):
@@ -91,7 +74,9 @@ class LinearModel:
 
     ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
     above ``patience`` later predictions; an int waits for so many, None for ever, and a duration
-    (a timedelta, "30d", "36h") is a ``deadline``. At most ``most_open`` tickets are open.
+    (a timedelta, "30d", "36h") is a ``deadline``. At most ``most_open`` tickets are open: before
+    there are more, the oldest is closed, so late labels are lost for good. (``Capacity``, which is
+    for learners, draws which tickets it loses, and lets the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
     something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
     predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
@@ -127,7 +112,7 @@ class LinearModel:
 
     __slots__ = (
         *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_bad_entry", "_hasher", "_positions", "_keys", "__dict__", "__weakref__"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "__dict__", "__weakref__"),
     )
 
     def __init__(
@@ -180,12 +165,10 @@ class LinearModel:
         if settings.silence is not None:
             entries.revise(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
-        self._bad_entry = entries.bad_entry()
-        if settings.columns is None:
-            self._hasher = Hasher(settings.bits, settings.interactions)
-        else:
-            self._hasher = ReadingHasher(settings.bits, settings.interactions, settings.columns)
-        self._positions: Ints = np.arange(64, dtype=np.int64)
+        self._given = GivenRows(settings)
+        self._hasher = self._given.hasher
+        self._times = Times(settings, memory)
+        self._answers = Answers(settings, memory)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -234,7 +217,7 @@ class LinearModel:
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
-        self._when(at, deadline)
+        self._times.issued(at, deadline)
 
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
@@ -267,17 +250,17 @@ class LinearModel:
         try:
             if key is not None:
                 self._keys.check(key, self._memory.is_open)
-            now, span = _NEVER, _NEVER
+            now, span = NEVER, NEVER
             if at is not None or deadline is not None or self._settings.deadline is not None:
-                now, span = self._when(at, deadline)
+                now, span = self._times.issued(at, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
             else:
-                row = self._row(features)
+                row = self._given.quick(features)
             try:
                 forecast = self._predict(*self._arrays, *row, now, span)
             except TypeError:  # arrays with gaps, read-only, or of another type or rank
-                row = self._converted(features)
+                row = self._given.row(features)
                 forecast = self._predict(*self._arrays, *row, now, span)
             if forecast[0] < 0:
                 entry = self._predict
@@ -295,7 +278,7 @@ class LinearModel:
         self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
     ) -> int:
         """Return the ticket of a row that a chooser has made, which keeps others out itself."""
-        now, span = self._when(at, deadline)
+        now, span = self._times.issued(at, deadline)
         ticket, _ = self._predict(*self._arrays, *row, now, span)
         if ticket < 0:
             arguments = (*row, now, span)
@@ -311,7 +294,7 @@ class LinearModel:
 
     def _peeked(self, features: Row, who: str) -> float:
         entry = entries.peek(self._settings.code)
-        row = self._converted(features)
+        row = self._given.row(features)
         status, value = entry(*self._arrays, *row)
         if status < 0:
             status, value = self._retried(entry, status, row, features, who)
@@ -372,15 +355,15 @@ class LinearModel:
             if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
                 ticket = checked_ticket(self._keys.ticket(ticket))
             if label.__class__ is not float:
-                label = _number(label, "observe", "label")
+                label = number(label, "observe", "label")
             if weight.__class__ is not float:
-                weight = _number(weight, "observe", "weight")
+                weight = number(weight, "observe", "weight")
             if weight != 1.0 and self._settings.silence is not None:
                 self._refuse_weight(ticket, label, weight)
-            now = _NEVER if at is None else self._time(at, "observe")
+            now = NEVER if at is None else self._times.of(at, "observe")
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
-                raise self._refusal(status, ticket, label, weight, "observe: ")
+                raise self._answers.refusal(status, ticket, label, weight, "observe")
             self._keys.drop(name)
         finally:
             turn.append(None)
@@ -393,9 +376,9 @@ class LinearModel:
         Returns and raises what ``observe`` does. Only losses in which the label enters linearly can
         take a label back: squared, logistic and Poisson.
         """
-        self._check_linear("revise")
+        self._answers.check_revisable("revise")
         ticket = checked_ticket(self._keys.ticket(ticket))
-        return self._revised(ticket, _number(label, "revise", "label"), at, "revise")
+        return self._revised(ticket, number(label, "revise", "label"), at, "revise")
 
     @alone
     def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
@@ -404,9 +387,9 @@ class LinearModel:
         Where nothing was said before, the label so far is that of silence. Returns and raises what
         ``revise`` does.
         """
-        self._check_linear("add")
+        self._answers.check_revisable("add")
         ticket = checked_ticket(self._keys.ticket(ticket))
-        amount = _number(amount, "add", "amount")
+        amount = number(amount, "add", "amount")
         before = self._before(ticket)
         if math.isnan(before):
             raise BadFeedback(
@@ -423,26 +406,19 @@ class LinearModel:
         return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
-        now = _NEVER if at is None else self._time(at, who)
+        now = self._times.of_answer(at, who)
         status = entries.revise(self._settings.code)(*self._arrays, ticket, label, 1.0, now)
         if status < 0:
-            raise self._refusal(status, ticket, label, 1.0, f"{who}: ")
+            raise self._answers.refusal(status, ticket, label, 1.0, who)
         return status == S.USED
-
-    def _check_linear(self, who: str) -> None:
-        if not LOSSES[self._settings.loss].is_linear_in_label:
-            raise BadFeedback(
-                f"{who}: the {self._settings.loss} loss cannot take back a label that it learned; "
-                "nothing has changed: use observe with the last word, or another loss"
-            )
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; a label so far, also silence, stays."""
-        number = checked_ticket(self._keys.ticket(ticket))
-        status = self._cancel(*self._arrays, number)
+        which = checked_ticket(self._keys.ticket(ticket))
+        status = self._cancel(*self._arrays, which)
         if status < 0:
-            raise self._refusal(status, number, 0.0, 1.0, "cancel: ")
+            raise self._answers.refusal(status, which, 0.0, 1.0, "cancel")
         self._keys.drop(ticket)
 
     @alone
@@ -451,75 +427,8 @@ class LinearModel:
 
         The clock never goes back; an earlier time changes nothing.
         """
-        entries.tick()(*self._arrays, self._time(at, "tick"))
+        entries.tick()(*self._arrays, self._times.of(at, "tick"))
         self._memory.note_time(is_date=is_date(at))
-
-    def _when(self, at: Time | None, deadline: Duration | None) -> tuple[float, float]:
-        """Return the time of a prediction and the deadline of its ticket."""
-        if at is None and deadline is None and self._settings.deadline is None:
-            return _NEVER, _NEVER
-        now, span = self._time(at, "predict"), self._span(deadline)
-        if deadline is not None and has_unit(deadline) and not is_date(at):
-            check_seconds(now, "predict")
-        return now, span
-
-    def _time(self, at: Time | None, who: str) -> float:
-        """Return the time as the kernels take it; NaN where predictions are counted instead."""
-        memory = self._memory
-        if at is None:
-            if memory.has_times:
-                return memory.clock
-            if self._settings.needs_times:
-                raise ClockError(
-                    f"{who}: the deadline is a length of time, so at= is needed; nothing has "
-                    "changed"
-                )
-            return _NEVER
-        if memory.rounds and not memory.has_times and self._settings.deadline is not None:
-            raise ClockError(
-                f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
-                "at= from the first prediction on"
-            )
-        value = time_of(at, who)
-        if is_date(at):
-            self._check_date(at, value, who)
-        else:
-            self._check_number(value, who)
-        return value
-
-    def _check_date(self, at: Time, value: float, who: str) -> None:
-        """Refuse a date where times have been numbers, if those are no seconds since 1970."""
-        memory = self._memory
-        if memory.has_dates or not memory.has_times:
-            return
-        clock = memory.clock
-        if -math.inf < clock < SINCE_1970 <= value or clock >= AFTER_DATES:
-            raise ClockError(
-                f"{who}: {at!r} is a date, and times have been numbers so far, the latest "
-                f"{clock:.15g}; nothing has changed: give numbers"
-            )
-
-    def _check_number(self, value: float, who: str) -> None:
-        """Refuse a number where only seconds since 1970 can be meant, if it is none."""
-        has_dates = self._memory.has_dates
-        if has_dates and value < SINCE_1970:
-            raise ClockError(
-                f"{who}: times have been dates so far, and {value:g} is no number of seconds since "
-                "1970; nothing has changed: give dates"
-            )
-        if has_dates or self._settings.needs_times:
-            check_seconds(value, who)
-
-    def _span(self, deadline: Duration | None) -> float:
-        """Return the deadline of one ticket; NaN for that of all."""
-        if deadline is None:
-            return _NEVER
-        if self._settings.deadline is None:
-            raise SpecError(
-                "predict: this model has no deadlines; nothing has changed: make it with "
-                "deadline=math.inf, if only some tickets have one"
-            )
-        return span_of(deadline, "predict: deadline must be a duration of at least 0")
 
     # --- Many events ----------------------------------------------------------------------------
 
@@ -530,23 +439,23 @@ class LinearModel:
         ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
         result is the same, bit for bit, as row by row.
         """
-        sparse = self._rows(rows, "predict_many")
-        now = self._time(at, "predict_many")
+        sparse = self._given.rows(rows, "predict_many")
+        now = self._times.of(at, "predict_many")
         if at is not None and sparse.height:
             self._memory.note_time(is_date=is_date(at))
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        done = entry(*self._arrays, *sparse, 0, now, _NEVER, values)
+        done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
         while done < sparse.height:
             self._make_room(sparse.widest)
-            done = entry(*self._arrays, *sparse, done, now, _NEVER, values)
+            done = entry(*self._arrays, *sparse, done, now, NEVER, values)
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
     @alone
     def peek_many(self, rows: Many) -> Floats:
         """Return what ``predict`` would for each of many rows, without tickets or any change."""
-        sparse = self._rows(rows, "peek_many")
+        sparse = self._given.rows(rows, "peek_many")
         values = np.empty(sparse.height)
         entry = entries.peek_many(self._settings.code)
         done = entry(*self._arrays, *sparse, 0, values)
@@ -574,15 +483,14 @@ class LinearModel:
             raise UnknownTicket(
                 f"observe_many: tickets must have one dimension, got {wanted.shape}"
             )
-        labels, weights = self._labels(labels, weights, wanted.size, "observe_many")
+        labels, weights = labels_of(labels, weights, wanted.size, "observe_many")
         first = np.unique(wanted, return_index=True)[1]
         if first.size < wanted.size:
             again = np.delete(np.arange(wanted.size), first)[0]
             raise AlreadyObserved(f"observe_many: ticket {wanted[again]} is there twice")
-        self._check_known(wanted, "observe_many")
-        self._check_labels(wanted, labels, weights, "observe_many")
-        self._check_weights(wanted, weights, "observe_many")
-        now = _NEVER if at is None else self._time(at, "observe_many")
+        self._answers.check_known(wanted, "observe_many")
+        self._answers.check(wanted, labels, weights, "observe_many")
+        now = self._times.of_answer(at, "observe_many")
         status = np.empty(wanted.size, dtype=np.int64)
         entry = entries.observe_many(self._settings.code)
         entry(*self._arrays, wanted, labels, weights, now, status)
@@ -617,8 +525,8 @@ class LinearModel:
         first event. When the run is interrupted, the model stands between two events; its
         ``rounds`` and ``report`` say where.
         """
-        sparse = self._rows(rows, "replay")
-        labels, weights = self._labels(labels, weights, None, "replay")
+        sparse = self._given.rows(rows, "replay")
+        labels, weights = labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
         first = operator.index(first)
         begin = self.rounds
@@ -627,11 +535,13 @@ class LinearModel:
         older = observed[observed < begin]
         if np.unique(older).size < older.size:
             raise AlreadyObserved("replay: the label of an older ticket is there twice")
-        self._check_known(older, "replay")
+        self._answers.check_known(older, "replay")
         places = observed - first
-        self._check_labels(observed, labels[places], weights[places], "replay")
-        self._check_weights(observed, weights[places], "replay")
-        times, spans = self._times(at, events.size), self._spans(deadlines, sparse.height)
+        self._answers.check(observed, labels[places], weights[places], "replay")
+        times, spans = (
+            self._times.of_events(at, events.size, "replay"),
+            self._times.spans(deadlines, sparse.height, "replay"),
+        )
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
         if at is not None and count:  # as live, where the times of labels alone are not kept
@@ -671,42 +581,11 @@ class LinearModel:
                 raise BadKey(f"replay: two rows without a label have the key {key!r}")
             given.add(key)
 
-    def _times(self, at: ArrayLike | None, events: int) -> Floats:
-        """Return the times of events, or one that stands for none."""
-        if at is None:
-            return np.array([self._time(None, "replay")])
-        times = times_of(at, "replay")
-        if times.shape != (events,):
-            raise ClockError(f"replay: {events} events need as many times, got {times.shape}")
-        if events:
-            self._time(first_of(at), "replay")
-            if self._settings.needs_times or self._memory.has_dates or holds_dates(at):
-                check_seconds(largest_number(at), "replay")
-        return times
-
-    def _spans(self, deadlines: ArrayLike | None, rows: int) -> Floats:
-        """Return the deadlines of rows, or one that stands for that of all."""
-        if deadlines is None:
-            return np.array([_NEVER])
-        self._span(0.0)
-        spans = of_log.vector(deadlines, "replay: deadlines", rows)
-        if not (spans >= 0.0).all():
-            raise SpecError("replay: deadlines must be durations of at least 0")
-        return spans
-
-    def _check_weights(self, tickets: Ints, weights: Floats, who: str) -> None:
-        """Refuse weights of labels that may replace one that counted once."""
-        if self._settings.silence is not None and (weights != 1.0).any():
-            place = int(np.argmax(weights != 1.0))
-            weight = float(weights[place])
-            raise self._refusal(S.TOO_LARGE, int(tickets[place]), 0.0, weight, f"{who}: ")
-
     def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
         """Refuse a weight where silence counts, also that of a label that would be dropped."""
         wanted, weights = np.array([ticket], dtype=np.int64), np.array([weight])
-        self._check_known(wanted, "observe")
-        self._check_labels(wanted, np.array([label]), weights, "observe")
-        self._check_weights(wanted, weights, "observe")
+        self._answers.check_known(wanted, "observe")
+        self._answers.check(wanted, np.array([label]), weights, "observe")
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -768,89 +647,6 @@ class LinearModel:
         """Return what the model is and where it stands."""
         return f"<LinearModel, {self._settings.loss} loss: {self.rounds} rounds, {self.open} open>"
 
-    # --- Features -------------------------------------------------------------------------------
-
-    def _row(self, features: Any) -> tuple[Ints, Floats, int]:
-        """Return indices, values and their number, as they are where that may be good enough."""
-        if features.__class__ is tuple and len(features) == 2:
-            indices, values = features
-            if (
-                indices.__class__ is np.ndarray
-                and values.__class__ is np.ndarray
-                and indices.dtype is _INT
-                and values.dtype is _FLOAT
-                and indices.ndim == 1
-                and indices.shape == values.shape
-            ):
-                return indices, values, len(indices)
-        return self._converted(features)
-
-    def _converted(self, features: Row) -> tuple[Ints, Floats, int]:
-        """Return indices, values and their number, as the kernels take them."""
-        if isinstance(features, Mapping):
-            return self._hasher.entries(features)
-        if isinstance(features, tuple):
-            return _pair(features)
-        values = numbers_of(features, "features: a vector must be numbers", BadFeatures)
-        if values.ndim != 1:
-            raise BadFeatures(
-                "features: a row is a dict, a pair (indices, values) or a vector; got shape "
-                f"{values.shape}"
-            )
-        if values.size > self._positions.size:
-            self._positions = np.arange(2 * values.size, dtype=np.int64)
-        return self._positions, values, values.size
-
-    def _rows(self, rows: Any, who: str) -> Rows:
-        """Return checked sparse rows."""
-        sparse: Rows
-        if isinstance(rows, tuple):
-            sparse = from_arrays(rows, who)
-        elif isinstance(rows, np.ndarray):
-            sparse = from_dense(rows, who)
-        else:
-            sparse = self._listed(rows, who)
-        coordinates = 1 << self._settings.bits
-        place = self._bad_entry(coordinates, sparse.indices, sparse.values)
-        if place >= 0:
-            row = int(np.searchsorted(sparse.indptr, place, side="right")) - 1
-            index, value = sparse.indices[place], sparse.values[place]
-            raise BadFeatures(f"{who}: row {row}: {self._bad(int(index), float(value))}")
-        return sparse
-
-    def _listed(self, rows: Any, who: str) -> Rows:
-        """Return the rows of a list."""
-        if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
-            raise BadFeatures(
-                f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
-                f"{type(rows).__name__}"
-            )
-        parts = []
-        for position, row in enumerate(rows):
-            try:
-                indices, values, count = self._converted(row)
-            except BadFeatures as error:
-                raise BadFeatures(f"{who}: row {position}: {error}") from error
-            parts.append((indices[:count].copy(), values[:count].copy()))
-        lengths = [0, *(part[0].size for part in parts)]
-        return Rows(
-            np.cumsum(lengths, dtype=np.int64),
-            np.concatenate([np.empty(0, dtype=np.int64), *(part[0] for part in parts)]),
-            np.concatenate([np.empty(0), *(part[1] for part in parts)]),
-        )
-
-    def _bad(self, index: int, value: float) -> str:
-        """Say why an entry cannot be used, and what to do."""
-        coordinates = 1 << self._settings.bits
-        if not 0 <= index < coordinates:
-            return (
-                f"index {index} must be from 0 to {coordinates - 1}; raise bits, or take it modulo "
-                "2^bits"
-            )
-        if np.isfinite(value):
-            return f"value {value!r} is too large to compute with ({lm.HUGE_VALUE:g}); rescale it"
-        return f"value {value!r} is not finite; leave the feature out where it is not known"
-
     # --- Room and refusals ----------------------------------------------------------------------
 
     def _make_room(self, entries_of_row: int) -> None:
@@ -867,105 +663,11 @@ class LinearModel:
         who: str,
     ) -> tuple[int, float]:
         """Make room and call again, or raise."""
-        indices, values, count = arguments[:3]
         if status == S.BAD:
-            place = self._bad_entry(1 << self._settings.bits, indices[:count], values[:count])
-            why = self._bad(int(indices[place]), float(values[place]))
-            name = self._name(features, float(values[place])) or f"entry {place}"
-            raise BadFeatures(f"{who}: {name}: {why}; nothing has changed")
-        self._make_room(count)
+            raise self._given.refusal(features, arguments[:3], who)
+        self._make_room(arguments[2])
         return entry(*self._arrays, *arguments)
-
-    def _name(self, features: Row, value: float) -> str | None:
-        """Return the name of the feature with a value that cannot be used, if it has one."""
-        if isinstance(features, Mapping):
-            for name, given in self._hasher.named(features).items():
-                if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
-                    return repr(name)
-        return None
-
-    def _labels(
-        self, labels: ArrayLike, weights: ArrayLike | None, length: int | None, who: str
-    ) -> tuple[Floats, Floats]:
-        """Return labels and weights as arrays of one length."""
-        y = of_log.vector(labels, f"{who}: labels", length)
-        if weights is None:
-            return y, np.ones(y.size)
-        return y, of_log.vector(weights, f"{who}: weights", y.size)
-
-    def _check_known(self, tickets: Ints, who: str) -> None:
-        """Refuse tickets that were never handed out, or that are closed."""
-        status = np.empty(tickets.size, dtype=np.int64)
-        entries.find()(self._memory.f, self._memory.n, tickets, status)
-        wrong = np.flatnonzero(status < 0)
-        if wrong.size:
-            ticket = int(tickets[wrong[0]])
-            raise self._refusal(int(status[wrong[0]]), ticket, 0.0, 1.0, f"{who}: ")
-
-    def _check_labels(self, tickets: Ints, labels: Floats, weights: Floats, who: str) -> None:
-        """Refuse labels and weights that cannot be used."""
-        place = entries.bad_label(self._settings.kind)(labels)
-        if place < 0:
-            wrong = np.flatnonzero(~((weights > 0.0) & (weights <= lm.HUGE_WEIGHT)))
-            place = int(wrong[0]) if wrong.size else -1
-        if place >= 0:
-            ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
-            raise self._refusal(S.BAD, ticket, label, weight, f"{who}: ")
-
-    def _refusal(
-        self, status: int, ticket: int, label: float, weight: float, where: str
-    ) -> refusals.Refusal:
-        """Return the error for a refusal of the kernels."""
-        if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{where}ticket {ticket} was answered or cancelled before, or given up on "
-                "long ago; nothing has changed"
-            )
-        of_ticket = refusals.of_ticket(status, ticket, self.rounds, where)
-        if of_ticket is not None:
-            return of_ticket
-        if status == S.TOO_LARGE:
-            return BadFeedback(
-                f"{where}the label of ticket {ticket} replaces one that counted once, so its "
-                f"weight must be 1, got {weight!r}; nothing has changed"
-            )
-        if not 0.0 < weight <= lm.HUGE_WEIGHT:
-            return BadFeedback(
-                f"{where}the weight of ticket {ticket} must be positive and at most "
-                f"{lm.HUGE_WEIGHT:g}, got {weight!r}; nothing has changed: to leave a label out, "
-                "cancel its ticket"
-            )
-        return BadFeedback(
-            f"{where}labels of the {self._settings.loss} loss must be {self._settings.labels}, got "
-            f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
-            "ticket"
-        )
 
 
 def _is_name_and_string(name: Any) -> bool:
     return isinstance(name, tuple) and len(name) == 2 and all(isinstance(p, str) for p in name)
-
-
-def _pair(features: tuple[Any, ...]) -> tuple[Ints, Floats, int]:
-    if len(features) != 2:
-        raise BadFeatures(
-            f"features: a tuple is a pair (indices, values), got {len(features)} parts; a vector "
-            "is a list or an array"
-        )
-    indices = whole_of(features[0], "features: indices must be whole numbers", BadFeatures)
-    values = numbers_of(features[1], "features: values must be numbers", BadFeatures)
-    if indices.ndim != 1 or indices.shape != values.shape:
-        raise BadFeatures(
-            "features: indices and values must have one dimension and one length, got shapes "
-            f"{indices.shape} and {values.shape}; a vector is a list or an array"
-        )
-    return indices, values, indices.size
-
-
-def _number(given: Any, who: str, name: str) -> float:
-    if isinstance(given, str | bytes):
-        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}")
-    try:
-        return float(given)
-    except (TypeError, ValueError, OverflowError):
-        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}") from None

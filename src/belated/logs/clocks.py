@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, cast
 
-import numpy as np
-
-from belated.arrays import Array
 from belated.errors import LogError
 from belated.logs import dates
 from belated.logs.cells import decoded
-from belated.logs.columns import WORDS, Columns
+from belated.logs.columns import WORDS, Columns, unreadable
 from belated.logs.log import Unit
-from belated.logs.moments import Clockwork, kind_of, read_moments
-from belated.logs.rules import TIME_NAMES, DateOrder, date_form, epoch_of, plain_name
+from belated.logs.moments import Clockwork, is_blank, kind_of, read_moments
+from belated.logs.rules import DateOrder, date_form, epoch_of
 
 
 @dataclass(frozen=True)
@@ -70,11 +66,9 @@ def clocks_of(
     first = _look(sample, columns.predicted, order)
     second = _look(sample, columns.observed, order)
     if first.kind is None:
-        shown = [cell for cell in sample.column(columns.predicted).to_pylist() if cell is not None]
-        raise LogError(
-            f"logs: column {columns.predicted!r} of {name} holds no times that can be read; it "
-            f"begins with {', '.join(map(repr, shown[:3])) or 'empty cells'}"
-        )
+        raise unreadable(sample, name, first.name)
+    if second.kind is None and not is_blank(sample.column(second.name)):
+        raise unreadable(sample, name, second.name)
     if "calendar" in (first.kind, second.kind):
         return _calendar(first, second)
     if second.unit is not None and first.unit not in (None, second.unit):
@@ -108,15 +102,6 @@ def _look(sample: Any, name: str, order: DateOrder | None) -> _Look:
         return _Look(name, kind, date_form(column, name, order) or dates.ISO)
     cells = read_moments(column, kind, None)
     values = cells.values[~(cells.missing | cells.bad)]
-    if _are_digits(values, name):
+    if dates.are_stamps(values):
         return _Look(name, "calendar", dates.DIGITS)
     return _Look(name, kind, unit=epoch_of(values))
-
-
-def _are_digits(values: Array, name: str) -> bool:
-    """Whether numbers are dates such as 20240531."""
-    if not len(values) or not re.search(TIME_NAMES, plain_name(name)):
-        return False
-    months, days = values // 100 % 100, values % 100
-    is_near = (values >= 19_000_101) & (values <= 21_001_231) & (np.floor(values) == values)
-    return bool((is_near & (months >= 1) & (months <= 12) & (days >= 1) & (days <= 31)).all())

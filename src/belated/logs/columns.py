@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from belated.errors import LogError
 from belated.logs.cells import decoded
-from belated.logs.dates import ISO, epoch
+from belated.logs.dates import DIGITS, ISO, KNOWN, are_stamps, epoch
 from belated.logs.moments import Clockwork, is_blank, kind_of, read_moments
 from belated.logs.rules import TIME_NAMES, DateOrder, date_form, epoch_of, plain_name
 
@@ -136,23 +136,31 @@ def _guess(
     if second is None and first in dates and len(dates) == 2:
         second = next(column for column in dates if column != first)
     if first is None or second is None:
+        role, usual = ("predicted", PREDICTED) if first is None else ("observed", OBSERVED)
+        others = set(batch.schema.names) - {*candidates, *blank}
+        hidden = _by_name(role, usual, dict.fromkeys(sorted(others), "calendar"), None)
+        if hidden is not None:
+            raise unreadable(batch, name, hidden)
         raise _question(name, candidates, first, second, roles)
     return first, second
 
 
 def _kind(column: Any, name: str) -> Clockwork | None:
-    """Return what times a column could hold; counts since 1970 that are called times are dates."""
+    """Return what times a column could hold; numbers that are called times may be dates."""
     kind = kind_of(column)
-    return "calendar" if kind is not None and _epoch(column, name) is not None else kind
+    return "calendar" if kind is not None and _counted(column, name) is not None else kind
 
 
-def _epoch(column: Any, name: str) -> str | None:
-    """Return the form of counts since 1970, if values and name say that a column holds them."""
+def _counted(column: Any, name: str) -> str | None:
+    """Return the form of dates that are numbers, if values and name say that they are dates."""
     kind = kind_of(column)
     if kind in (None, "calendar") or not re.search(TIME_NAMES, plain_name(name)):
         return None
     cells = read_moments(decoded(column), kind, None)
-    unit = epoch_of(cells.values[~(cells.missing | cells.bad)])
+    values = cells.values[~(cells.missing | cells.bad)]
+    if are_stamps(values):
+        return DIGITS
+    unit = epoch_of(values)
     return None if unit is None else epoch(unit)
 
 
@@ -176,7 +184,7 @@ def _by_order(batch: Any, dates: list[str], order: DateOrder | None) -> tuple[st
     """Return two columns of dates by which one is never later than the other."""
     cells = {column: decoded(batch.column(column)) for column in dates}
     forms = {
-        column: _epoch(cells[column], column) or date_form(cells[column], column, order) or ISO
+        column: _counted(cells[column], column) or date_form(cells[column], column, order) or ISO
         for column in dates
     }
     left, right = (read_moments(cells[column], "calendar", None, forms[column]) for column in dates)
@@ -210,4 +218,15 @@ def _question(
     return LogError(
         f"logs: which columns of {name} hold the times? Give {missing}, on the command line with "
         f"--{roles.predicted} and --{roles.observed}. It could be: {listed}"
+    )
+
+
+def unreadable(batch: Any, name: str, column: str) -> LogError:
+    """Return an error that shows what a column of times holds, and what can be read."""
+    cells = decoded(batch.column(column)).drop_null().unique().to_pylist()
+    shown = ", ".join(repr(str(cell)[:60]) for cell in cells[:3]) or "empty cells"
+    return LogError(
+        f"logs: column {column!r} of {name} holds no times that can be read; it begins with "
+        f"{shown}. Times are numbers, counts since 1970, or dates such as {KNOWN}. Write them like "
+        "one of these, or name other columns"
     )

@@ -27,42 +27,6 @@ EPOCH_UNITS: Mapping[str, int] = MappingProxyType(
 )
 """Nanoseconds in what dates are counted in."""
 
-_TIME = (
-    r"(?:(?:,?\s+|T)(?P<H>\d{1,2}):(?P<M>[0-5]\d)(?::(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
-    r"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?)?\s*(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)?\s*$"
-)
-_NAME = r"(?P<b>[A-Za-zÀ-ÿ]{3,9})\.?"
-_ON = r"^\s*(?:[A-Za-z]{2,9}\.?,?\s+)?"
-_ORDINAL = r"(?:st|nd|rd|th|\.)?"
-
-FORMS: Mapping[str, str] = MappingProxyType(
-    {
-        "month/day/year": r"^\s*(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
-        "day/month/year": r"^\s*(?P<d>\d{1,2})[/-](?P<m>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
-        "day.month.year": r"^\s*(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4}|\d\d)" + _TIME,
-        "year/month/day": r"^\s*(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})" + _TIME,
-        "day name year": (
-            _ON + r"(?P<d>\d{1,2})" + _ORDINAL + r"[\s-]*" + _NAME + r"[\s,-]+(?P<y>\d{4})" + _TIME
-        ),
-        "name day year": (
-            _ON + _NAME + r"\s+(?P<d>\d{1,2})" + _ORDINAL + r",?\s+(?P<y>\d{4})" + _TIME
-        ),
-        DIGITS: r"^\s*(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)" + _TIME,
-    }
-)
-"""What the dates of each form look like; those of :data:`ISO` are read by Arrow."""
-EXAMPLES: Mapping[str, str] = MappingProxyType(
-    {
-        ISO: "2024-05-01T12:00 or 2024-05-01 12:00:00+02:00",
-        "month/day/year": "5/31/2024 1:30 PM",
-        "day/month/year": "31/5/2024 13:30",
-        "day.month.year": "31.5.2024 13:30",
-        "year/month/day": "2024/5/31 13:30",
-        "day name year": "31 May 2024 13:30",
-        "name day year": "May 31, 2024 1:30 PM",
-        DIGITS: "20240531",
-    }
-)
 _MONTHS = {
     name: number
     for number, names in {
@@ -82,6 +46,54 @@ _MONTHS = {
     for name in names.split()
 }
 """By their first three letters, in English and German."""
+
+_CLOCK = (
+    r"(?P<H>\d{1,2}):(?P<M>[0-5]\d)(?::(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
+    r"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?"
+)
+_ZONE = r"\s*(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)?"
+_TIME = rf"(?:(?:,?\s+|T){_CLOCK})?{_ZONE}\s*$"
+_IN_DIGITS = (
+    r"(?:(?:,?\s+|T)?(?P<H>\d\d):?(?P<M>[0-5]\d)(?::?(?P<S>[0-5]\d)(?:[.,](?P<f>\d{1,9}))?)?"
+    rf"(?:\s*(?P<p>[AaPp])\.?[Mm]\.?)?)?{_ZONE}\s*$"
+)
+_NAME = rf"(?P<b>(?i:{'|'.join(sorted({*_MONTHS, 'MÄR'}))})[A-Za-zÀ-ÿ]{{0,6}})\.?"
+_YEAR = r"(?P<y>\d{4}|\d\d)"
+_ON = r"^\s*(?:[A-Za-z]{2,9}\.?,?\s+)?"
+_ORDINAL = r"(?:st|nd|rd|th|\.)?"
+
+FORMS: Mapping[str, str] = MappingProxyType(
+    {
+        "month/day/year": r"^\s*(?P<m>\d{1,2})[/-](?P<d>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
+        "day/month/year": r"^\s*(?P<d>\d{1,2})[/-](?P<m>\d{1,2})[/-](?P<y>\d{4}|\d\d)" + _TIME,
+        "day.month.year": r"^\s*(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4}|\d\d)" + _TIME,
+        "year/month/day": r"^\s*(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})" + _TIME,
+        "day name year": (
+            _ON + r"(?P<d>\d{1,2})" + _ORDINAL + r"[\s-]*" + _NAME + r"[\s,-]+" + _YEAR + _TIME
+        ),
+        "name day year": (_ON + _NAME + r"\s+(?P<d>\d{1,2})" + _ORDINAL + r",?\s+" + _YEAR + _TIME),
+        "day/name/year": (
+            rf"^\s*\[?(?P<d>\d{{1,2}})/{_NAME}/{_YEAR}(?:(?::|,?\s+|T){_CLOCK})?{_ZONE}\]?\s*$"
+        ),
+        DIGITS: r"^\s*(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)" + _IN_DIGITS,
+    }
+)
+"""What the dates of each form look like; those of :data:`ISO` are read by Arrow."""
+EXAMPLES: Mapping[str, str] = MappingProxyType(
+    {
+        ISO: "2024-05-01T12:00 or 2024-05-01 12:00:00+02:00",
+        "month/day/year": "5/31/2024 1:30 PM",
+        "day/month/year": "31/5/2024 13:30",
+        "day.month.year": "31.5.2024 13:30",
+        "year/month/day": "2024/5/31 13:30",
+        "day name year": "31 May 2024 13:30",
+        "name day year": "May 31, 2024 1:30 PM",
+        "day/name/year": "31/May/2024:13:30:00 +0000",
+        DIGITS: "20240531 or 20240531133000",
+    }
+)
+KNOWN = "; ".join(text.partition(" or ")[0] for text in EXAMPLES.values())
+"""What to say where no form is recognised."""
 
 
 def epoch(unit: str) -> str:
@@ -163,6 +175,34 @@ def moments_of(parts: Mapping[str, Ints]) -> tuple[Ints, Bools]:
     seconds = hour * 3600 + parts["M"] * 60 + parts["S"] - parts["z"]
     values = (first + day - 1) * DAY + seconds * SECOND + parts["f"]
     return np.where(wrong, 0, values), wrong
+
+
+STAMPS = {8: (1, ()), 12: (10**4, (100, 1)), 14: (10**6, (10**4, 100, 1))}
+"""By their number of digits: what the date is times, and what hours, minutes and seconds are."""
+
+
+def are_stamps(values: Array) -> bool:
+    """Whether numbers are dates in digits, with or without a time, every one of them.
+
+    >>> are_stamps(np.array([20240531, 20240601])), are_stamps(np.array([20240531133000]))
+    (True, True)
+    >>> are_stamps(np.array([20240531, 20240532])), are_stamps(np.array([]))
+    (False, False)
+    """
+    if not len(values) or not (np.floor(values) == values).all() or values.min() < 19_000_101:
+        return False
+    length = len(f"{values.max():.0f}")
+    if length not in STAMPS or length != len(f"{values.min():.0f}"):
+        return False
+    scale, units = STAMPS[length]
+    whole = values.astype(np.int64)
+    day, clock = whole // scale, whole % scale
+    parts = {"y": day // 10_000, "m": day // 100 % 100, "d": day % 100}
+    for name, unit in zip("HMS", (*units, 0, 0, 0)[:3], strict=True):
+        parts[name] = clock // unit % 100 if unit else np.zeros_like(whole)
+    nothing = dict.fromkeys("pzf", np.zeros_like(whole))
+    is_late = (parts["y"] > 2100) | (parts["M"] > 59) | (parts["S"] > 59)
+    return not (moments_of(parts | nothing)[1] | is_late).any()
 
 
 # ---- parts of the calendar ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from belated.errors import LogError, MissingExtra
+from belated.logs.bad import SHOWN
 from belated.logs.kinds import word
 from belated.logs.sources import (
     PEEKED,
@@ -186,22 +187,72 @@ def _excel(name: str, opener: Opener) -> Source:
         ) from None
     try:
         book = calamine.CalamineWorkbook.from_path(str(opener.path))
-        sheets = book.sheet_names
-        rows = book.get_sheet_by_index(0).to_python(skip_empty_area=True)
+        sheets = [(title, _filled(book.get_sheet_by_name(title))) for title in book.sheet_names]
     except (calamine.CalamineError, OSError, IndexError, ValueError) as error:
         raise LogError(f"logs: cannot read {name}: {error}; is the file complete?") from None
-    if len(rows) < 2:
+    title, rows = next((each for each in sheets if len(each[1]) > 1), ("", []))
+    if not rows:
         raise LogError(f"logs: {name} has no rows")
-    names = [word(cell) for cell in rows[0]]
-    check_names(name, names)
-    cells = zip(*rows[1:], strict=True)
-    columns = {
-        head: listed([*map(_cell, column)]) for head, column in zip(names, cells, strict=True)
-    }
-    source = InMemory(name, arrow("reading a log").table(columns))
+    source = Sheet(name, *_tabled(name, rows))
     if len(sheets) > 1:
-        source.notes.append(f"only {sheets[0]!r} is read, the first of {len(sheets)} sheets")
+        of = f"the first of {len(sheets)} sheets"
+        source.notes.append(f"only {title!r} is read, {of} that holds a table")
+    if source.above:
+        many = "1 row" if source.above == 1 else f"{source.above} rows"
+        source.notes.append(f"{many} above the names of the columns, left out")
     return source
+
+
+Row = tuple[int, list[Any]]
+"""A row of a sheet, with its number there."""
+
+
+def _filled(sheet: Any) -> list[Row]:
+    """Return the rows of a sheet that are not empty."""
+    rows = sheet.to_python(skip_empty_area=True)
+    first = (sheet.start or (0, 0))[0] + 1
+    found = ((first + i, [*map(_cell, row)]) for i, row in enumerate(rows))
+    return [(number, row) for number, row in found if any(cell is not None for cell in row)]
+
+
+def _tabled(name: str, rows: list[Row]) -> tuple[Any, list[int], int]:
+    """Return the table in a sheet, the numbers of its rows, and how many rows are above it.
+
+    The names of the columns are in the first row of which at least half is filled, so that titles
+    above do not count. Columns without a name are left out where they are empty.
+    """
+    counts = [sum(cell is not None for cell in row) for _, row in rows]
+    width = max(counts)
+    above = next(i for i, count in enumerate(counts) if 2 * count >= width)
+    numbers, cells = [number for number, _ in rows[above + 1 :]], rows[above + 1 :]
+    if not cells:
+        raise LogError(f"logs: {name} has no rows")
+    columns = {}
+    heads = rows[above][1]
+    names = [f"column {i + 1}" if cell is None else word(cell) for i, cell in enumerate(heads)]
+    kept = [i for i, head in enumerate(heads) if head is not None or _holds(cells, i)]
+    check_names(name, [names[i] for i in kept])
+    for i in kept:
+        columns[names[i]] = listed([row[i] for _, row in cells])
+    return arrow("reading a log").table(columns), numbers, above
+
+
+def _holds(rows: list[Row], place: int) -> bool:
+    """Whether anything is in a column."""
+    return any(row[place] is not None for _, row in rows)
+
+
+@dataclass
+class Sheet(InMemory):
+    """A table in an Excel file."""
+
+    numbers: list[int]
+    """Where its rows stand in the sheet."""
+    above: int
+    """Rows that were left out above the names of the columns."""
+
+    def _at(self, row: int) -> str:
+        return f"row {self.numbers[row]} of the sheet"
 
 
 def _cell(cell: Any) -> Any:
@@ -236,18 +287,37 @@ class Many(Source):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of all files."""
+        self._check_columns(columns)
         self.rows = []
         for source in self.sources:
             self.rows.append(0)
-            missing = set(columns) - set(source.peek().schema.names)
-            if missing:
-                raise LogError(
-                    f"logs: {source.name} has no column {sorted(missing)[0]!r}, which "
-                    f"{self.sources[0].name} has; files of one log have the same columns"
-                )
             for batch in source.batches(columns):
                 yield batch
                 self.rows[-1] += batch.num_rows
+
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse files that lack a column, all of them at once."""
+        lacking, usual, others = [], self.sources[0].peek().schema.names, 0
+        for source in self.sources[1:]:
+            names = source.peek().schema.names
+            gone = [repr(name) for name in columns if name not in names]
+            more = [repr(name) for name in names if name not in usual]
+            others += bool(more)
+            if gone:
+                instead = f" (but {', '.join(more[:SHOWN])})" if more else ""
+                lacking.append(f"{source.name} has no {', '.join(gone)}{instead}")
+        if lacking:
+            more = [f"and {len(lacking) - SHOWN:,} more"] if len(lacking) > SHOWN else []
+            raise LogError(
+                f"logs: the files of {self.name} do not have the same columns, and are read as one "
+                f"log by those of {self.sources[0].name}: {'; '.join([*lacking[:SHOWN], *more])}. "
+                "Give the files that belong together, as a folder of their own or with a pattern, "
+                "or rename the columns"
+            )
+
+        have = "has" if others == 1 else "have"
+        said = f"{others:,} of them {have} columns that the first one has not; these are left out"
+        self.notes += [said] if others and said not in self.notes else []
 
     def place(self, row: int) -> str:
         """Say in which file a row stands, and where."""

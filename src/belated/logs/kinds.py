@@ -32,6 +32,7 @@ AS_TEXT = " (text)"
 NOTHING = (
     *("", "nan", "nat", "none", "null", "(null)", "\\n", "na", "n/a", "<na>", "n.a.", "#n/a"),
     *("#na", "k.a.", "k. a.", "?", "-", "--", "\u2013", "\u2014"),
+    *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),
 )
 """How text says that there is no value, in small letters."""
 NEVER = (
@@ -73,6 +74,8 @@ class Kind:
     """The time zone of times that name none, and of the calendar; None is UTC."""
     values: int | None = None
     """How many different values it has, where they were counted."""
+    missing: tuple[str, ...] = ()
+    """Further words that mean nothing, in small letters; also numbers, as words."""
 
     def __post_init__(self) -> None:
         """Check what was stored."""
@@ -115,7 +118,7 @@ class Kind:
 
     def features(self, value: Any) -> dict[str, float | str]:
         """Return the features of one cell; none where it is empty."""
-        if self.what in ("constant", "left out") or is_nothing(value):
+        if self.what in ("constant", "left out") or is_nothing(value) or self._is_missing(value):
             return {}
         if self.what == "text":
             text = word(value)
@@ -128,6 +131,10 @@ class Kind:
         if self.what == "number and text":
             return {self.name: number, self.name + AS_TEXT: word(number)}
         return {self.name: number}
+
+    def _is_missing(self, value: Any) -> bool:
+        """Whether a cell is one of the words that mean nothing here."""
+        return bool(self.missing) and word(value).strip().lower() in self.missing
 
     def number(self, value: Any) -> float:
         """Return a cell as a number; durations are seconds."""
@@ -167,6 +174,8 @@ class Kind:
             return self._of_object(value)
         if unit is not None:
             return _counted(value, dates.EPOCH_UNITS[unit])
+        if self.form == dates.DIGITS and isinstance(value, abstract.Integral):
+            value = str(int(value))
         if not isinstance(value, str):
             return None
         found = iso_moment(value) if self.form == dates.ISO else None
@@ -324,6 +333,10 @@ class Kinds:
         """What all features are called, in their order."""
         return tuple(name for kind in self.all for name in kind.names)
 
+    def column_of(self, feature: str) -> str:
+        """Return the column that a feature comes from; a feature of no column is its own."""
+        return next((kind.name for kind in self.all if feature in kind.names), feature)
+
     def row(self, cells: Mapping[str, Any]) -> dict[str, float | str]:
         """Return the features of one row: a dict of cells as the log or a program has them.
 
@@ -349,10 +362,7 @@ class Kinds:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return plain data, ready for JSON."""
-        return [
-            asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
-            for kind in self.all
-        ]
+        return [_plain(kind) for kind in self.all]
 
     @classmethod
     def from_dict(cls, data: Any) -> Kinds:
@@ -360,12 +370,26 @@ class Kinds:
         try:
             return cls(
                 tuple(
-                    Kind(**{**one, "words": tuple(one["words"]), "parts": tuple(one["parts"])})
+                    Kind(
+                        **{
+                            **one,
+                            "words": tuple(one["words"]),
+                            "parts": tuple(one["parts"]),
+                            "missing": tuple(one.get("missing", ())),
+                        }
+                    )
                     for one in data
                 )
             )
         except (TypeError, KeyError, AttributeError) as error:
             raise LogError(f"kinds: this describes no columns: {error}") from None
+
+
+def _plain(kind: Kind) -> dict[str, Any]:
+    """Return plain data; words that mean nothing only where there are some."""
+    found = asdict(kind) | {"words": list(kind.words), "parts": list(kind.parts)}
+    missing = found.pop("missing")
+    return found | ({"missing": list(missing)} if missing else {})
 
 
 NO_KINDS = Kinds()

@@ -123,8 +123,8 @@ def _calendar(column: Any, zone: str | None, form: str, late: bool) -> Cells:
     pa = arrow("reading a log")
     if unit := dates.epoch_unit(form):
         return _counts(column, dates.EPOCH_UNITS[unit])
-    if form == dates.DIGITS and pa.types.is_integer(column.type):
-        column = column.cast(pa.string())
+    if form == dates.DIGITS and not is_text(column):
+        column = column.cast(pa.int64(), safe=False).cast(pa.string())
     if is_text(column):
         if form != dates.ISO:
             return _written(column, form, zone, late)

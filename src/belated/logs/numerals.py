@@ -12,8 +12,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
-NumberForm = Literal["plain", "decimal comma", "thousands", "duration", "per cent"]
-"""12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M; 60% or 2,5 %."""
+NumberForm = Literal[
+    "plain",
+    "decimal comma",
+    "thousands",
+    "duration",
+    "per cent",
+    "money",
+    "money with a decimal comma",
+]
+"""12345.5; 12.345,5 or 12345,5; 12,345.5; 3:25:45.5, 1 day 03:25:45 or PT3H25M; 60% or 2,5 %;
+$1,234.50 or 12.50 USD; 1.234,50 €.
+"""
 
 PLAIN = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 WHOLE = r"^\s*[+-]?\d+\s*$"
@@ -27,14 +37,24 @@ PERIOD = (
     r"^\s*(?P<sign>-)?P(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?\s*$"
 )
+CURRENCY = (
+    r"(?:(?:US|CA|AU|NZ|HK|[ACRS])?\$|[€£¥₹₽₩]|zł|kr|"
+    r"USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|RUB|TRY|ZAR)"
+)
+"""Signs of money and the usual codes."""
+_GROUPED = r"(\d{1,3}([,' ]\d{3})+|\d+)(\.\d+)?"
+_GROUPED_COMMA = r"(\d{1,3}([.' ]\d{3})+|\d+)(,\d+)?"
+_AMOUNT = rf"^\s*[+-]?\s*(%s|{CURRENCY}\s*[+-]?%s|%s\s*{CURRENCY})\s*$"
 
 FORMS: Mapping[NumberForm, str] = MappingProxyType(
     {
         "plain": PLAIN,
-        "decimal comma": r"^\s*[+-]?(\d{1,3}([.' ]\d{3})+|\d+)(,\d+)?\s*$",
-        "thousands": r"^\s*[+-]?(\d{1,3}([,' ]\d{3})+|\d+)(\.\d+)?\s*$",
+        "decimal comma": rf"^\s*[+-]?{_GROUPED_COMMA}\s*$",
+        "thousands": rf"^\s*[+-]?{_GROUPED}\s*$",
         "duration": rf"({CLOCKED})|(\s*-?PT?[0-9][0-9TWDHMS.,]*)",
         "per cent": r"^\s*[+-]?\d+([.,]\d+)?\s*%\s*$",
+        "money": _AMOUNT % ((_GROUPED,) * 3),
+        "money with a decimal comma": _AMOUNT % ((_GROUPED_COMMA,) * 3),
     }
 )
 """What the cells of each form look like."""
@@ -43,6 +63,8 @@ REWRITTEN: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "decimal comma": ((r"[.' ]", ""), (r",", ".")),
         "thousands": ((r"[,' ]", ""),),
         "per cent": ((r"\s*%", ""), (r",", ".")),
+        "money": ((CURRENCY, ""), (r"[,'\s]", "")),
+        "money with a decimal comma": ((CURRENCY, ""), (r"[.'\s]", ""), (r",", ".")),
     }
 )
 """What turns a form into the plain one; per cent are then divided by 100."""
@@ -53,6 +75,8 @@ LIKE: Mapping[str, str] = MappingProxyType(
         "thousands": "is no finite number such as 1,234.5",
         "duration": "is no duration such as 1:30:00",
         "per cent": "is no number such as 60%",
+        "money": "is no amount such as $1,234.50",
+        "money with a decimal comma": "is no amount such as 1.234,50 EUR",
     }
 )
 """What is wrong with a cell that is not in its form."""
@@ -68,6 +92,8 @@ def number(text: str, form: NumberForm) -> float | None:
     (5400.0, 5400.0, None)
     >>> number("60%", "per cent"), number("2,5 %", "per cent")
     (0.6, 0.025)
+    >>> number("-$1,234.50", "money"), number("12,50 EUR", "money with a decimal comma")
+    (-1234.5, 12.5)
     """
     text = text.strip()
     if form == "duration":
@@ -83,6 +109,16 @@ def number(text: str, form: NumberForm) -> float | None:
     if form == "per cent":
         value /= 100.0
     return value if math.isfinite(value) else None
+
+
+def currency(text: str) -> str:
+    """Return in what an amount of money is; nothing where it does not say.
+
+    >>> currency("$1,234.50"), currency("12,50 EUR"), currency("12.50")
+    ('$', 'EUR', '')
+    """
+    found = re.search(CURRENCY, text)
+    return found[0] if found else ""
 
 
 def _duration(text: str) -> float | None:

@@ -14,6 +14,7 @@ from belated.errors import LogError
 from belated.logs import sentinels
 from belated.logs.bad import NONE_BAD, SHOWN, BadRow, BadRows
 from belated.logs.becoming import features_of, read_kind
+from belated.logs.blanks import marks_of, small, without, without_words
 from belated.logs.cells import Cells, decoded, is_text, with_gaps
 from belated.logs.clocks import Clocks, clocks_of
 from belated.logs.columns import USUAL, Columns, Roles, choose
@@ -46,6 +47,7 @@ def read(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     roles: Roles = USUAL,
 ) -> Log:
@@ -62,7 +64,8 @@ def read(
     its question is the second; a wall time that does not exist is that of a clock not yet put
     forward. Never answered is an empty cell, null, NaN, NaT, infinity, or a usual word for them.
     ``unit`` says what one unit of numbers is. ``encoding`` says how text files are encoded, where
-    that is not recognised (UTF-8, UTF-16 and Windows-1252 are).
+    that is not recognised (UTF-8, UTF-16 and Windows-1252 are). ``missing`` are further words,
+    numbers or dates that mean nothing, in every column.
 
     What each feature becomes, and why, is in ``Log.kinds``; ``kinds`` overrules it: it says of
     columns that they are a "number", "text" or "time", or that it is to "ignore" them.
@@ -92,6 +95,7 @@ def read(
         tz=tz,
         unit=unit,
         encoding=encoding,
+        missing=missing,
         on_bad=on_bad,
         roles=roles,
     )
@@ -111,6 +115,7 @@ def scan(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     roles: Roles = USUAL,
 ) -> Scan:
@@ -127,7 +132,8 @@ def scan(
     if tz is not None:
         zone_named(tz)
     source = source_of(data, encoding)
-    sample = source.peek()
+    words = small(missing)
+    sample = without_words(source.peek(), words)
     marks = sentinels.marks_in(sample)
     columns = choose(
         sentinels.without(sample, marks),
@@ -137,13 +143,19 @@ def scan(
     sample = sentinels.without(sample, marks)
     is_named = features != "all"
     found = decide(sample, dict.fromkeys(columns.features, is_named), kinds, tz, dates)
+    found = Kinds(tuple(replace(kind, missing=words) for kind in found))
     clocks = clocks_of(sample, source.name, columns, unit, dates)
     _refuse_unused(clocks, found, tz, unit, dates)
     # A target that is the time of the answer says only whether one came, as ``answered`` does.
     is_label = target is not None and target != columns.observed
     truth = _kind_of_target(sample, str(target), tz, dates) if is_label else None
-    notes = (*_repeated(sample), *noted)
-    return Scan(source, columns, clocks, found, truth, tz, on_bad, notes, marks)
+    nothing, said = _marks_of_target(sample, truth)
+    notes = (*_repeated(sample), *noted, *said)
+    return Scan(
+        *(source, columns, clocks, found, truth, tz, on_bad, notes, marks),
+        missing=words,
+        no_answers=nothing,
+    )
 
 
 def _marked(
@@ -158,6 +170,15 @@ def _marked(
         return {}, ()
     times = f"{sentinels.count(sample, name, mark):,} of the first {sample.num_rows:,} rows"
     return {name: mark}, (f"{name} = {mark:g} in {times} is taken as no answer",)
+
+
+def _marks_of_target(sample: Any, truth: Kind | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the marks that mean no answer in a target of words, and what to say of them."""
+    if truth is None or truth.what != "text":
+        return (), ()
+    marks, counts = marks_of(sample.column(truth.name))
+    of = f"of the first {sample.num_rows:,} rows is taken as no answer"
+    return marks, tuple(f"{truth.name} = {cell!r} in {n:,} {of}" for cell, n in counts.items())
 
 
 def _refuse_unused(
@@ -223,6 +244,10 @@ class Scan:
     """What the first rows show."""
     marks: Mapping[str, float] = field(default_factory=dict)
     """The number that stands for no answer, by its column."""
+    missing: tuple[str, ...] = ()
+    """Further words that mean nothing in any column."""
+    no_answers: tuple[str, ...] = ()
+    """Words that mean no answer in a target of words."""
     bad: BadRows = field(default=NONE_BAD, init=False)
     """Bad rows that the last loop has met."""
 
@@ -282,6 +307,7 @@ class Scan:
         for batch in self.source.batches(self._wanted):
             if not batch.num_rows:
                 continue
+            batch = without_words(batch, self.missing)
             block, bad = self._block(sentinels.without(batch, self.marks), start)
             self.bad += bad
             start += batch.num_rows
@@ -319,13 +345,18 @@ class Scan:
         for name, form in ((roles.predicted, clocks.predicted), (roles.observed, clocks.observed)):
             cells[name] = read_moments(batch.column(name), clocks.kind, self.tz, form)
         if roles.target is not None and self.truth is not None:
-            cells[roles.target] = read_kind(batch.column(roles.target), self.truth)
+            cells[roles.target] = read_kind(self._answers(batch, roles.target), self.truth)
         if roles.weight is not None:
             cells[roles.weight] = read_numbers(batch.column(roles.weight))
         for kind in self.kinds:
             if kind.names:
                 cells[_feature(kind.name)] = read_kind(batch.column(kind.name), kind)
         return cells
+
+    def _answers(self, batch: Any, target: str) -> Any:
+        """Return the column of the target without marks that mean no answer."""
+        column = decoded(batch.column(target))
+        return without(column, self.no_answers) if self.no_answers else column
 
     def _later_reading(self, batch: Any, predicted: Cells, observed: Cells) -> Cells:
         """Take an answer at a wall time that occurs twice as the second, if it must be."""

@@ -145,7 +145,11 @@ def _of_text(column: Any, name: str, zone: str | None, order: DateOrder | None) 
         return Kind(name, "text", "begins with zeros, as only names do")
     if not has_zeros and (form := _number_form(text)) and is_mostly(text, numerals.FORMS[form]):
         why = "numbers" if form == "plain" else f"numbers: {form}"
-        return _of_numbers(column, name, zone, form, why)
+        several = sorted({numerals.currency(cell) for cell in words} - {""})
+        if not form.startswith("money") or len(several) == 1:
+            return _of_numbers(column, name, zone, form, why)
+        if not comes_once:
+            return Kind(name, "text", f"amounts in {', '.join(several)}, which are not alike")
     found = date_form(text, name, order, ask=False)
     if found == AMBIGUOUS:
         return Kind(name, "left out", "dates of which day or month may be first: say --dates")
@@ -174,6 +178,7 @@ def _number_form(column: Any) -> NumberForm:
     # Plain ones fit other forms too; of two that fit as well, the first is meant.
     order: tuple[NumberForm, ...] = (
         *("plain", "thousands", "decimal comma", "duration", "per cent"),
+        *("money", "money with a decimal comma"),
     )
     return max(order, key=lambda form: counts[form])
 
@@ -190,6 +195,10 @@ def _of_numbers(column: Any, name: str, zone: str | None, form: NumberForm, why:
         found = dates.epoch(unit)
         has_hours = bool((values % (86_400 * (dates.SECOND // dates.EPOCH_UNITS[unit]))).any())
         return _time(name, f"counts {found}, by values and name", found, zone, has_hours=has_hours)
+    if form == "plain" and re.search(TIME_NAMES, plain_name(name)) and dates.are_stamps(values):
+        return _time(
+            name, f"dates: {dates.DIGITS}", dates.DIGITS, zone, has_hours=_are_long(values)
+        )
     if not (np.floor(values) == values).all():
         return Kind(name, "number", why, form=form)
     if is_large:
@@ -288,13 +297,22 @@ def _told_time(column: Any, name: str, zone: str | None, order: DateOrder | None
         return _time(name, "as told", dates.ISO, zone, has_hours=has_hours)
     clock = kind_of(column)
     cells = None if clock in (None, "calendar") else read_moments(column, clock, None)
-    unit = None if cells is None else epoch_of(cells.values[~(cells.missing | cells.bad)])
+    values = np.empty(0) if cells is None else cells.values[~(cells.missing | cells.bad)]
+    if dates.are_stamps(values):
+        form, has_hours = dates.DIGITS, _are_long(values)
+        return _time(name, f"as told; {form}", form, zone, has_hours=has_hours)
+    unit = epoch_of(values)
     if unit is None:
         raise LogError(
             f"logs: column {name!r} is told to be a time, and holds neither dates nor counts "
             "since 1970 of this century"
         )
     return _time(name, f"as told; {dates.epoch(unit)}", dates.epoch(unit), zone, has_hours=True)
+
+
+def _are_long(values: Any) -> bool:
+    """Whether dates in digits have hours too."""
+    return bool(values[0] >= 10**8)
 
 
 def _time(name: str, why: str, form: str, zone: str | None, *, has_hours: bool) -> Kind:

@@ -14,6 +14,7 @@ import numpy as np
 
 from belated.arrays import Array
 from belated.logs.cells import decoded
+from belated.logs.dates import are_stamps
 from belated.logs.moments import kind_of
 from belated.logs.numbers import numbers
 from belated.logs.rules import TIME_NAMES, epoch_of, plain_name
@@ -35,7 +36,7 @@ def marks_in(sample: Any) -> dict[str, float]:
         values = _values(sample.column(name))
         for mark in MARKS:
             others = values[values != mark]
-            if len(values) - len(others) >= LEAST and epoch_of(others) is not None:
+            if len(values) - len(others) >= LEAST and _are_dates(others):
                 found[name] = mark
     return found
 
@@ -67,6 +68,10 @@ def without(batch: Any, marks: Mapping[str, float]) -> Any:
 def count(batch: Any, name: str, mark: float) -> int:
     """Return in how many rows a mark stands."""
     return int(np.count_nonzero(_values(batch.column(name)) == mark))
+
+
+def _are_dates(values: Array) -> bool:
+    return epoch_of(values) is not None or are_stamps(values)
 
 
 def _values(column: Any) -> Array:

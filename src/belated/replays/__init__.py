@@ -4,7 +4,8 @@
 >>> from belated.logs import Log
 >>> asked = np.arange(200.0)
 >>> size = np.sin(asked)
->>> log = Log(asked, asked + 20.5, target=3.0 * size, features={"size": size})
+>>> target = 3.0 * size + 0.1 * np.cos(asked * asked)
+>>> log = Log(asked, asked + 20.5, target=target, features={"size": size})
 >>> found = replay(log)
 >>> found.rounds, found.counted, found.measure, found.wait
 (200, 200, 'mean squared error', 20)
@@ -44,6 +45,7 @@ def replay(
     observed: str | None = None,
     *,
     features: Features = "all",
+    known: Sequence[str] = (),
     weight: str | None = None,
     key: str | None = None,
     loss: Loss | None = None,
@@ -65,6 +67,7 @@ def replay(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
     progress: bool | None = False,
 ) -> Replay:
@@ -73,7 +76,9 @@ def replay(
     ``data`` is whatever :func:`belated.logs.read` takes, with the same arguments, or a
     :class:`belated.logs.Log` with a target, of which ``target`` is then only the name. ``features``
     are the columns that are known when the prediction is made; "all" takes every column that is
-    nothing else, so name them if some are known only later. The target may be cut to ``clip``, or
+    nothing else, so name them if some are known only later. A feature that is the answer, its time
+    or how long it took, in any unit, shifted or rounded, is refused, unless it is among those that
+    are ``known``. The target may be cut to ``clip``, or
     made a yes or no: above ``threshold``, or equal to ``positive``; 0 and 1, truth values and any
     two words are one as they are. ``loss`` is that of :class:`belated.LinearModel`, by default
     "logistic" for a yes or no and else "squared". ``kinds`` overrules what columns become.
@@ -118,6 +123,7 @@ def replay(
         observed,
         features=features,
         slices=tuple(slices or ()),
+        known=tuple(known),
         weight=weight,
         key=key,
         kinds=dict(kinds),
@@ -125,6 +131,7 @@ def replay(
         tz=tz,
         unit=unit,
         encoding=encoding,
+        missing=tuple(missing),
         on_bad=on_bad,
     )
     with row_counter(

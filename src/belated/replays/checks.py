@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from belated.arrays import Array, Bools, Floats
 from belated.errors import LogError
-from belated.logs import Kinds, Log
+from belated.logs import Kinds, Log, leaks
 from belated.logs.columns import Columns
-from belated.logs.log import SECONDS
-from belated.replays import leaks
-from belated.replays.leaks import FEWEST
-
-CLOSE = 1e-9
-"""How exactly a feature follows the wait, relative to it, if it is the wait."""
+from belated.logs.leaks import Hidden
 
 
 def refuse_answers(columns: Columns) -> None:
@@ -52,33 +45,50 @@ def checked(
     log: Log,
     labels: Floats,
     known: Bools,
-    answered: Bools,
     target: str,
     features: Sequence[str],
     kinds: Kinds,
+    vouched: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Refuse features that know the answer; return what else is worth a word.
 
-    ``known`` are rows whose label counts, ``answered`` those of which something was ever heard.
+    ``known`` are rows whose label counts; ``vouched`` are columns of which somebody says that they
+    are known when the prediction is made, whatever they look like.
     """
-    notes = []
-    waits = _waits(log)
-    for name in features:
+    _check_vouched(log, kinds, vouched)
+    times, answered = log.times, log.answered
+    hidden = Hidden(times.predicted_at, times.observed_at, answered, log.unit, log.target)
+    sources = {name: kinds.column_of(name) for name in features}
+    found, notes = {}, []
+    for name, source in sources.items():
         column = log.features[name]
-        if leaks.is_target(column, labels, known):
-            raise LogError(
-                f"replay: {name!r} is the target {target!r} under another name, in every answered "
-                f"row; leave it out (--ignore {_column(kinds, name)})"
-            )
-        if column.dtype.kind == "f" and _is_wait(column, waits, log):
-            raise LogError(
-                f"replay: {name!r} is how long the answer took, which nobody knows when the "
-                f"prediction is made; leave it out (--ignore {_column(kinds, name)})"
-            )
-        if doubt := _doubt(column, labels, known, answered):
-            ignored = f"Then leave it out (--ignore {_column(kinds, name)})"
-            notes.append(f"{name} {doubt} {ignored}")
+        if source in vouched or name in vouched:
+            continue
+        if what := _knows(column, labels, known, hidden, target):
+            found[name] = what
+        elif doubt := _doubt(column, labels, known, answered):
+            notes.append(f"{name} {doubt} Then leave it out (--ignore {source})")
+    if found:
+        raise leaks.told("replay", found, sources, "the prediction is made")
     return tuple(notes)
+
+
+def _check_vouched(log: Log, kinds: Kinds, vouched: Sequence[str]) -> None:
+    there = list(dict.fromkeys([*(kind.name for kind in kinds), *log.features]))
+    for name in vouched:
+        if name not in there:
+            raise LogError(
+                f"replay: {name!r} is said to be known (--known), and is no feature; the features "
+                f"are {', '.join(map(repr, there)) or 'none'}"
+            )
+
+
+def _knows(column: Array, labels: Floats, known: Bools, hidden: Hidden, target: str) -> str:
+    """Say what of the answer a feature is; nothing where it is nothing of it."""
+    if leaks.is_target(column, labels, known):
+        return f"the target {target!r} under another name, in every answered row"
+    what = hidden.known_by(column)
+    return f"the target {target!r} {what}" if what == leaks.CHANGED else what
 
 
 def _doubt(column: Array, labels: Floats, known: Bools, answered: Bools) -> str:
@@ -90,35 +100,3 @@ def _doubt(column: Array, labels: Floats, known: Bools, answered: Bools) -> str:
     if what := leaks.only_with_answers(column, answered):
         return f"is {what} only in rows with an answer: is it filled in with the answer?"
     return ""
-
-
-def _column(kinds: Kinds, feature: str) -> str:
-    """Return the column that a feature comes from."""
-    return next((kind.name for kind in kinds if feature in kind.names), feature)
-
-
-def _waits(log: Log) -> Floats:
-    """Return how long answers took, in the unit of the log; NaN where none came."""
-    times = log.times
-    found = (times.observed_at - times.predicted_at).astype(np.float64)
-    return np.where(log.answered, found, np.nan)
-
-
-def _is_wait(column: Floats, waits: Floats, log: Log) -> bool:
-    """Whether a feature is how long the answer took, in any unit, or when it came."""
-    both = log.answered & ~np.isnan(column)
-    if np.count_nonzero(both) < FEWEST:
-        return False
-    cells, took = column[both], waits[both]
-    if len(np.unique(took)) < 3:
-        return False
-    if log.is_calendar:
-        came = (log.times.observed_at[both] // 1_000_000_000) / 86_400.0
-        if (cells == came).all():
-            return True
-    is_seconds = log.unit is not None
-    for size in SECONDS.values() if is_seconds else (1.0,):
-        scale = SECONDS[log.unit] / size if log.unit is not None else 1.0
-        if np.abs(cells - took * scale).max() <= CLOSE * np.abs(took * scale).max():
-            return True
-    return False

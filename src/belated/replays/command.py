@@ -12,7 +12,7 @@ from belated.replays import predictions, replay, saving
 from belated.replays.result import Replay
 from belated.replays.words import show
 from belated.report.command import (
-    check_folder,
+    check_place,
     is_flights,
     reading,
     refuse_reading,
@@ -31,13 +31,13 @@ QUICK = 5_000
 def run(arguments: argparse.Namespace) -> None:
     """Replay a log as the arguments say."""
     if arguments.save is not None:
-        check_folder(arguments.save, "--save")
+        check_place(arguments.save, "--save")
     elif arguments.key is not None and arguments.predictions is None:
         raise LogError(
             "replay: --key names rows in what --save and --predictions keep; give one of them too"
         )
     if arguments.predictions is not None:
-        check_folder(arguments.predictions, "--predictions")
+        check_place(arguments.predictions, "--predictions")
         predictions.check(arguments.predictions)
     found = report(arguments, _saved, show)
     if not arguments.json:
@@ -69,6 +69,7 @@ def _found(arguments: argparse.Namespace) -> Replay:
     """Return the replay of what was named: the flights, or a file."""
     options: dict[str, Any] = {
         "features": arguments.features or "all",
+        "known": arguments.known or (),
         "loss": arguments.loss,
         **_parameters(arguments),
         "clip": None if arguments.clip is None else tuple(arguments.clip),

@@ -28,6 +28,9 @@ LEAST = 5
 """Predictions in a block; with fewer there is no interval."""
 MANY = 10.0
 """From how much more on a share is told as so many times, and the end of an interval as many."""
+ALIKE = "about the same"
+UNKNOWN = "cannot tell"
+"""What is said of a tie, by how wide its interval is."""
 _QUANTILES = (
     *(2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604),
     *(2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930),
@@ -65,6 +68,19 @@ class Difference:
         (True, False)
         """
         return self.is_tie and self.low >= -SAME and self.high <= SAME
+
+    @property
+    def standing(self) -> str:
+        """What a share says of the other method, in the words that texts, tables and pages have.
+
+        >>> Difference(-0.2, -0.3, -0.1).standing, Difference(0.01, -0.02, 0.04).standing
+        ('better', 'about the same')
+        >>> Difference(0.2, 0.1, 0.3).standing, Difference(4.25, -0.7, 9.2).standing
+        ('worse', 'cannot tell')
+        """
+        if self.is_tie:
+            return ALIKE if self.is_same else UNKNOWN
+        return "better" if self.high < 0.0 else "worse"
 
     def per(self, size: float, lowest: float = -math.inf) -> Difference:
         """Return the difference as a share of a mean loss, none of whose ends is below a limit."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from belated.arrays import Array, Floats
 from belated.errors import LogError
+from belated.kernels.linear.layout import HUGE_LABEL
 from belated.linear import LinearModel
 from belated.linear.losses import BINARY, LOSSES, Loss, named
 from belated.logs.kinds import ANSWERS, Kinds
@@ -142,6 +143,22 @@ def settled(how: Labels, truth: Array, name: str, *, is_told: bool) -> Labels:
     if is_answer and not is_told and how.clip is None:
         return replace(how, loss="logistic")
     return how
+
+
+def check_range(how: Labels, labels: Floats, name: str) -> None:
+    """Refuse labels that the loss does not take, by the first row that has one."""
+    allowed = LOSSES[how.loss].labels
+    if allowed.classes is not None:
+        return
+    known = np.where(np.isnan(labels), 0.0, labels)
+    wrong = np.flatnonzero((known < allowed.least) | (known > HUGE_LABEL))
+    if wrong.size:
+        more = f", and {wrong.size - 1:,} more have such" if wrong.size > 1 else ""
+        raise LogError(
+            f"replay: with the {how.loss} loss the target {name!r} must be {allowed.words}; row "
+            f"{wrong[0]} has {known[wrong[0]]:g}{more}. Mend them, cut the target (--clip LOW "
+            "HIGH), or take another loss (--loss)"
+        )
 
 
 def _yes(truth: Array, name: str) -> str:

@@ -15,7 +15,7 @@ from belated.audits import label_page
 from belated.linear.losses import LOSSES
 from belated.logs.log import as_date
 from belated.replays.contenders import AT_ONCE, BLIND, MEAN, OURS, WAITING
-from belated.replays.differences import MANY, Difference
+from belated.replays.differences import ALIKE, MANY, UNKNOWN, Difference
 from belated.replays.measures import calibration_error, finite, natural
 from belated.replays.result import Replay
 from belated.replays.words import (
@@ -92,14 +92,14 @@ def _numbers(replay: Replay) -> tuple[tuple[str, str], ...]:
         found.append(_card(share, "if every label came at once"))
     share = replay.share(MEAN)
     if share is not None:
-        found.append(_card(share, "of the mean of past labels"))
+        found.append(_card(share, "with the mean of past labels"))
     late = [name for name in (*replay.ahead, *replay.ties, *replay.behind) if name != MEAN]
     late = [name for name in late if replay.share(name) is not None]
     if late:
         best = min(late, key=lambda name: replay.methods[name].mean_loss)
         share = replay.share(best)
         assert share is not None  # of those that have one
-        found.append(_card(share, f"of the best other method here, {best}"))
+        found.append(_card(share, f"with the best other method here, {best}"))
     return tuple(found)
 
 
@@ -107,14 +107,15 @@ def _card(share: Difference, whose: str) -> tuple[str, str]:
     """Return a difference in a few words, and what it is; where it is not known, say so."""
     if share.is_known and share.is_tie and not share.is_same:
         size = estimate(share).replace("%", " %")
-        return "not clear", f"is the error {whose}: {size} on a log too short or uneven to tell"
+        doubt = "on this log, which is too short or too uneven to be sure"
+        return UNKNOWN, f"how large the error would be {whose}: {size} {doubt}"
     return _less(share), f"would be the error {whose}"
 
 
 def _less(share: Difference) -> str:
     """Return a difference that is known in a few words."""
     if share.is_same:
-        return "about the same"
+        return ALIKE
     if share.mean >= MANY:
         return estimate(share)
     size = f"{abs(share.mean):.0%}" if abs(share.mean) >= 0.1 else f"{abs(share.mean):.1%}"
@@ -132,9 +133,9 @@ def _differences(replay: Replay) -> Section:
         return Section(question, None, standing(replay))
     says += (
         f"Whiskers are 95 % intervals, from {replay.blocks} blocks of time in which every "
-        "prediction is paired with that of belated; one that holds 0 is a tie, and only where it "
-        f"is within {SAME:.0%} of 0 are two methods called about the same. Each is right for "
-        "itself in 95 of 100 logs; of many, some are wrong by chance."
+        "prediction is paired with that of belated. Where one holds 0 nobody is ahead: within "
+        f"{SAME:.0%} of 0 two methods are {ALIKE}, beyond that the log {UNKNOWN}. Each is right "
+        "for itself in 95 of 100 logs; of many, some are wrong by chance."
     )
     if replay.task.delays.any():
         says += (
@@ -178,10 +179,7 @@ def _row(replay: Replay, name: str, share: Difference | None) -> tuple[Any, ...]
         "many times" if end > MANY else round(100.0 * end, 2)
         for end in (share.mean, share.low, share.high)
     )
-    word = "better" if share.high < 0.0 else "worse"
-    if share.is_tie:
-        word = "about the same" if share.is_same else "not clear"
-    return shown(replay, name), *ends, word
+    return shown(replay, name), *ends, share.standing
 
 
 def _losses(replay: Replay) -> Section:

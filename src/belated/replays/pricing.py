@@ -9,6 +9,7 @@ import numpy as np
 from belated.audits import Felt
 from belated.engine import progress_bar
 from belated.linear.losses import LOSSES
+from belated.logs import Told
 from belated.replays.contenders import Replayer
 from belated.replays.differences import blocks, difference
 from belated.replays.silence import Silence
@@ -21,7 +22,9 @@ MOST = 20_000
 
 def price(arguments: argparse.Namespace) -> Felt | None:
     """Return what lateness cost on the log that the arguments of an audit name."""
-    asked = Asked(arguments.target, **reading(arguments))
+    ignored: dict[str, Told] = dict.fromkeys(arguments.ignore or (), "ignore")
+    known = tuple(arguments.known or ())
+    asked = Asked(arguments.target, kinds=ignored, known=known, **reading(arguments))
     said = Silence(arguments.silence, arguments.deadline, arguments.answered_only)
     return felt(task_of(arguments.log, asked, Labels(), said, loss=None))
 

@@ -17,7 +17,7 @@ from belated.logs import Log
 from belated.logs.log import as_date
 from belated.replays import differences, lateness, measures
 from belated.replays.contenders import AT_ONCE, OURS, Contender, Scale
-from belated.replays.differences import MANY, Difference
+from belated.replays.differences import MANY, UNKNOWN, Difference
 from belated.replays.measures import Bin, Curve, Slice, finite
 from belated.replays.scores import scores
 from belated.replays.task import Task
@@ -133,6 +133,16 @@ class Replay:
         if apart is None or not ours > 0.0 or not math.isfinite(apart.mean):
             return None
         return apart.per(ours, self.task.how.lowest)
+
+    def standing(self, name: str) -> str:
+        """Return what may be said of a method beside ours.
+
+        It is "better", "worse", "about the same", or where the interval is wide "cannot tell".
+        """
+        share, apart = self.share(name), self.differences[name]
+        if share is not None:
+            return share.standing
+        return UNKNOWN if apart.is_tie else apart.standing
 
     @property
     def ahead(self) -> tuple[str, ...]:
@@ -278,6 +288,7 @@ class Replay:
             "later_loss": finite(method.later_loss),
             "against_ours": self.against(method.name),
             "difference": self._difference(method.name),
+            "standing": None if method.name == OURS else self.standing(method.name),
             "scores": _plain(self.scores.get(method.name, {})),
             "labels_used": method.used,
             "seconds": method.seconds,

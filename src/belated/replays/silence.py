@@ -7,6 +7,7 @@ sure; of younger ones, to count those that were heard of would count no silence.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -79,24 +80,26 @@ def heard(
     if not known.any():
         raise LogError(f"replay: {log.name} has no answered row with a target")
     if not said.answered_only:
-        _refuse_doubt(log, labels, truth, known)
+        _refuse_doubt(log, labels, truth, known, how)
     return log, labels, how, Hearing(known, known, np.zeros(len(log), np.bool_))
 
 
-def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools) -> None:
+def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools, how: Labels) -> None:
     """Stop where silence seems to be an answer, and nobody said which."""
     waiting = ~log.answered & ~np.isnan(labels)
     if waiting.any():
         counts = Counter(word(cell) for cell in truth[waiting].tolist())
-        usual, _ = counts.most_common(1)[0]
+        usual, count = counts.most_common(1)[0]
+        means, value = "something", "VALUE"
+        if 2 * count >= waiting.sum():
+            means, value = repr(usual), shlex.quote(usual)
         raise LogError(
-            f"replay: {_rows(int(waiting.sum()))} a target and no time at which it was known "
-            f"(most often {usual!r}). If no answer means {usual!r}, say so with --silence {usual} "
-            "and, if answers stop to count after some time, --deadline 30d; to learn and count "
-            "only rows with an answer, --answered-only"
+            f"replay: {_rows(int(waiting.sum()))} a target and no time at which it was known (such "
+            f"as {usual!r}). If no answer means {means}, say so with --silence {value} and, if "
+            "answers stop to count after some time, --deadline 30d; to learn and count only rows "
+            "with an answer, --answered-only"
         )
     if np.count_nonzero(known) > 1 and np.ptp(labels[known]) == 0.0:
-        same = word(truth[known].tolist()[0])
         silent = int(np.count_nonzero(~log.answered))
         hint = (
             f"If no answer means something else, say what with --silence VALUE: {_rows(silent)} no "
@@ -104,7 +107,20 @@ def _refuse_doubt(log: Log, labels: Floats, truth: Array, known: Bools) -> None:
             if silent
             else "There is nothing to predict; to go on all the same, --answered-only"
         )
-        raise LogError(f"replay: every answer is {same!r}. {hint}")
+        raise LogError(f"replay: every answer is {_alike(truth[known], how)}. {hint}")
+
+
+def _alike(truth: Array, how: Labels) -> str:
+    """Say what all answers are, by what is made of them."""
+    if truth.dtype.kind != "f" or np.ptp(truth) == 0.0:
+        return repr(word(truth.tolist()[0]))
+    ends = f"they go from {truth.min():g} to {truth.max():g}"
+    if how.threshold is not None:
+        side = "above" if truth[0] > how.threshold else "at most"
+        return f"{side} the threshold {how.threshold:g} ({ends}, so give --threshold in between)"
+    if how.clip is not None:
+        return f"the same when cut to --clip {how.clip[0]:g} {how.clip[1]:g} ({ends})"
+    return f"another number than {how.positive!r} ({ends})"
 
 
 def _rows(count: int) -> str:

@@ -18,7 +18,7 @@ from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
 from belated.logs.log import as_dates
 from belated.replays import checks
-from belated.replays.labels import Labels, settled
+from belated.replays.labels import Labels, check_range, settled
 from belated.replays.saving import keys_of
 from belated.replays.silence import Hearing, Silence, arrivals, heard
 
@@ -39,18 +39,23 @@ class Asked:
     weight: str | None = None
     key: str | None = None
     """The column of keys, which is no feature."""
+    known: Sequence[str] = ()
+    """Columns that are known when the prediction is made, however much they look like answers."""
     kinds: Mapping[str, Told] = field(default_factory=dict)
     dates: DateOrder | None = None
     tz: str | None = None
     unit: Unit | None = None
     encoding: str | None = None
+    missing: Sequence[str] = ()
+    """Further words that mean nothing."""
     on_bad: OnBad = "error"
 
     @property
     def is_of_columns(self) -> bool:
         """Whether something is asked that only a file or table can answer."""
         given = (self.predicted, self.observed, self.weight, self.kinds, self.dates, self.tz)
-        return any(given) or self.unit is not None or self.encoding is not None
+        more = (self.unit, self.encoding, self.missing)
+        return any(given) or any(more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +206,12 @@ def task_of(
     chosen, kinds, log = _features(log, name, features, asked)
     order = log.timeline.rows
     log = log.take(order)
-    labels = how.of(truth)[order]
-    answered = log.answered
+    labels = how.of(truth)
+    check_range(how, labels, name)
+    labels = labels[order]
+    given = log
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    found = checks.checked(log, labels, hearing.counts, answered, name, chosen, kinds)
+    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, asked.known)
     notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(
@@ -246,6 +253,7 @@ def _log(
         tz=asked.tz,
         unit=asked.unit,
         encoding=asked.encoding,
+        missing=asked.missing,
         on_bad=asked.on_bad,
     )
     checks.refuse_answers(found.columns)

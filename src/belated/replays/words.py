@@ -13,7 +13,7 @@ from belated.linear.losses import LOSSES
 from belated.logs.spans import span_text
 from belated.replays import others, refits
 from belated.replays.contenders import AT_ONCE, BEST_WAIT, OURS
-from belated.replays.differences import MANY
+from belated.replays.differences import ALIKE, MANY, UNKNOWN
 from belated.report.durations import humane
 from belated.report.plain import counted, first_up, plain
 from belated.report.terminal import WIDTH, aligned, takes_tables
@@ -136,11 +136,11 @@ def standing(replay: Replay) -> str:
         parts.append(f"Better than belated here: {listed}.")
     if not replay.blocks:
         return "There are too few labels to say which method is better."
-    if same := [name for name in replay.ties if _is_same(replay, name)]:
-        parts.append(f"About as good as belated: {_listed(replay, same)}.")
+    if same := [name for name in replay.ties if replay.standing(name) == ALIKE]:
+        parts.append(f"{first_up(ALIKE)} as belated: {_listed(replay, same)}.")
     if unknown := [name for name in replay.ties if name not in same]:
         listed = _listed(replay, unknown)
-        parts.append(f"The log is too short or too uneven to tell: {listed}.")
+        parts.append(f"{first_up(UNKNOWN)}, as the log is too short or too uneven: {listed}.")
     if replay.behind:
         best, *rest = replay.behind
         more = f", and {len(rest)} other{'s' if len(rest) > 1 else ''}" if rest else ""
@@ -148,16 +148,11 @@ def standing(replay: Replay) -> str:
     return " ".join(parts)
 
 
-def _is_same(replay: Replay, name: str) -> bool:
-    share = replay.share(name)
-    return share is not None and share.is_same
-
-
 def _listed(replay: Replay, names: Sequence[str]) -> str:
     found = []
     for name in names:
         after = ", chosen afterwards," if name == BEST_WAIT else ""
-        found.append(f'"{name}"{after} {against(replay, name, tie="")}')
+        found.append(f'"{name}"{after} {against(replay, name, says=False)}')
     return ", ".join(found)
 
 
@@ -194,15 +189,18 @@ def shown(replay: Replay, name: str) -> str:
     return f"{name} (unreachable)" if name == AT_ONCE and replay.task.delays.any() else name
 
 
-def against(replay: Replay, name: str, tie: str = " tie") -> str:
-    """Return how a method compares with ours: as a share with its interval, or as a factor."""
+def against(replay: Replay, name: str, *, says: bool = True) -> str:
+    """Return how a method compares with ours: as a share with its interval, or as a factor.
+
+    ``says`` adds what a tie means.
+    """
     share = replay.share(name)
     if share is None:
         return ""
     text = estimate(share)
     if not share.is_known:
         return text
-    return f"{text} ({_range(share)}){tie if share.is_tie else ''}"
+    return f"{text} ({_range(share)}){f' {share.standing}' if says and share.is_tie else ''}"
 
 
 def estimate(share: Difference) -> str:
@@ -240,6 +238,8 @@ def command(replay: Replay) -> str:
     parts += asked(task.asked)
     if task.asked.features != "all":
         parts += ["--features", *task.asked.features]
+    if task.asked.known:
+        parts += ["--known", *task.asked.known]
     if how.clip is not None:
         parts += ["--clip", *(f"{end:g}" for end in how.clip)]
     parts += ["--loss", how.loss]
@@ -283,5 +283,6 @@ def asked(what: Asked) -> list[str]:
         tz=what.tz,
         unit=what.unit,
         encoding=what.encoding,
+        missing=what.missing,
         on_bad=what.on_bad,
     )

@@ -56,12 +56,14 @@ FAMILIES = (
         *("Qiu-Esposito-Zhang", "Delayed OGD", "Quanrud-Khashabi, doubling", "AdaptiveRevision"),
         *("AdaDelay", "DMD", "SDMD", "Hazan-Agarwal-Kale", "Langford-Smola-Zinkevich"),
         *("Mild-OGD", "SOLID", "FTDRL", "AdaGrad", "ODFTRL", "DOOMD"),
-        *("Weinberger-Ordentlich", "Delay-adaptive SGD"),
+        *("Weinberger-Ordentlich", "Delay-adaptive SGD", "WOFTRL"),
+        *("Koloskova-Stich-Jaggi", "Ringmaster", "Delayed Frank-Wolfe", "Delayed ONS"),
     ),
     # methods on the simplex
     (
         *(OURS, "AdaHedgeD", "DORM", "DORM+", "DUB", "Zimmert-Seldin", "delayed Exp3"),
-        "skipping Exp3",
+        *("skipping Exp3", "anytime Exp3", "Banker-TINF", "Banker-SFTINF"),
+        "Masoudian-Zimmert-Seldin",
     ),
     # methods of a replay; ours has the colour of ours everywhere
     (
@@ -77,6 +79,12 @@ FAMILIES = (
     ("P-FTRL", "OMD"),
     ("paper", "tight", "gradient-adaptive"),
     ("with Skip", "without Skip", "optimum"),
+    # players of a game
+    (
+        *(OURS, "WOFTRL, small steps", "WOFTRL, large steps", "no copies, large steps"),
+        *("one copy, large steps", "FTRL for any losses"),
+    ),
+    ("Capacity", "no limit", "dropping the oldest", "Deadline", "Skip", "Capacity, coins"),
     # policies that every evaluation has
     ("logged", "chooser", "uniform"),
     # rules of exploration

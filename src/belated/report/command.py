@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -41,7 +42,7 @@ def report(
     has_page = not (arguments.no_page or arguments.json)
     path = path or arguments.usual_page
     if has_page:
-        check_folder(path, "--out")
+        check_place(path, "--out")
     found = find(arguments)
     if arguments.json:
         print(found.to_json(indent=2))
@@ -52,13 +53,25 @@ def report(
     return found
 
 
-def check_folder(path: Path, option: str) -> None:
-    """Fail before the work, not after it."""
+def check_place(path: Path, option: str) -> None:
+    """Fail before the work, not after it, where a file cannot be written."""
     if not path.parent.is_dir():
         raise BelatedError(
             f"cannot write {path}: there is no folder {path.parent}; create it, or give another "
             f"path with {option}"
         )
+    if path.is_dir():
+        raise BelatedError(f"cannot write {path}: that is a folder; give a file with {option}")
+    try:
+        # Whatever is written goes to a new file first, so that the folder decides.
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BelatedError(
+            f"cannot write {path}: nothing can be written into {path.parent} ({why}); give another "
+            f"path with {option}"
+        ) from None
 
 
 def _write_page(found: Finding, path: Path) -> None:
@@ -89,13 +102,14 @@ def how_read(arguments: argparse.Namespace) -> dict[str, Any]:
         "tz": arguments.tz,
         "unit": arguments.unit,
         "encoding": arguments.encoding,
+        "missing": tuple(arguments.missing or ()),
         "on_bad": "skip" if arguments.skip_bad_rows else "error",
     }
 
 
 def refuse_reading(arguments: argparse.Namespace, who: str) -> None:
     """Refuse what says how a file is read, where the log is the one that comes with belated."""
-    given = {name: value for name, value in reading(arguments).items() if value is not None}
+    given = {name: value for name, value in reading(arguments).items() if value not in (None, ())}
     given.pop("on_bad")
     given |= {"skip-bad-rows": True} if arguments.skip_bad_rows else {}
     given |= told(arguments) if hasattr(arguments, "number") else {}

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from html import escape
 from importlib.resources import files
 from os import PathLike
@@ -48,6 +49,8 @@ def write_page(path: str | PathLike[str], page: Page) -> None:
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(target)
     except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
         raise BelatedError(f"cannot write {target}: {error}") from error
 
 

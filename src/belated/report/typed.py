@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from belated.logs import DateOrder, OnBad, Unit
 
 
@@ -11,6 +13,7 @@ def how_read(
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
+    missing: Sequence[str] = (),
     on_bad: OnBad = "error",
 ) -> list[str]:
     """Return arguments that read a log in the same way.
@@ -24,4 +27,5 @@ def how_read(
     for option, value in (("--tz", tz), ("--unit", unit), ("--encoding", encoding)):
         if value is not None:
             parts += [option, value]
+    parts += [f"--missing={word}" for word in missing]
     return [*parts, "--skip-bad-rows"] if on_bad == "skip" else parts

@@ -7,6 +7,7 @@ record holds the arm and its probability; ``own`` begins with Lhat, the sums of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
@@ -80,7 +81,7 @@ EXPECTED = "losses in [0, 1], in expectation over the draws"
 
 def drew_arms(memory: Memory) -> bool:
     """Tell whether every open ticket has an arm and its probability, and sums are not too large."""
-    arm, chance = memory.records.T
+    arm, chance = memory.records[:, :2].T
     is_open = memory.entries[:, 1] >= 0
     named = np.isin(arm[is_open], np.arange(memory.dim)).all()
     drawn = ((chance[is_open] > _RAREST) & (chance[is_open] <= 1.0)).all()
@@ -91,6 +92,8 @@ class Bandit(OnArms):
     """A rival that draws one of ``arms`` arms and hears its loss."""
 
     answers = "value"
+    assumes: ClassVar[str] = "values in [0, 1]"
+    """What the table says about the losses."""
     memory = "arm and probability of every open ticket"
     order = "any order; a lost answer is dropped"
 

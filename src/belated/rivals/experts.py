@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from belated.kernels.choices import switch
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
-from belated.kernels.learners.methods import method
+from belated.kernels.learners.methods import Learn, Play, Prepare, method
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
@@ -156,7 +156,7 @@ def _play_weights(code: Code, s: State, entry: int, ticket: int, x: Floats) -> N
 
 
 @leaf
-def _tune_in_turn(code: Code, s: State) -> None:
+def take_turns(code: Code, s: State) -> None:
     """Let answers tune lambda in ticket order, as far as they are there."""
     k = s.z.size
     while s.own[TURN] < s.n[N.ROUNDS]:
@@ -179,23 +179,28 @@ def _take(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
         answer[i] = cost[i]
         s.p[i] += cost[i]
     hold(s, entry)
-    _tune_in_turn(code, s)
+    take_turns(code, s)
 
 
 @leaf
 def _lose(code: Code, s: State, entry: int, ticket: int) -> int:
     """Hold a zero answer until its turn comes."""
     hold(s, entry)
-    _tune_in_turn(code, s)
+    take_turns(code, s)
     return S.USED
+
+
+def tuned_in_turn(name: str, tune: Tune, *, prepare: Prepare, play: Play, learn: Learn) -> int:
+    """Enter a method whose answers wait for their turn, and then tune something."""
+    number = method(name, prepare=prepare, play=play, learn=learn, lose=_lose)
+    _TUNE[number] = tune
+    events.SOURCES[number] += (tune.__module__,)  # the leaves here do not name its own
+    return number
 
 
 def hedging(name: str, tune: Tune) -> int:
     """Enter a method that plays softmin(theta, lambda), given how an answer tunes lambda."""
-    number = method(name, prepare=_weigh, play=_play_weights, learn=_take, lose=_lose)
-    _TUNE[number] = tune
-    events.SOURCES[number] += (tune.__module__,)  # the leaves here do not name its own
-    return number
+    return tuned_in_turn(name, tune, prepare=_weigh, play=_play_weights, learn=_take)
 
 
 @leaf
@@ -217,8 +222,37 @@ def hint_numbers(hint: Hint) -> dict[int, float]:
     return {HINTED: hinted, WEIGHT: hinted}
 
 
+class Regularises(Rival):
+    """What rivals with a regulariser of some strength share: psi, and the bound that it gives."""
+
+    if TYPE_CHECKING:
+        lipschitz: float
+        mirror: Mirror
+
+        @property
+        def strength(self) -> float:
+            """lambda."""
+
+    @property
+    def _range(self) -> float:
+        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
+        if self.mirror == "entropy":
+            return math.log(self.domain.dim)
+        return 0.5 * self._outer**2
+
+    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
+        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
+        if self.lipschitz == 0.0:
+            return None
+        price = self.lipschitz**2 / self.strength
+        learning = self.strength * self._range + price * first * timeline.rounds
+        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
+        trivial = self.lipschitz * width * timeline.rounds
+        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
+
+
 @dataclass(frozen=True, repr=False)
-class Regularised(Rival):
+class Regularised(Regularises):
     """A rival that plays in any set, with a regulariser of strength lambda and with hints."""
 
     reference = "Flaspohler et al. 2021"
@@ -245,23 +279,6 @@ class Regularised(Rival):
             moving=(WEIGHT,),
             sound=hint_is_sound,
         )
-
-    @property
-    def _range(self) -> float:
-        """The largest value of psi: R^2 / 2, or ln(dim) for the divergence from uniform."""
-        if self.mirror == "entropy":
-            return math.log(self.domain.dim)
-        return 0.5 * self._outer**2
-
-    def _regularised(self, timeline: Timeline, first: float, late: float) -> Bound | None:
-        """lambda max psi + G^2 (first T + late d_tot) / lambda, where G is known."""
-        if self.lipschitz == 0.0:
-            return None
-        price = self.lipschitz**2 / self.strength
-        learning = self.strength * self._range + price * first * timeline.rounds
-        width = 2.0 if self.mirror == "entropy" else self.domain.diameter
-        trivial = self.lipschitz * width * timeline.rounds
-        return self._bound(learning, price * late * timeline.total_delay, trivial=trivial)
 
 
 @dataclass(frozen=True, repr=False)
@@ -313,14 +330,19 @@ def waiting(timeline: Timeline) -> int:
     return int((np.arange(rounds) - turns).max(initial=0))
 
 
-def _waits_its_turn(memory: Memory) -> bool:
+def turns_are_sound(memory: Memory) -> bool:
     """Tell whether all tickets from the next one in turn on are there, and no other."""
-    own, rounds = memory.own, memory.rounds
-    turn, (numbers, states) = own[TURN], memory.entries.T
+    turn, rounds, (numbers, states) = memory.own[TURN], memory.rounds, memory.entries.T
     is_turn = turn in range(rounds + 1)
     in_turn = is_turn and np.array_equal(numbers, np.arange(int(turn), rounds))
+    return in_turn and not (states[:1] == T.HELD).any()
+
+
+def _waits_its_turn(memory: Memory) -> bool:
+    """Tell whether turns are sound, and sums not negative."""
+    own = memory.own
     sums = [*own[TURN:IN_TURN], *memory.records[:, 2 * memory.dim : 2 * memory.dim + 2].ravel()]
-    return in_turn and not (states[:1] == T.HELD).any() and min(sums) >= 0.0
+    return turns_are_sound(memory) and min(sums) >= 0.0
 
 
 def hint_is_sound(memory: Memory) -> bool:

@@ -124,7 +124,8 @@ class GOLD(Exploring, module="rivals"):
     c = max{3/4, 2/3 + a/3}. delta is ``smoothing`` or, where that is 0, sqrt(k M r / G), and
     gamma = D delta / (k M), where M (``magnitude``) bounds the values, G (``lipschitz``) the
     gradients, and r and D are the inner radius and the diameter of the set.
-    Guarantee: expected regret O(T^(3/4) + T^(2/3) d_max^(1/3)).
+    Guarantee: expected regret O(T^(3/4) + T^(2/3 + a/3)), up to logarithms (Theorem 1, which also
+    has b and c).
     Reference: Heliou, Mertikopoulos and Zhou, "Gradient-free online learning in continuous games
     with delayed rewards", ICML 2020.
 
@@ -143,7 +144,7 @@ class GOLD(Exploring, module="rivals"):
     reference = "Heliou, Mertikopoulos and Zhou 2020"
     answers = "value"
     memory = "three numbers per open ticket and per value in the pool"
-    guarantee = "O(T^(3/4) + T^(2/3) d_max^(1/3)), in expectation"
+    guarantee = "O(T^(3/4) + T^(2/3 + a/3)), up to logarithms, in expectation"
 
     domain: Domain
     magnitude: float

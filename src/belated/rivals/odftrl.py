@@ -21,11 +21,10 @@ from belated.timeline import Timeline
 
 
 @leaf
-def _lead(code: Code, s: State) -> None:
-    """One step from the start with all that was received and the hint."""
+def lead(code: Code, s: State, weight: float) -> None:
+    """One step from the start with all that was received and so many times the last gradient."""
     k = s.z.size
     last, received = s.own[:k], s.own[k : s.own.size]
-    weight = hint_weight(s, 0)
     for i in range(k):
         s.work[i] = received[i] + weight * last[i]
         s.z[i] = 1.0 / k if code[C.DOMAIN] == K.SIMPLEX else 0.0
@@ -34,15 +33,20 @@ def _lead(code: Code, s: State) -> None:
 
 
 @leaf
-def _receive(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
-    """Add the gradient to the sum."""
+def _lead(code: Code, s: State) -> None:
+    lead(code, s, hint_weight(s, 0))
+
+
+@leaf
+def receive(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
+    """Add the gradient to the sum; the own region is the last one, then the sum."""
     k = s.z.size
     for i in range(k):
         s.own[i] = cost[i]
         s.own[k + i] += cost[i]
 
 
-_METHOD = method("ODFTRL", prepare=_lead, learn=_receive)
+_METHOD = method("ODFTRL", prepare=_lead, learn=receive)
 
 
 @dataclass(frozen=True, repr=False)

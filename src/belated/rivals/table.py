@@ -9,18 +9,21 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from belated import rivals
+from belated.rivals.arms import Bandit
 from belated.rivals.base import FACTS, Rival
 
 _SYMBOLS = {
     "base": "a learner inside",
     "curvature": "lambda",
     "delay": "d",
+    "exp_concavity": "alpha",
     "lipschitz": "G",
     "magnitude": "M",
     "max_delay": "d_max",
     "rounds": "T",
     "scale": "a scale",
     "smoothness": "L",
+    "stalest": "how stale a gradient may be",
     "step": "a step size",
     "strength": "a strength",
     "total_delay": "d_tot",
@@ -128,6 +131,17 @@ OURS = (
         "up on",
         "ours, after Theorem 6.1",
     ),
+    Row(
+        "`Capacity` of `FirstOrder`, `OnePoint` or `TwoPoint`",
+        "that of the learner inside",
+        "as the learner inside",
+        "the most tickets; for coins a bound on the backlog",
+        "24 bytes per tracked ticket, and no other",
+        "any order; tracks at most C tickets",
+        "that of the learner inside with the sum of max{1, (d_t + 1) / B} in place of T, B of the "
+        "order of C / log T, on average over which tickets are tracked",
+        "after Ryabchenko, Attias, Roy 2026",
+    ),
 )
 """The learners of the paper that this library implements."""
 
@@ -144,13 +158,15 @@ These are not all that were ever published, but those in the table.
 Each is a class in `src/belated/rivals/`, with a slow second version in the tests that it must agree
 with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
 says what was chosen. Not every paper was at hand in full: a bound whose constants could not be
-checked says so.
+checked says so, and a docstring, where a rule is from memory. "After" before a reference marks a
+tuning that is ours.
 """
 
 _SYMBOLS_EXPLAINED = """\
 T rounds, k dimensions (or arms), D the diameter of the set, R its outer and r its inner radius, G
 bounds the gradients, M the values, lambda is the strong convexity; d_t is the delay of round t,
-d_tot the sum of all of them, d_max the largest, sigma_max the most answers out at once.
+d_tot the sum of all of them, d_max the largest; sigma_t counts the answers that are out at play t,
+and sigma_max is the most at once. #Q is the number of rounds in Q.
 """
 
 _RUNNING = """\
@@ -175,11 +191,42 @@ gradients = np.random.default_rng(0).normal(size=(1000, 3)) / 3.0
 plays = bl.Learner(spec).run(timeline, gradients)  # or predict and observe, one by one
 ```
 
+A method for arms draws one in every round: its play is the unit vector of that arm, and its answer
+what that arm lost.
+
+```python
+learner = bl.Learner(bl.rivals.BankerTINF(3), seed=7)
+ticket, x = learner.predict()
+print(x)  # [1. 0. 0.]
+learner.observe(ticket, 0.25)  # whenever it is heard
+```
+
 A method that misses a fact refuses to run and names it, and has no bound. `facts` are all that a
 method may have to be told, `needs` those that it uses with its settings; it takes no others.
 Snapshots, JSON, `cancel`, seeds and `strict` are as for our own learners. There is no certificate
 in the report: that is a theorem about our own.
 """
+
+_FEATURES = """\
+## With features at the prediction
+
+`DelayedVAW` is the one method here that is no spec but a model, as its predictions need features:
+Vovk-Azoury-Warmuth regression under late labels, after Qiu, Esposito and Zhang 2025, for dense
+features in up to a few hundred dimensions. It is told bounds on the labels and on the weights, and
+says in turn what its losses exceed those of any such weights at most by.
+
+```python
+model = bl.rivals.DelayedVAW(2, magnitude=1.0, norm=1.0)
+ticket, value = model.predict([0.6, -0.3])
+later = model.predict([0.1, 0.9], key="order 2")
+used = model.observe("order 2", 0.5)  # labels in any order; or cancel, snapshot, restore, replay
+most = model.regret_within(norm=0.8)
+```
+
+`LinearModel` asks for none of that, takes names and sparse features and forgets what is out of
+date; which of the two predicts better is in [results](results.md).
+"""
+
 
 _READING = """\
 ## How to read the table
@@ -196,8 +243,33 @@ _READING = """\
 * **guarantee** is on the regret against the best fixed play, as far as we know it, of a method that
   was told the truth. `bound` turns it into a number, except where it is an order of growth only
   ("of order", "O"), or where it contains numbers that the method is not told. It takes the steps as
-  they are: told something wrong, a method still has a bound, and a larger one. "Without delay"
-  marks the methods that were not made for late answers.
+  they are: told something wrong, a method still has a bound, and a larger one, or none where the
+  delays are longer than it can take or was told. "In expectation" is over the draws of the method,
+  for losses and delays that do not depend on them. "Without delay" marks the methods that were not
+  made for late answers.
+"""
+
+_BEST = """\
+## Who is best where
+
+The studies play most of them against each other and against ours ([what they found](results.md)).
+Against losses of the kinds played there, and told the truth where a method must be told something:
+
+* **gradients, convex losses**: eleven different rivals are the best one somewhere, and none comes
+  near our default, which is within 10 % of the best adaptive one in most games
+  ([first-order](results/first-order.md)). The paper's P-FTRL is ahead with linear and hinge losses;
+  AdaptiveRevision with noisy linear and logistic ones under long delays, delayed dual averaging
+  with alternating ones, delayed Frank-Wolfe against an adversary without much delay. With
+  exp-concave losses delayed ONS promises the least and is seldom the best: take the default;
+* **gradients, strongly convex losses**: Qiu-Esposito-Zhang, level with our `Leader`; without
+  projections delayed Frank-Wolfe, unless delays are long;
+* **one value**: GOLD with smaller radii than its bound asks for, and D-FTBL for quadratic losses
+  and long games; ours with linear losses in two dimensions ([table1](results/table1.md));
+* **two values**: ours for convex losses; with k + 1 values per round and strongly convex losses
+  DOGD-SC ([two-point](results/two-point.md));
+* **one value of an arm** ([arms](results/arms.md)): Banker-TINF where some answers are late and
+  others are not; anytime Exp3 or Zimmert-Seldin with `skipping` where all are equally late, and the
+  latter where answers are lost; Banker-SFTINF without delay. None of these is told anything.
 """
 
 
@@ -242,14 +314,14 @@ def _answers(method: type[Rival]) -> str:
     fields = _fields(method)
     if "base" in fields:
         return "that of the learner inside"
-    if "arms" in fields and method.answers == "value":
+    if issubclass(method, Bandit):
         return "value of the arm drawn"
     return "gradient, or function" if "feedback" in fields else method.answers
 
 
 def _assumes(method: type[Rival]) -> str:
-    if _answers(method) == "value of the arm drawn":
-        return "values in [0, 1]"
+    if issubclass(method, Bandit):
+        return method.assumes
     required = [
         _SYMBOLS[name]
         for name, field in _fields(method).items()
@@ -282,7 +354,16 @@ def _intro() -> str:
 
 def page() -> str:
     """Return the page in full."""
-    parts = [_intro(), "## The table\n", _SYMBOLS_EXPLAINED, table(), _RUNNING, _READING]
+    parts = [
+        _intro(),
+        "## The table\n",
+        _SYMBOLS_EXPLAINED,
+        table(),
+        _BEST,
+        _RUNNING,
+        _FEATURES,
+        _READING,
+    ]
     return "\n".join(parts)
 
 

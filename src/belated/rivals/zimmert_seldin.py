@@ -20,64 +20,13 @@ from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.arms import EXPECTED, Bandit, drew_arms, estimate, outside, play_arm
-from belated.rivals.base import UNCHECKED
-from belated.rivals.experts import least, normalise
+from belated.rivals.tsallis import is_multiplier, solve
 from belated.timeline import Timeline
 
 _SKIPPING = F.MINE  # 1 with the skipping tuning, else 0
 _MULTIPLIER = F.MINE + 1  # mu of the last play
 _COUNTED = F.MINE + 2  # how many open tickets still count ...
 _OLDEST = F.MINE + 3  # ... none before this one
-
-_ENOUGH = 1e-13  # how far the probabilities may add up beside 1 before they are normalised
-_PASSES = 60
-_SLACK = 1e-6
-
-
-@leaf
-def _omega(k: float, w: float) -> float:
-    """Return w > 0 with w + ln w = k, by Newton's method from a guess.
-
-    The left side is concave, so that it rises to the root from below, and from above falls below it
-    in a step or a few; a step that changes 1e-8 leaves 1e-16.
-    """
-    for _ in range(_PASSES):
-        before = w
-        w *= max(0.1, (1.0 + k - ln(w)) / (1.0 + w))
-        if abs(w - before) <= 1e-8 * w:
-            break
-    return w
-
-
-@leaf
-def _solve(losses: Floats, a: float, b: float, mu: float, x: Floats) -> float:
-    """Write argmin <Lhat, x> - 2 a sum sqrt(x_i) + b sum x_i ln x_i over the simplex; return mu.
-
-    x_i = y_i^2 with a / y_i - 2 b ln y_i = Lhat_i - min Lhat + b - mu, and sum x_i = 1 fixes the
-    multiplier mu. With w_i = a / (2 b y_i) it says w_i + ln w_i = k_i. The sum is convex and
-    increasing in mu, so Newton's method closes in from above after at most one step; mu = b - a,
-    where the largest y_i is 1, is never too small. The old x and mu are where it starts.
-    """
-    lowest = least(losses)
-    half = 0.5 / b if b > 0.0 else 0.0
-    shift = ln(half * a) if b > 0.0 else 0.0
-    mu = min(mu, b - a)
-    for _ in range(_PASSES):
-        total = slope = 0.0
-        for i in range(x.size):
-            height = (losses[i] - lowest) + (b - mu)
-            if b > 0.0:
-                y = half * a / _omega(half * height + shift, half * a / math.sqrt(x[i]))
-            else:
-                y = a / height
-            x[i] = y * y
-            total += x[i]
-            slope += 2.0 * x[i] * y / (a + 2.0 * b * y)
-        if abs(total - 1.0) <= _ENOUGH:
-            break
-        mu = min(mu - (total - 1.0) / slope, b - a)
-    normalise(x)
-    return mu
 
 
 @leaf
@@ -89,7 +38,7 @@ def _prepare(code: Code, s: State) -> None:
     share = 1.0 if skipping else 2.0
     b = math.sqrt(share * s.n[N.PATIENCE] / ln(float(s.z.size)))
     a = math.sqrt(s.n[N.ROUNDS] + 1.0)
-    s.f[_MULTIPLIER] = _solve(s.own, a, b, s.f[_MULTIPLIER], s.z)
+    s.f[_MULTIPLIER] = solve(s.own, a, b, s.f[_MULTIPLIER], s.z)
     if b > 0.0:
         s.f[F.ETA] = 1.0 / b
     if skipping:
@@ -146,18 +95,17 @@ def _is_sound(memory: Memory) -> bool:
         oldest in range(memory.rounds + 1)
         and counted == counts
         and bool((memory.point > 0.0).all())
-        and _is_multiplier(memory)
+        and _multiplier_fits(memory)
         and drew_arms(memory)
     )
 
 
-def _is_multiplier(memory: Memory) -> bool:
-    """Tell whether mu can be that of the last play: a <= b - mu <= a sqrt(K) + b ln K."""
+def _multiplier_fits(memory: Memory) -> bool:
+    """Tell whether mu can be that of the last play."""
     arms, share = memory.dim, 1.0 if memory.f[_SKIPPING] > 0.0 else 2.0
     a = math.sqrt(max(memory.rounds, 1))
     b = math.sqrt(share * int(memory.n[N.PATIENCE]) / math.log(arms))
-    height, most = b - memory.f[_MULTIPLIER], a * math.sqrt(arms) + b * math.log(arms)
-    return bool((1.0 - _SLACK) * a <= height <= (1.0 + _SLACK) * most)
+    return is_multiplier(float(memory.f[_MULTIPLIER]), arms, a, b)
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,8 +119,9 @@ class ZimmertSeldin(Bandit, module="rivals"):
     their losses are used all the same. Nothing to tune, nothing to be told.
 
     Guarantee: expected regret <= 4 sqrt(K T) + sqrt(8 d_tot ln K), if losses and delays do not
-    depend on the draws; with ``skipping``, up to constants, sqrt(K T) plus the smallest
-    |S| + sqrt(ln K sum of the delays outside S) over all sets S of rounds.
+    depend on the draws (``tsallis.promised`` has a proof). With ``skipping`` it is at most
+    4 sqrt(K T) + 10 max{2 ln K, min over sets Q of rounds of |Q| + sqrt(D' ln K)}, D' being the sum
+    of the delays outside Q. There at most one round stops counting per play: 1 / eta_t never falls.
     Reference: Zimmert and Seldin, "An optimal algorithm for adversarial bandits with arbitrary
     delays", AISTATS 2020.
 
@@ -183,7 +132,10 @@ class ZimmertSeldin(Bandit, module="rivals"):
 
     title = "Zimmert-Seldin"
     reference = "Zimmert and Seldin 2020"
-    guarantee = "4 sqrt(k T) + sqrt(8 d_tot ln k), in expectation"
+    guarantee = (
+        "4 sqrt(k T) + sqrt(8 d_tot ln k), in expectation; with `skipping` 4 sqrt(k T) + "
+        "10 max{2 ln k, min over sets Q of rounds of #Q + sqrt(delays outside Q times ln k)}"
+    )
 
     skipping: bool = False
 
@@ -194,12 +146,22 @@ class ZimmertSeldin(Bandit, module="rivals"):
         return self._drawing(_METHOD, numbers, (_MULTIPLIER, _COUNTED, _OLDEST), _is_sound)
 
     def _guaranteed(self, timeline: Timeline) -> Bound | None:
-        """4 sqrt(K T) + sqrt(8 d_tot ln K); None with ``skipping``."""
-        if self.skipping:
-            return None
-        return self._of_unit_losses(
-            timeline,
-            4.0 * math.sqrt(self.arms * timeline.rounds),
-            math.sqrt(8.0 * timeline.total_delay * math.log(self.arms)),
-            f"{EXPECTED}; {UNCHECKED}",
-        )
+        """4 sqrt(K T) + sqrt(8 d_tot ln K), or what ``skipping`` leaves of it."""
+        rounds, logarithm = 4.0 * math.sqrt(self.arms * timeline.rounds), math.log(self.arms)
+        if not self.skipping:
+            late = math.sqrt(8.0 * timeline.total_delay * logarithm)
+            return self._of_unit_losses(timeline, rounds, late, EXPECTED)
+        least = 20.0 * logarithm
+        late = max(0.0, 10.0 * _best_trade(timeline, logarithm) - least)
+        return self._of_unit_losses(timeline, rounds + least, late, EXPECTED)
+
+
+def _best_trade(timeline: Timeline, logarithm: float) -> float:
+    """Return the smallest |Q| + sqrt(D' ln K); the best Q of a size has the longest delays.
+
+    >>> from belated import Timeline
+    >>> _best_trade(Timeline.from_delays([9, 0, 0, 0, 0, 0, 0, 0, 0, 0]), 1.0)
+    1.0
+    """
+    left = np.append(0, np.cumsum(np.sort(timeline.delay)))[::-1]  # for |Q| = 0, 1, ..
+    return float(np.min(np.arange(left.size) + np.sqrt(left * logarithm)))

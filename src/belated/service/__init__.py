@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.client import Chosen, Client, Outbox, Predicted, RemoteModel
+    from belated.service.asking import Chosen, Predicted, Turned
+    from belated.service.client import Client, RemoteModel
     from belated.service.limits import Limits
+    from belated.service.outbox import Outbox
     from belated.service.run import Server, Settings
 
 _HOMES = {
     **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
-    **dict.fromkeys(("Chosen", "Client", "Outbox", "Predicted", "RemoteModel"), "client"),
+    **dict.fromkeys(("Chosen", "Predicted", "Turned"), "asking"),
+    **dict.fromkeys(("Client", "RemoteModel"), "client"),
     "Limits": "limits",
+    "Outbox": "outbox",
     **dict.fromkeys(("Server", "Settings"), "run"),
 }
 
@@ -34,6 +38,7 @@ __all__ = [
     "RemoteModel",
     "Server",
     "Settings",
+    "Turned",
 ]
 
 

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import ssl
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
-from belated.service.client import (
-    AGAIN,
-    COMPILING,
-    SIZE,
-    UNHEARD,
+from belated.service import asking
+from belated.service.asking import (
     Actions,
     Address,
+    Ask,
     Chosen,
+    Heard,
+    Item,
     Outcome,
     Predicted,
     Row,
-    asked,
-    given,
-    is_gone,
-    named,
-    new_key,
-    pause,
-    refusal,
+    Tries,
+    Turned,
 )
+from belated.service.wires import Wires
 
-_Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+T = TypeVar("T")
 
 
 class AsyncClient:
@@ -46,7 +40,8 @@ class AsyncClient:
         self._address = Address.of(url, token)
         self._timeout, self._tries = timeout, max(tries, 1)
         self._turns = asyncio.Semaphore(at_once)
-        self._idle: list[_Wire] = []
+        where = self._address.host, self._address.port
+        self._wires = Wires(*where, is_secure=self._address.scheme == "https")
 
     async def __aenter__(self) -> Self:
         """Return the client."""
@@ -63,8 +58,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        while self._idle:
-            await _hang_up(self._idle.pop())
+        await self._wires.close()
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -76,94 +70,50 @@ class AsyncClient:
         *,
         key: str | None = None,
         timeout: float | None = None,
+        tries: int | None = None,
     ) -> Any:
         """Send a request, again if need be, and return the answer as plain data."""
-        content = b"" if body is None else json.dumps(body).encode()
-        headers, is_lost = self._address.headers(key), False
+        ask = asking.plain(method, path, body, key=key, timeout=timeout, tries=tries)
+        return await self.send(ask)
+
+    async def send(self, ask: Ask[T]) -> T:
+        """Send a request until it is answered, or often enough."""
+        tries = Tries(ask, self._address, self._tries)
         async with self._turns:
-            for attempt in range(self._tries):
-                try:
-                    async with asyncio.timeout(timeout or self._timeout):
-                        status, answer, after = await self._try(method, path, content, headers)
-                except TimeoutError:
-                    status, answer, after = 0, b"no answer in time", None
-                if status and status not in AGAIN:
-                    break
-                is_lost = is_lost or status in UNHEARD
-                if attempt + 1 < self._tries:
-                    await asyncio.sleep(pause(attempt, after))
-        if is_gone(method, status, is_lost):
-            return None
-        if status == 0:
-            raise ServiceError(f"{self._address.host}:{self._address.port}: {answer.decode()}")
-        if status >= 400:
-            raise refusal(status, answer)
-        return json.loads(answer) if answer else None
+            while (pause := tries.pause(await self._try(ask))) is not None:
+                await asyncio.sleep(pause)
+        return tries.result()
 
-    async def _try(
-        self, method: str, path: str, content: bytes, headers: dict[str, str]
-    ) -> tuple[int, bytes, str | None]:
-        """Return status, body and Retry-After of an answer; 0 and why where none came."""
-        wire = self._idle.pop() if self._idle else None
-        if wire is not None:
-            found = await self._ask(wire, method, path, content, headers)
-            if found[0]:
-                return found
-            await self.close()  # the others are as old: the server may have started anew
-        return await self._ask(None, method, path, content, headers)
-
-    async def _ask(
-        self,
-        wire: _Wire | None,
-        method: str,
-        path: str,
-        content: bytes,
-        headers: dict[str, str],
-    ) -> tuple[int, bytes, str | None]:
-        """Ask over a connection, or over a new one."""
+    async def _try(self, ask: Ask[Any]) -> Heard:
         try:
-            if wire is None:
-                wire = await self._connect()
-            wire[1].write(self._head(method, path, len(content), headers) + content)
-            await wire[1].drain()
-            status, found, body = await _answer(wire[0])
-        except asyncio.CancelledError:  # it took too long
-            if wire is not None:
-                wire[1].close()
-            raise
+            async with asyncio.timeout(ask.timeout or self._timeout):
+                reply = await self._wires.exchange(self._said(ask))
+        except TimeoutError:
+            return Heard(0, b"no answer in time")
         except (OSError, EOFError, ValueError) as error:
-            if wire is not None:
-                await _hang_up(wire)
-            return 0, (str(error) or type(error).__name__).encode(), None
-        if found.get("connection", "").lower() == "close":
-            await _hang_up(wire)
-        else:
-            self._idle.append(wire)
-        return status, body, found.get("retry-after")
+            return Heard(0, (str(error) or type(error).__name__).encode())
+        return Heard(reply.status, reply.body, reply.headers.get("retry-after"))
 
-    async def _connect(self) -> _Wire:
-        secure = ssl.create_default_context() if self._address.scheme == "https" else None
-        return await asyncio.open_connection(self._address.host, self._address.port, ssl=secure)
-
-    def _head(self, method: str, path: str, length: int, headers: dict[str, str]) -> bytes:
+    def _said(self, ask: Ask[Any]) -> bytes:
+        """Return a request as it is sent."""
+        content = ask.content
         lines = [
-            f"{method} {self._address.path}{path} HTTP/1.1",
+            f"{ask.method} {self._address.path}{ask.path} HTTP/1.1",
             f"Host: {self._address.host}:{self._address.port}",
-            f"Content-Length: {length}",
-            *(f"{name}: {value}" for name, value in headers.items()),
+            f"Content-Length: {len(content)}",
+            *(f"{name}: {value}" for name, value in self._address.headers(ask.key).items()),
         ]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + content
 
     # --- Models ---------------------------------------------------------------------------------
 
     async def models(self) -> list[str]:
         """Return the names of all models."""
-        return [model["name"] for model in (await self.request("GET", "/models"))["models"]]
+        return await self.send(asking.models())
 
     async def create(self, name: str, kind: str, **settings: Any) -> AsyncRemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
-        body = {"name": name, "kind": kind, "settings": settings}
-        await self.request("POST", "/models", body, key=new_key(), timeout=COMPILING)
+        await self.send(asking.create(name, kind, settings))
         return self.model(name)
 
     def model(self, name: str) -> AsyncRemoteModel:
@@ -172,7 +122,15 @@ class AsyncClient:
 
     async def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
-        await self.request("DELETE", asked("", name), key=new_key())
+        await self.send(asking.delete(name))
+
+    async def ready(self) -> bool:
+        """Tell whether all models are recovered and compiled; it is asked once."""
+        try:
+            await self.send(asking.ready())
+        except ServiceError:
+            return False
+        return True
 
 
 class AsyncRemoteModel:
@@ -181,16 +139,11 @@ class AsyncRemoteModel:
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.client, self.name = client, name
 
-    async def _do(self, verb: str, body: Any) -> Any:
-        return await self.client.request("POST", asked(verb, self.name), body, key=new_key())
-
     async def predict(
         self, features: Row, *, key: str | None = None, deadline: float | str | None = None
     ) -> Predicted:
         """Return a ticket and a prediction."""
-        row = dict(features) if isinstance(features, Mapping) else list(features)
-        found = await self._do("predict", given(features=row, key=key, deadline=deadline))
-        return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+        return await self.client.send(asking.predict(self.name, features, key, deadline))
 
     async def choose(
         self,
@@ -203,16 +156,37 @@ class AsyncRemoteModel:
         shown: bool = True,
     ) -> Chosen:
         """Return a ticket, an action, and the probability with which it was chosen."""
-        body = given(
-            context=context,
-            actions=actions,
-            key=key,
-            deadline=deadline,
-            baseline=baseline,
-            shown=None if shown else False,
-        )
-        found = await self._do("choose", body)
-        return Chosen(found["ticket"], found["action"], found["probability"])
+        members = {"key": key, "deadline": deadline, "baseline": baseline}
+        ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
+        return await self.client.send(ask)
+
+    async def ask(
+        self, context: Mapping[str, Any] | None = None, *, key: str | None = None
+    ) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return await self.client.send(asking.turn(self.name, context, key))
+
+    async def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return await self._tell("played", key, ticket, setting=setting)
+
+    async def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return await self.client.send(asking.change(self.name, "pause"))
+
+    async def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return await self.client.send(asking.change(self.name, "revert"))
+
+    async def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return await self.client.send(asking.change(self.name, "resume"))
 
     async def observe(
         self,
@@ -246,40 +220,24 @@ class AsyncRemoteModel:
         return await self._tell("shown", key, ticket)
 
     async def _tell(self, verb: str, key: str | None, ticket: str | None, **more: Any) -> Outcome:
-        said = await self._do(verb, {**named(ticket, key), **given(**more)})
-        outcome: Outcome = said["outcome"]
-        return outcome
+        return await self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
-    async def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    async def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:
         """Do a verb to many items, some hundred in a request; return what came of each."""
-        listed = [dict(item) for item in items]
-        found: list[dict[str, Any]] = []
-        for begin in range(0, len(listed), SIZE):
-            said = await self._do(verb, {"items": listed[begin : begin + SIZE]})
-            found += said["items"]
-        return found
+        asks = asking.many(self.name, verb, items)
+        return [said for ask in asks for said in await self.client.send(ask)]
 
     async def report(self) -> dict[str, Any]:
         """Return counts, delays, and how well it does."""
-        found: dict[str, Any] = await self.client.request("GET", asked("report", self.name))
-        return found
+        return await self.client.send(asking.looked_at(self.name, "report"))
 
+    async def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
-    """Read an answer: its length is always said."""
-    first = (await reader.readline()).split()
-    if len(first) < 2:
-        raise EOFError("the connection was closed")
-    headers: dict[str, str] = {}
-    while line := (await reader.readline()).strip():
-        name, _, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip()
-    return int(first[1]), headers, await reader.readexactly(int(headers.get("content-length", 0)))
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return await self.client.send(asking.evaluate(self.name))
 
-
-async def _hang_up(wire: _Wire) -> None:
-    wire[1].close()
-    try:
-        await wire[1].wait_closed()
-    except OSError:
-        return
+    async def about(self) -> dict[str, Any]:
+        """Return what the model is."""
+        return await self.client.send(asking.looked_at(self.name))

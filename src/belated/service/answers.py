@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import threading
 from collections import OrderedDict
 from time import time
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class Answers:
         self._bytes = 0
         self._gone = 0.0  # when the newest of those was written that had to go
         self._known: OrderedDict[str, Answer] = OrderedDict()
+        self._lock = threading.Lock()
         self._busy: dict[str, asyncio.Future[None]] = {}
 
     def load(self) -> None:
@@ -80,13 +82,14 @@ class Answers:
         self._keep(name, Answer(asked, status, body, time()))
 
     def _keep(self, name: str, answer: Answer) -> None:
-        former = self._known.pop(name, None)
-        self._bytes += len(answer.body) - (0 if former is None else len(former.body))
-        self._known[name] = answer
-        while len(self._known) > self._most or self._bytes > self._most_bytes:
-            _, old = self._known.popitem(last=False)
-            self._bytes -= len(old.body)
-            self._gone = max(self._gone, old.at)
+        with self._lock:  # answers of another server are read in a thread
+            former = self._known.pop(name, None)
+            self._bytes += len(answer.body) - (0 if former is None else len(former.body))
+            self._known[name] = answer
+            while len(self._known) > self._most or self._bytes > self._most_bytes:
+                _, old = self._known.popitem(last=False)
+                self._bytes -= len(old.body)
+                self._gone = max(self._gone, old.at)
 
     def done(self, name: str) -> None:
         """Let those go on that wait with the same key."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
 
-from belated.errors import BelatedError
+from belated.errors import BelatedError, StoreInUse
 from belated.service.bodies import encoded
+from belated.service.forwarding import SENT_ON, Forwarding, Unreachable
 from belated.service.hub import Hub
 from belated.service.journal import Journal
+from belated.service.rank import MODEL
 from belated.service.rate import Rates
 from belated.service.refusals import Refused, refusal_of
 from belated.service.requests import Answer, Receive, Request, Scope, Send
@@ -30,6 +33,7 @@ _SAFE = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
+_TRIES = 2  # at finding who writes a model, where that one has died
 _FAILURES = 10.0  # per second and address
 
 
@@ -43,6 +47,7 @@ class App:
         self._rates = Rates(hub.limits.rate)
         self._failures = Rates(_FAILURES)
         self._waiting = Waiting(hub.limits.patience)
+        self._forwarding = Forwarding()
         self.at_once = 0
         """Requests that are being answered."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
@@ -65,6 +70,7 @@ class App:
                     await self.on_start()
                 await send({"type": "lifespan.startup.complete"})
             else:
+                await self._forwarding.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -80,6 +86,8 @@ class App:
             given = _no(refused)
         except BelatedError as error:
             given = _no(self._refusal(error))
+        except OSError as error:
+            given = _no(self._of_system(error))
         except Exception:
             self.journal.say("failed", route=route and route.path, trace=traceback.format_exc())
             given = _no(Refused(500, "failed", "the server failed; its log says how"))
@@ -100,6 +108,13 @@ class App:
                 token=request.token and request.token.name,
             )
 
+    def _of_system(self, error: OSError) -> Refused:
+        """Return what a client is told where the system would not do something."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Refused(507, "disk_full", "there is no space left on a disk of the server")
+        self.journal.say("failed", trace="".join(traceback.format_exception(error)))
+        return Refused(500, "failed", "the server failed; its log says how")
+
     def _refusal(self, error: BelatedError) -> Refused:
         """Return what a client is told; where the store lies is none of his business."""
         refused = refusal_of(error)
@@ -112,7 +127,23 @@ class App:
             request.token = self._let_in(route.scope, request)
             if self.at_once > self.hub.limits.at_once:
                 raise Refused(429, "busy", "too many requests at once", _AFTER)
-        return await route.handler(self.hub, request)
+        return await self._here_or_there(route, request)
+
+    async def _here_or_there(self, route: Route, request: Request) -> Answer:
+        """Answer a request, or have it answered by the server that writes its model."""
+        for _ in range(_TRIES):
+            try:
+                return await route.handler(self.hub, request)
+            except StoreInUse as error:
+                name = request.path.get("name", MODEL)
+                self.hub.lose(name, error.address)
+                if error.address is None or request.header(SENT_ON) is not None:
+                    raise
+                try:
+                    return await self._forwarding.send(request, error.address)
+                except Unreachable:  # it may have died, and then the model is to be had
+                    self.hub.lose(name, None)
+        raise Refused(503, "owner_gone", "the server that writes the model does not answer", _AFTER)
 
     def _route(self, request: Request) -> Route:
         scope = request.scope

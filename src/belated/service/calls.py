@@ -10,6 +10,7 @@ import numpy as np
 from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
 from belated.intervals import Interval
+from belated.knobs.knobs import Turn
 from belated.learner.learner import Decision
 from belated.linear.model import Forecast
 from belated.service import bodies
@@ -26,6 +27,7 @@ _ANSWER = {
     "Intervals": {"observe": "label"},
     "Chooser": {"observe": "reward", "revise": "reward", "add": "amount"},
     "Learner": {"observe": "feedback"},
+    "Knobs": {"observe": "cost", "revise": "cost"},
 }
 """What a verb calls the answer that is a ``value`` here."""
 VERBS = {
@@ -33,6 +35,7 @@ VERBS = {
     "Intervals": frozenset(("predict", "observe", "cancel")),
     "Chooser": frozenset(("choose", "observe", "revise", "add", "cancel", "shown")),
     "Learner": frozenset(("predict", "observe", "cancel")),
+    "Knobs": frozenset(("predict", "observe", "revise", "cancel", "played")),
 }
 _MEMBERS = {
     ("LinearModel", "predict"): frozenset(("features", "key", "deadline", "at")),
@@ -43,6 +46,10 @@ _MEMBERS = {
     ),
     ("LinearModel", "observe"): frozenset(("ticket", "key", "value", "weight", "at")),
     ("Learner", "observe"): frozenset(("ticket", "key", "value")),
+    ("Knobs", "predict"): frozenset(("context", "key")),
+    ("Knobs", "observe"): frozenset(("ticket", "key", "value")),
+    ("Knobs", "revise"): frozenset(("ticket", "key", "value")),
+    ("Knobs", "played"): frozenset(("ticket", "key", "setting")),
 }
 _HEARD = frozenset(("ticket", "key", "value", "at"))
 _CLOSED = frozenset(("ticket", "key"))
@@ -87,6 +94,8 @@ class Reader:
             named["ticket"] = self._ticket(given)
             if verb in _ANSWER[self.kind]:
                 named[_ANSWER[self.kind][verb]] = self._value(given)
+            if verb == "played":
+                named["actual"] = bodies.features(given.get("setting"), "setting", self._limits)
             if "weight" in given:
                 named["weight"] = bodies.number(given["weight"], "weight")
         return verb, named
@@ -97,9 +106,9 @@ class Reader:
             named["key"] = bodies.text(given["key"], "key", limits)
         if given.get("deadline") is not None:
             named["deadline"] = bodies.span(given["deadline"], "deadline")
+        if self.kind in ("Chooser", "Knobs") and given.get("context") is not None:
+            named["context"] = bodies.features(given["context"], "context", limits)
         if self.kind == "Chooser":
-            if given.get("context") is not None:
-                named["context"] = bodies.features(given["context"], "context", limits)
             if given.get("actions") is not None:
                 named["actions"] = bodies.actions(given["actions"], limits)
             if given.get("baseline") is not None:
@@ -108,7 +117,7 @@ class Reader:
                 if not isinstance(given["shown"], bool):
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
-        elif self.kind != "Learner":
+        elif self.kind not in ("Learner", "Knobs"):
             named["features"] = bodies.row(given.get("features"), "features", limits)
 
     def _ticket(self, given: dict[str, Any]) -> int | str:
@@ -166,5 +175,6 @@ _SAID: dict[type[Any], Callable[[Any], dict[str, Any]]] = {
     Forecast: lambda found: {"value": found.value},
     Interval: lambda found: {"value": found.value, "low": found.low, "high": found.high},
     Choice: lambda found: {"action": found.action, "probability": found.probability},
+    Turn: lambda found: {"setting": found.setting},
     Decision: lambda found: {"play": np.asarray(found.x).tolist()},
 }

@@ -12,117 +12,31 @@ came or the server was busy: it happens once. A client may be used by many threa
 from __future__ import annotations
 
 import http.client
-import json
-import random
 import ssl
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from queue import Empty, Queue
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
-from urllib.parse import quote, urlsplit
-from uuid import uuid4
+from typing import Any, Self, TypeVar
 
-from belated.errors import ServiceError, SpecError
+from belated.errors import ServiceError
+from belated.service import asking
+from belated.service.asking import (
+    Actions,
+    Address,
+    Ask,
+    Chosen,
+    Heard,
+    Item,
+    Outcome,
+    Predicted,
+    Row,
+    Tries,
+    Turned,
+)
+from belated.service.outbox import Outbox
 
-Outcome = Literal["applied", "late", "duplicate", "unknown", "invalid"]
-Actions = Sequence[str] | Mapping[str, Mapping[str, Any] | None]
-Row = Mapping[str, Any] | Sequence[float]
-
-AGAIN = frozenset((408, 425, 429, 502, 503, 504))
-"""Answers after which a request is sent again."""
-UNHEARD = frozenset((0, 502, 504))
-"""No answer, or none of the server itself: what was asked for may have been done."""
-_LONGEST = 5.0  # seconds between two tries
-COMPILING = 300.0
-"""Seconds that a new model may take: its kernels may have to be compiled."""
-SIZE = 500
-"""Items of a request, where there are more."""
-
-
-class Predicted(NamedTuple):
-    """What ``predict`` returns; ``low`` and ``high`` where the model has intervals."""
-
-    ticket: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-class Chosen(NamedTuple):
-    """What ``choose`` returns."""
-
-    ticket: str
-    action: str
-    probability: float
-
-
-class Address(NamedTuple):
-    """Where a server is."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
-    token: str
-
-    @classmethod
-    def of(cls, url: str, token: str) -> Self:
-        """Read an address."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError(f"Client: the address of a server is http://HOST:PORT, got {url!r}")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
-
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Return what goes with every request."""
-        found = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        return found if key is None else {**found, "Idempotency-Key": key}
-
-
-def asked(verb: str, name: str) -> str:
-    """Return the path of a verb of a model."""
-    return f"/models/{quote(name, safe='')}{'/' if verb else ''}{verb}"
-
-
-def pause(attempt: int, after: str | None) -> float:
-    """Return how long to wait before a request is sent again: longer every time, and by chance."""
-    least = float(after) if after is not None and after.isdigit() else 0.0
-    return min(max(least, random.uniform(0.5, 1.0) * 0.05 * 2.0**attempt), _LONGEST)
-
-
-def is_gone(method: str, status: int, is_lost: bool) -> bool:
-    """Tell whether something was deleted by a try whose answer was lost."""
-    return method == "DELETE" and status == 404 and is_lost
-
-
-def new_key() -> str:
-    """Return an ``Idempotency-Key``."""
-    return uuid4().hex
-
-
-def refusal(status: int, body: bytes) -> ServiceError:
-    """Return the error for an answer that is no."""
-    try:
-        about = json.loads(body)["error"]
-        return ServiceError(about["message"], status=status, code=about["code"])
-    except (ValueError, KeyError, TypeError):
-        return ServiceError(f"the server answered {status}", status=status, code="failed")
-
-
-def given(**members: Any) -> dict[str, Any]:
-    """Return the members of a body that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def named(ticket: str | None, key: str | None) -> dict[str, Any]:
-    """Return a ticket or a key, as a body has it."""
-    if (ticket is None) == (key is None):
-        raise SpecError("Client: give a key, or ticket= with what was handed out")
-    return {"key": key} if ticket is None else {"ticket": ticket}
+T = TypeVar("T")
 
 
 class Client:
@@ -172,40 +86,28 @@ class Client:
 
         With a ``key`` it happens once, however often it is sent.
         """
-        self._connection(timeout or self._timeout)
-        content = None if body is None else json.dumps(body).encode()
-        headers = self._address.headers(key)
-        tries, is_lost = tries or self._tries, False
-        for attempt in range(tries):
-            status, answer, after = self._try(method, path, content, headers)
-            if status and status not in AGAIN:
-                break
-            is_lost = is_lost or status in UNHEARD
-            if attempt + 1 < tries:
-                time.sleep(pause(attempt, after))
-        if is_gone(method, status, is_lost):
-            return None
-        if status == 0:
-            raise ServiceError(f"{self._address.host}:{self._address.port}: {answer.decode()}")
-        if status >= 400:
-            raise refusal(status, answer)
-        return json.loads(answer) if answer else None
+        return self.send(asking.plain(method, path, body, key=key, timeout=timeout, tries=tries))
 
-    def _try(
-        self, method: str, path: str, content: bytes | None, headers: dict[str, str]
-    ) -> tuple[int, bytes, str | None]:
-        """Return status, body and Retry-After of an answer; 0 and why where none came."""
-        connection = self._own.connection
+    def send(self, ask: Ask[T]) -> T:
+        """Send a request until it is answered, or often enough."""
+        connection = self._connection(ask.timeout or self._timeout)
+        tries = Tries(ask, self._address, self._tries)
+        while (pause := tries.pause(self._try(connection, ask))) is not None:
+            time.sleep(pause)
+        return tries.result()
+
+    def _try(self, connection: http.client.HTTPConnection, ask: Ask[Any]) -> Heard:
         try:
-            connection.request(method, self._address.path + path, content, headers)
+            where, headers = self._address.path + ask.path, self._address.headers(ask.key)
+            connection.request(ask.method, where, ask.content or None, headers)
             answer = connection.getresponse()
-            return answer.status, answer.read(), answer.headers.get("Retry-After")
+            return Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            return 0, (str(error) or type(error).__name__).encode(), None
+            return Heard(0, (str(error) or type(error).__name__).encode())
 
-    def _connection(self, timeout: float) -> None:
-        """Have a connection for this thread, which waits so long for an answer."""
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        """Return the connection of this thread, which waits so long for an answer."""
         found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if found is None:
             where = self._address.host, self._address.port
@@ -219,17 +121,17 @@ class Client:
         found.timeout = timeout
         if found.sock is not None:
             found.sock.settimeout(timeout)
+        return found
 
     # --- Models ---------------------------------------------------------------------------------
 
     def models(self) -> list[str]:
         """Return the names of all models."""
-        return [model["name"] for model in self.request("GET", "/models")["models"]]
+        return self.send(asking.models())
 
     def create(self, name: str, kind: str, **settings: Any) -> RemoteModel:
         """Make a model of a kind, or return it if it is there with these settings."""
-        body = {"name": name, "kind": kind, "settings": settings}
-        self.request("POST", "/models", body, key=new_key(), timeout=COMPILING)
+        self.send(asking.create(name, kind, settings))
         return self.model(name)
 
     def model(self, name: str) -> RemoteModel:
@@ -238,12 +140,12 @@ class Client:
 
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
-        self.request("DELETE", asked("", name), key=new_key())
+        self.send(asking.delete(name))
 
     def ready(self) -> bool:
         """Tell whether all models are recovered and compiled; it is asked once."""
         try:
-            self.request("GET", "/ready", tries=1)
+            self.send(asking.ready())
         except ServiceError:
             return False
         return True
@@ -259,16 +161,11 @@ class RemoteModel:
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
 
-    def _do(self, verb: str, body: Any) -> Any:
-        return self.client.request("POST", asked(verb, self.name), body, key=new_key())
-
     def predict(
         self, features: Row, *, key: str | None = None, deadline: float | str | None = None
     ) -> Predicted:
         """Return a ticket and a prediction."""
-        row = dict(features) if isinstance(features, Mapping) else list(features)
-        found = self._do("predict", given(features=row, key=key, deadline=deadline))
-        return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+        return self.client.send(asking.predict(self.name, features, key, deadline))
 
     def choose(
         self,
@@ -281,16 +178,35 @@ class RemoteModel:
         shown: bool = True,
     ) -> Chosen:
         """Return a ticket, an action, and the probability with which it was chosen."""
-        body = given(
-            context=context,
-            actions=actions,
-            key=key,
-            deadline=deadline,
-            baseline=baseline,
-            shown=None if shown else False,
-        )
-        found = self._do("choose", body)
-        return Chosen(found["ticket"], found["action"], found["probability"])
+        members = {"key": key, "deadline": deadline, "baseline": baseline}
+        ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
+        return self.client.send(ask)
+
+    def ask(self, context: Mapping[str, Any] | None = None, *, key: str | None = None) -> Turned:
+        """Return a ticket and the setting to play, of ``Knobs``."""
+        return self.client.send(asking.turn(self.name, context, key))
+
+    def played(
+        self,
+        key: str | None = None,
+        setting: Mapping[str, Any] | None = None,
+        *,
+        ticket: str | None = None,
+    ) -> Outcome:
+        """Say what was really played, before the cost."""
+        return self._tell("played", key, ticket, setting=setting)
+
+    def pause(self) -> str:
+        """Let knobs stand where they are; return their mode."""
+        return self.client.send(asking.change(self.name, "pause"))
+
+    def revert(self) -> str:
+        """Let knobs go back to their start; return their mode."""
+        return self.client.send(asking.change(self.name, "revert"))
+
+    def resume(self) -> str:
+        """Let knobs learn and explore again; return their mode."""
+        return self.client.send(asking.change(self.name, "resume"))
 
     def observe(
         self,
@@ -324,120 +240,28 @@ class RemoteModel:
         return self._tell("shown", key, ticket)
 
     def _tell(self, verb: str, key: str | None, ticket: str | None, **more: Any) -> Outcome:
-        outcome: Outcome = self._do(verb, {**named(ticket, key), **given(**more)})["outcome"]
-        return outcome
+        return self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
-    def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:
         """Do a verb to many items, some hundred in a request; return what came of each."""
-        listed = [dict(item) for item in items]
-        found: list[dict[str, Any]] = []
-        for begin in range(0, len(listed), SIZE):
-            found += self._do(verb, {"items": listed[begin : begin + SIZE]})["items"]
-        return found
+        asks = asking.many(self.name, verb, items)
+        return [said for ask in asks for said in self.client.send(ask)]
 
     def report(self) -> dict[str, Any]:
         """Return counts, delays, and how well it does."""
-        found: dict[str, Any] = self.client.request("GET", asked("report", self.name))
-        return found
+        return self.client.send(asking.looked_at(self.name, "report"))
+
+    def evaluate(self) -> dict[str, Any]:
+        """Return what other policies would have earned in the choices of a chooser.
+
+        That is what ``bl.evaluate`` says of its log, as plain data.
+        """
+        return self.client.send(asking.evaluate(self.name))
 
     def about(self) -> dict[str, Any]:
         """Return what the model is."""
-        found: dict[str, Any] = self.client.request("GET", asked("", self.name))
-        return found
+        return self.client.send(asking.looked_at(self.name))
 
     def outbox(self, *, most: int = 10_000, every: float = 0.1) -> Outbox:
         """Return what sends answers from a thread of its own, many at a time."""
-        return Outbox(self, most, every)
-
-
-class Outbox:
-    """Sends answers in the background, many at a time, in their order.
-
-    ``put`` returns at once unless ``most`` wait to be sent: then it waits too, so that a producer
-    cannot run away from the server. What could not be sent is tried again until it could; ``close``
-    waits for that.
-    """
-
-    def __init__(self, model: RemoteModel, most: int, every: float) -> None:
-        self._model, self._every = model, every
-        self._queue: Queue[tuple[str, dict[str, Any]] | None] = Queue(most)
-        self.outcomes: Counter[str] = Counter()
-        """What came of the items so far."""
-        self.errors: Counter[str] = Counter()
-        """Codes of what was refused."""
-        self._thread = threading.Thread(target=self._work, name="belated-outbox", daemon=True)
-        self._is_over = False
-        self._thread.start()
-
-    def __enter__(self) -> Self:
-        """Return the outbox."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Send what is left."""
-        self.close()
-
-    def put(
-        self, verb: str, key: str | None = None, value: Any = None, *, ticket: str | None = None
-    ) -> None:
-        """Send something of a ticket, in a while."""
-        if self._is_over:
-            raise ServiceError("the outbox is closed", code="closed")
-        self._queue.put((verb, {**named(ticket, key), **given(value=value)}))
-
-    def close(self) -> None:
-        """Return when all that was put in is answered."""
-        if not self._is_over:
-            self._is_over = True
-            self._queue.put(None)
-        self._thread.join()
-
-    def _work(self) -> None:
-        is_last = False
-        while not is_last:
-            batch: list[tuple[str, dict[str, Any]]] = []
-            until = time.monotonic() + self._every
-            while len(batch) < SIZE and not is_last:
-                try:
-                    item = self._queue.get(timeout=max(until - time.monotonic(), 0.001))
-                except Empty:
-                    break
-                is_last = item is None
-                if item is not None:
-                    batch.append(item)
-            for verb, items in _runs(batch):
-                self._send(verb, items)
-
-    def _send(self, verb: str, items: list[dict[str, Any]]) -> None:
-        attempt = 0
-        path, body, key = asked(verb, self._model.name), {"items": items}, new_key()
-        while True:
-            try:
-                found = self._model.client.request("POST", path, body, key=key)["items"]
-                break
-            except ServiceError as error:
-                if error.status not in AGAIN and error.status != 0:
-                    found = [{"outcome": "invalid", "error": {"code": error.code}}] * len(items)
-                    break
-                attempt += 1
-                time.sleep(pause(attempt, None))
-        self.outcomes.update(each["outcome"] for each in found)
-        self.errors.update(each["error"]["code"] for each in found if "error" in each)
-
-
-def _runs(
-    batch: list[tuple[str, dict[str, Any]]],
-) -> Iterable[tuple[str, list[dict[str, Any]]]]:
-    """Return items of one verb that follow each other."""
-    found: list[tuple[str, list[dict[str, Any]]]] = []
-    for verb, item in batch:
-        if found and found[-1][0] == verb:
-            found[-1][1].append(item)
-        else:
-            found.append((verb, [item]))
-    return found
+        return Outbox(self.client.send, self.name, most, every)

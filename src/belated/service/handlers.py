@@ -12,7 +12,7 @@ from belated.service import bodies, specs
 from belated.service.answers import Answer as Kept
 from belated.service.bodies import decoded
 from belated.service.calls import Said
-from belated.service.hub import Hub, Known, known_of
+from belated.service.hub import Form, Hub, Known, known_of
 from belated.service.refusals import Refused
 from belated.service.requests import JSON, Answer, Request, answer
 from belated.service.served import Served
@@ -48,7 +48,7 @@ def events(verb: str) -> Handler:
             return Answer(*(known.answer or form(said)))
 
         key = request.header(b"idempotency-key")
-        return await once(hub, request, served, key, body, form, work)
+        return await once(hub, request, served.number, key, body, form, work)
 
     return handle
 
@@ -56,18 +56,21 @@ def events(verb: str) -> Handler:
 async def once(
     hub: Hub,
     request: Request,
-    served: Served,
+    number: int,
     key: str | None,
     body: bytes,
-    form: Callable[[list[Said]], tuple[int, bytes]],
+    form: Form,
     work: Callable[[Known], Awaitable[Answer]],
 ) -> Answer:
-    """Do something unless it was done before under the same key: then say what was said then."""
+    """Do something unless it was done before under the same key: then say what was said then.
+
+    ``number`` is that of the model that it is done to; 0: to the list of models.
+    """
     if key is None:
         return await work(Known())
     if not 0 < len(key) <= hub.limits.text:
         raise bodies.bad(f"Idempotency-Key has 1 to {hub.limits.text} characters")
-    known = known_of(_token(request), request.where, served.number, key, body, form)
+    known = known_of(_token(request), request.where, number, key, body, form)
     first: Kept | None = await hub.answers.first(known.name, known.asked)
     if first is not None:
         return Answer(first.status, first.body, JSON, AGAIN)
@@ -116,6 +119,7 @@ def _token(request: Request) -> Token:
 
 async def list_models(hub: Hub, request: Request) -> Answer:
     """Return all models."""
+    await hub.work(hub.look_around)
     found = []
     for name in sorted(hub.names):
         served = hub.models.get(name)
@@ -130,10 +134,18 @@ async def list_models(hub: Hub, request: Request) -> Answer:
 
 async def create_model(hub: Hub, request: Request) -> Answer:
     """Put a model into the store."""
-    given = bodies.an_object(await request.json(), _CREATE)
-    settings = given.get("settings", {})
-    served, is_new = await hub.create(specs.name(given.get("name")), given.get("kind"), settings)
-    return answer(await hub.work(served.about), 201 if is_new else 200)
+    body = await request.body()
+    given = bodies.an_object(decoded(body), _CREATE)
+    name, kind, settings = given.get("name"), given.get("kind"), given.get("settings", {})
+
+    async def work(known: Known) -> Answer:
+        served, is_new = await hub.create(specs.name(name), kind, settings)
+        made = answer(await hub.work(served.about), 201 if is_new else 200)
+        if known.name:
+            await hub.work(hub.store.keep, *known.note(made))
+        return made
+
+    return await once(hub, request, 0, request.header(b"idempotency-key"), body, _whole, work)
 
 
 async def show_model(hub: Hub, request: Request) -> Answer:
@@ -144,8 +156,18 @@ async def show_model(hub: Hub, request: Request) -> Answer:
 
 async def delete_model(hub: Hub, request: Request) -> Answer:
     """Remove a model with its log."""
-    await hub.delete(request.path["name"])
-    return Answer(204, b"")
+
+    async def work(known: Known) -> Answer:
+        gone = Answer(204, b"")
+        await hub.delete(request.path["name"], known.note(gone) if known.name else None)
+        return gone
+
+    return await once(hub, request, 0, request.header(b"idempotency-key"), b"", _whole, work)
+
+
+def _whole(made: Answer) -> tuple[int, bytes]:
+    """Return what is kept of an answer that is known already."""
+    return made.status, made.body
 
 
 async def replay_model(hub: Hub, request: Request) -> Answer:
@@ -166,6 +188,19 @@ async def set_mode(hub: Hub, request: Request) -> Answer:
     mode = bodies.an_object(await request.json(), frozenset(("mode",))).get("mode")
     await hub.commits.wait(served.stored.begin("mode", mode))
     return answer({"mode": mode})
+
+
+def turn(verb: str) -> Handler:
+    """Return what pauses, reverts or resumes knobs."""
+
+    async def handle(hub: Hub, request: Request) -> Answer:
+        served = await hub.model(request.path["name"])
+        if served.kind != "Knobs":
+            raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no {verb}")
+        await hub.commits.wait(served.stored.begin(verb))
+        return answer({"mode": served.state.mode})
+
+    return handle
 
 
 async def export_model(hub: Hub, request: Request) -> Answer:
@@ -214,6 +249,12 @@ report_model = _looking(Served.report)
 live_model = _looking(Served.shown)
 
 
+async def evaluate_model(hub: Hub, request: Request) -> Answer:
+    """Return what other policies would have earned in the choices of a model."""
+    served = await hub.model(request.path["name"])
+    return answer(bodies.plain(await hub.work(hub.evaluations.of, served)))
+
+
 async def timeline_model(hub: Hub, request: Request) -> Answer:
     """Return the newest tickets with their times, and how old answers were."""
     watch = (await hub.model(request.path["name"])).watch
@@ -238,6 +279,10 @@ async def peek_model(hub: Hub, request: Request) -> Answer:
         hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
         return answer({"options": [option._asdict() for option in options]})
+    if served.kind == "Knobs":
+        given = bodies.an_object(document, frozenset(("context",)))
+        context = bodies.features(given.get("context") or {}, "context", hub.limits)
+        return answer({"setting": await hub.work(lambda: served.stored.best(context))})  # type: ignore[attr-defined]
     raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 

@@ -9,30 +9,33 @@ import json
 import os
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from time import time
+from time import monotonic, time
 from typing import Any, TypeVar
 
-from belated.errors import BelatedError, SpecError, UnknownModel
+from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
 from belated.service import specs
 from belated.service.answers import Answers, name_of, note_of
 from belated.service.calls import ASKING, Call, Said, refused
 from belated.service.commits import Commits
+from belated.service.evaluating import Evaluations
 from belated.service.limits import Limits
 from belated.service.metrics import Family, Metrics
 from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
-from belated.store import Store
+from belated.store import Store, StoredModel
 
 T = TypeVar("T")
 
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
+_TOLD = 1.0  # seconds for which it is believed who writes a model
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
 
@@ -45,21 +48,24 @@ class Hub:
         key = self._secret(_KEY)
         self.signer = Signer(key)
         self._seeds = hmac.digest(key, b"seeds", "sha256")
+        self.evaluations = Evaluations(store, limits)
         self.answers = Answers(store)
         self.answers.load()  # before anything is answered: what is sent again must be known
         self.commits = Commits()
         self.metrics = Metrics()
-        self.paths = (os.path.realpath(store._where), store._where)
+        self.paths = (os.path.realpath(store.where), store.where)
         """Where the store lies; answers do not say."""
         self.names = set(store.models())
         self.models: dict[str, Served] = {}
         self._coming: set[str] = set()
+        self._fresh: set[str] = set()  # models that were held before answers were read
         self.damaged: dict[str, str] = {}
         """Models that could not be brought back, and why."""
         self.is_ready = False
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._resting: dict[str, asyncio.Event] = {}
+        self._elsewhere: dict[str, tuple[str, float]] = {}  # where models are, and until when
         self._pool = ThreadPoolExecutor(4, "belated-serve")
         self._stopping = threading.Event()
         self._keeper: threading.Thread | None = None
@@ -74,9 +80,7 @@ class Hub:
         found = self._noted(name)
         if found is not None:
             return found
-        key = secrets.token_bytes(32)
-        self.store.keep(name, key)
-        return key
+        return self.store.keep_first(name, secrets.token_bytes(32))
 
     def own_token(self, anew: bool = False) -> str | None:
         """Let in the token that the store itself has; return it where it was made just now."""
@@ -85,7 +89,11 @@ class Hub:
             self.tokens = Tokens((*self.tokens.known, checked(json.loads(found))))
             return None
         secret, token = made("owner", ("admin",))
-        self.store.keep(_TOKEN, json.dumps(token.to_dict()).encode())
+        body = json.dumps(token.to_dict()).encode()
+        if anew:
+            self.store.keep(_TOKEN, body)
+        elif self.store.keep_first(_TOKEN, body) != body:  # another server was quicker
+            return self.own_token()
         self.tokens = Tokens((*self.tokens.known, token))
         return secret
 
@@ -93,17 +101,30 @@ class Hub:
 
     def warm(self) -> None:
         """Bring every model back, compile what it needs, and begin to watch."""
+        self._hold_all()
         for name in sorted(self.names):
             if self._stopping.is_set():
                 return
             try:
                 self.load(name)
+            except StoreInUse as error:
+                self.lose(name, error.address)
             except Exception as error:  # whatever is wrong with one, the others are served
                 if name in self.names:  # else it was deleted meanwhile
                     self.damaged[name] = str(error)
         self.is_ready = True
         self._keeper = threading.Thread(target=self._keep, name="belated-watch", daemon=True)
         self._keeper.start()
+
+    def _hold_all(self) -> None:
+        """Have all models of a shared store that nobody writes, and then read what was answered."""
+        if not self.store.is_shared:
+            return
+        for name in sorted(self.names):
+            with suppress(BelatedError):  # it is told when the model is loaded
+                self.store.model(name)
+                self._fresh.add(name)
+        self.answers.load()
 
     def load(self, name: str) -> Served:
         """Return a model; one that is not in memory is recovered."""
@@ -115,7 +136,7 @@ class Hub:
             if served is None:
                 if name not in self.names:
                     raise UnknownModel(f"there is no model {name!r}")
-                served = Served(self.store.model(name), self.signer, self.limits)
+                served = Served(self._stored(name), self.signer, self.limits)
                 noted = self._noted(served.note_name)
                 if noted is not None:
                     served.restore(noted)
@@ -123,6 +144,26 @@ class Hub:
                 self.models[name] = served
                 self.damaged.pop(name, None)
             return served
+
+    def _stored(self, name: str) -> StoredModel:
+        """Return a model of the store, for this server alone to write."""
+        try:
+            stored: StoredModel = self.store.model(name)
+        except UnknownModel:  # another server has deleted it
+            self.names.discard(name)
+            raise
+        if self.store.is_shared and name not in self._fresh:
+            self.answers.load()  # those of the former owner must be known
+        self._fresh.discard(name)
+        return stored
+
+    def lose(self, name: str, address: str | None) -> None:
+        """Note that another server writes a model, at an address; None: nobody knows who does."""
+        self.models.pop(name, None)
+        self.damaged.pop(name, None)
+        self._elsewhere.pop(name, None)
+        if address is not None:
+            self._elsewhere[name] = address, monotonic() + _TOLD
 
     def _turn(self, name: str) -> threading.Lock:
         """Return what lets one thread at a time bring a model back or put it away."""
@@ -140,6 +181,8 @@ class Hub:
                         served.sample()
                         if turn % _EVERY == 0:
                             self.keep(served)
+                except StoreInUse as error:
+                    self.lose(served.name, error.address)
                 except BelatedError:  # it was deleted, or the disk is full: there is a next time
                     continue
             if turn % _TIDY == 0:
@@ -174,9 +217,19 @@ class Hub:
         served = self.models.get(name)
         if served is not None:
             return served
+        address, until = self._elsewhere.get(name, ("", 0.0))
+        if until > monotonic():
+            raise StoreInUse(f"the model {name!r} is written by another server", address)
+        if name not in self.names and self.store.is_shared:
+            await self.work(self.look_around)
         if name not in self.names:
             raise UnknownModel(f"there is no model {name!r}")
         return await self.work(self.load, name)
+
+    def look_around(self) -> None:
+        """See which models there are, where other servers make and delete them too."""
+        if self.store.is_shared:
+            self.names = set(self.store.models())
 
     async def create(self, name: str, kind: Any, settings: Any) -> tuple[Served, bool]:
         """Put a model into the store, or return it if it is there; and whether it is new."""
@@ -216,14 +269,14 @@ class Hub:
         seed = hmac.digest(self._seeds, name.encode(), "sha256")
         return specs.made(kind, settings, int.from_bytes(seed[:8], "big"), self.limits)
 
-    async def delete(self, name: str) -> None:
-        """Remove a model with its log."""
+    async def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
+        """Remove a model with its log, and keep a note of that."""
         async with _Rest(self, name):
-            await self.work(self._remove, name)
+            await self.work(self._remove, name, note)
 
-    def _remove(self, name: str) -> None:
+    def _remove(self, name: str, note: tuple[str, bytes] | None) -> None:
         with self._turn(name):
-            self.store.delete(name)
+            self.store.delete(name, note)
             self.names.discard(name)
             self.models.pop(name, None)
             self.damaged.pop(name, None)
@@ -262,13 +315,14 @@ class Hub:
         places: list[int] = []
         calls: list[Call] = []
         products = 0
-        room = self.limits.open - served.open if verb in ASKING else 0
+        is_asking, may_date = verb in ASKING, token.may("admin")
+        room = self.limits.open - served.open if is_asking else 0
         for item in items:
             try:
-                call = reader.call(verb, item, token.may("admin"))
+                call = reader.call(verb, item, may_date)
                 if verb == "choose":
                     products += self.check_products(served, call[1], products)
-                if verb in ASKING and room <= len(calls):
+                if is_asking and room <= len(calls):
                     raise Refused(
                         409,
                         "too_many_open",
@@ -297,8 +351,8 @@ class Hub:
         for event, answer in zip(pending.events, pending.answer, strict=True):
             if event is not None:
                 served.watched(event, answer, now)
-        for one in said:
-            self.metrics.events[served.name, verb, one.body["outcome"]] += 1
+        for outcome, count in Counter([one.body["outcome"] for one in said]).items():
+            self.metrics.events[served.name, verb, outcome] += count
         return said
 
     def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:

@@ -6,9 +6,10 @@ Everything that came from outside is written as JSON has it, so that a line is a
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, Self, TextIO
 
 Form = Literal["quiet", "text", "json"]
 
@@ -33,3 +34,35 @@ class Journal:
             said = " ".join(f"{name}={json.dumps(value)}" for name, value in about.items())
             line = f"{moment} {what} {said}"
         print(line, file=self._stream or sys.stderr, flush=True)
+
+
+class Told(logging.Handler):
+    """Has a journal say what others log: the server library, and the store of what went wrong."""
+
+    LOGGERS = ("uvicorn", "belated")
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(logging.WARNING)
+        self._journal = journal
+
+    def __enter__(self) -> Self:
+        """Listen, and let nobody else write these lines."""
+        for name in self.LOGGERS:
+            logger = logging.getLogger(name)
+            logger.addHandler(self)
+            logger.propagate = False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Listen no more."""
+        for name in self.LOGGERS:
+            logger = logging.getLogger(name)
+            logger.removeHandler(self)
+            logger.propagate = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        about = {"level": record.levelname.lower(), "by": record.name}
+        if record.exc_info:
+            about["trace"] = logging.Formatter().formatException(record.exc_info)
+        self._journal.say("logged", **about, message=record.getMessage())

@@ -28,6 +28,8 @@ class Limits:
     models: int = 1000
     open: int = 1_000_000
     """Tickets of a model that wait for their answers."""
+    evaluated: int = 100_000
+    """Events of a log that is evaluated."""
     at_once: int = 2000
     """Requests that are being answered."""
     rate: float = 0.0

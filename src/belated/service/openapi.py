@@ -7,25 +7,32 @@ from functools import cache
 from typing import Any
 
 from belated._version import __version__
+from belated.knobs.report import MODES
 from belated.service.calls import OUTCOMES
 from belated.service.limits import Limits
 from belated.service.requests import JSON
 from belated.service.routes import ROUTES, Route
 from belated.service.specs import KINDS, NAME
 
-_MOST = Limits()
+
+class _Most(str):
+    """The name of a limit, in the place of what it is on a server."""
+
+    __slots__ = ()
+
+
 _NAMED = re.compile(r"{(\w+)}")
-_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _MOST.text}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("text")}
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
 _KEY = {**_TEXT, "description": "A name of your own for the ticket."}
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}
 _FEATURES = {
     "type": "object",
-    "maxProperties": _MOST.features,
+    "maxProperties": _Most("features"),
     "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
 }
-_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": _MOST.features}
+_VECTOR = {"type": "array", "items": _NUMBER, "maxItems": _Most("features")}
 _ROW = {"oneOf": [_FEATURES, _VECTOR]}
 _ACTIONS = {
     "oneOf": [
@@ -33,13 +40,13 @@ _ACTIONS = {
             "type": "array",
             "items": _TEXT,
             "minItems": 1,
-            "maxItems": _MOST.actions,
+            "maxItems": _Most("actions"),
             "uniqueItems": True,
         },
         {
             "type": "object",
             "minProperties": 1,
-            "maxProperties": _MOST.actions,
+            "maxProperties": _Most("actions"),
             "additionalProperties": {"oneOf": [_FEATURES, {"type": "null"}]},
         },
     ]
@@ -70,12 +77,13 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 
 
 def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
-    many = _object(("items",), items={"type": "array", "items": one, "maxItems": _MOST.batch})
+    many = _object(("items",), items={"type": "array", "items": one, "maxItems": _Most("batch")})
     return {"oneOf": [one, many]}
 
 
 _OUTCOME = {
     "type": "object",
+    "required": ["outcome"],
     "properties": {
         "outcome": {"enum": list(OUTCOMES)},
         "ticket": _TICKET,
@@ -85,6 +93,7 @@ _OUTCOME = {
         "action": {"type": "string"},
         "probability": _NUMBER,
         "play": {"type": "array"},
+        "setting": {"type": "object"},
         "error": _ERROR,
     },
 }
@@ -98,16 +107,16 @@ _ABOUT = {
 _RANKED = {
     "type": "array",
     "minItems": 1,
-    "maxItems": _MOST.actions,
+    "maxItems": _Most("actions"),
     "items": _object(("id",), id=_TEXT, features={"type": "array", "items": {"type": "object"}}),
 }
 
-SCHEMAS: dict[str, Any] = {
+_SCHEMAS: dict[str, Any] = {
     "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
     "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
-    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
+    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice", *MODES]}),
     "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
     "Model": {
         "type": "object",
@@ -129,7 +138,9 @@ SCHEMAS: dict[str, Any] = {
             }
         },
     },
-    "Predict": _one_or_many(_object((), features=_ROW, key=_KEY, deadline=_SPAN, at=_TIME)),
+    "Predict": _one_or_many(
+        _object((), features=_ROW, context=_FEATURES, key=_KEY, deadline=_SPAN, at=_TIME)
+    ),
     "Choose": _one_or_many(
         _object(
             (),
@@ -152,12 +163,17 @@ SCHEMAS: dict[str, Any] = {
             at=_TIME,
         )
     ),
+    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_KEY, setting=_FEATURES)),
     "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
     "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,
-            {"type": "object", "properties": {"items": {"type": "array", "items": _OUTCOME}}},
+            {
+                "type": "object",
+                "required": ["items"],
+                "properties": {"items": {"type": "array", "items": _OUTCOME}},
+            },
         ]
     },
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
@@ -182,12 +198,12 @@ SCHEMAS: dict[str, Any] = {
 
 
 @cache
-def description() -> dict[str, Any]:
-    """Return the description of all routes."""
+def description(limits: Limits) -> dict[str, Any]:
+    """Return the description of all routes of a server with these limits."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
-    return {
+    whole = {
         "openapi": "3.1.0",
         "info": {
             "title": "belated",
@@ -196,10 +212,23 @@ def description() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": _SCHEMAS,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+    found: dict[str, Any] = _in_force(whole, limits)
+    return found
+
+
+def _in_force(part: Any, limits: Limits) -> Any:
+    """Return a part of the description with the limits of a server."""
+    if isinstance(part, _Most):
+        return getattr(limits, part)
+    if isinstance(part, dict):
+        return {name: _in_force(each, limits) for name, each in part.items()}
+    if isinstance(part, list):
+        return [_in_force(each, limits) for each in part]
+    return part
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -207,7 +236,7 @@ def _operation(route: Route) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": _TEXT}
         for name in _NAMED.findall(route.path)
     ]
-    if route.scope in ("decide", "answer"):
+    if route.is_once:
         parameters.append(
             {
                 "name": "Idempotency-Key",

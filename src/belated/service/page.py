@@ -31,4 +31,4 @@ async def openapi(hub: Hub, request: Request) -> Answer:
     """Return the description of all routes."""
     from belated.service.openapi import description
 
-    return answer(description())
+    return answer(description(hub.limits))

@@ -15,7 +15,7 @@ import secrets
 from time import time
 from typing import Any, NamedTuple
 
-from belated.errors import BelatedError
+from belated.errors import BelatedError, UnknownModel
 from belated.service import bodies
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import Said
@@ -48,7 +48,7 @@ async def rank(hub: Hub, request: Request) -> Answer:
 
     key = request.header(b"idempotency-key") or (f"rank {event}" if is_named else None)
     return await once(
-        hub, request, served, key, body, lambda said: (201, encoded(said[0].body)), work
+        hub, request, served.number, key, body, lambda said: (201, encoded(said[0].body)), work
     )
 
 
@@ -69,8 +69,7 @@ async def _ranked(
     def noted(answers: list[Any]) -> tuple[str, bytes]:
         return known.note([Said(201, body(answers[0]))])
 
-    with served.stored._entry.lock:  # what is ranked is what is drawn from
-        model = served.stored._entry.ready()
+    with served.stored.held() as model:  # what is ranked is what is drawn from
         options = model.peek(named["context"], named["actions"])
         ranking += [{"id": one.action, "probability": one.probability} for one in options]
         pending = served.stored.begin_many([("choose", named)], noted if known.name else None)
@@ -168,18 +167,21 @@ async def _told(
         return Answer(204, b"", headers=(("belated-outcome", outcome),))
 
     key = request.header(b"idempotency-key")
-    return await once(hub, request, served, key, body, lambda said: (204, b""), work)
+    return await once(hub, request, served.number, key, body, lambda said: (204, b""), work)
 
 
 async def _chooser(hub: Hub, request: Request) -> Served:
     name = request.path.get("name", MODEL)
-    if name not in hub.names and name == MODEL:
+    try:
+        served = await hub.model(name)
+    except UnknownModel:
+        if name != MODEL:
+            raise
         raise Refused(
             404,
             "unknown_model",
             f"there is no model {MODEL!r}: POST /models makes one, of kind Chooser",
-        )
-    served = await hub.model(name)
+        ) from None
     if served.kind != "Chooser":
         raise Refused(409, "no_such_verb", f"{name!r} is of kind {served.kind}, and ranks nothing")
     return served

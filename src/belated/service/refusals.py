@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 from belated.errors import (
@@ -18,6 +17,8 @@ from belated.errors import (
     SnapshotError,
     SpecError,
     StoreError,
+    StoreInUse,
+    StoreUnavailable,
     UnknownModel,
     UnknownTicket,
 )
@@ -25,6 +26,8 @@ from belated.errors import (
 _LONGEST = 500  # characters of a message; what clients sent may be in it
 _KINDS: tuple[tuple[type[BelatedError], int, str], ...] = (
     (NotCommitted, 503, "not_committed"),
+    (StoreUnavailable, 503, "store_unavailable"),
+    (StoreInUse, 503, "written_elsewhere"),
     (UnknownModel, 404, "unknown_model"),
     (UnknownTicket, 404, "unknown_ticket"),
     (AlreadyObserved, 409, "already_answered"),
@@ -57,8 +60,8 @@ class Refused(Exception):
 
 def refusal_of(error: BelatedError) -> Refused:
     """Return what clients are told of an error of ours."""
-    if isinstance(error, StoreError) and isinstance(error.__cause__, sqlite3.OperationalError):
-        return Refused(503, "not_committed", str(error))  # the disk is full, or would not have it
+    if isinstance(error, StoreUnavailable) and error.is_full:
+        return Refused(507, "disk_full", str(error))
     for kind, status, code in _KINDS:
         if isinstance(error, kind):
             return Refused(status, code, str(error))

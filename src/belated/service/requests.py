@@ -20,7 +20,7 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 JSON = "application/json"
 
 
-@dataclass
+@dataclass(slots=True)
 class Answer:
     """What is sent back."""
 
@@ -35,7 +35,7 @@ def answer(document: Any, status: int = 200, headers: tuple[tuple[str, str], ...
     return Answer(status, encoded(document), JSON, headers)
 
 
-@dataclass
+@dataclass(slots=True)
 class Request:
     """What came in."""
 
@@ -50,16 +50,28 @@ class Request:
     token: Token | None = None
     is_abandoned: bool = False
     """Whether a part of the body was left unread."""
+    _headers: dict[bytes, bytes] | None = None
+    _content: bytes | None = None
 
     def header(self, name: bytes) -> str | None:
-        """Return a header, by its name in lower case."""
-        for key, value in self.scope["headers"]:
-            if key == name:
-                return bytes(value).decode("latin-1")
-        return None
+        """Return a header, by its name in lower case; of several the first."""
+        if self._headers is None:
+            self._headers = dict(reversed(self.scope["headers"]))
+        value = self._headers.get(name)
+        return None if value is None else bytes(value).decode("latin-1")
+
+    def add_header(self, name: bytes, value: bytes) -> None:
+        """Add a header, as if the client had sent it."""
+        self.scope["headers"] = [*self.scope["headers"], (name, value)]
+        self._headers = None
 
     async def body(self, most: int | None = None) -> bytes:
         """Return the body, or refuse one that is too large or does not come."""
+        if self._content is None:
+            self._content = await self._whole(most)
+        return self._content
+
+    async def _whole(self, most: int | None) -> bytes:
         most = self.limits.body if most is None else most
         length = self.header(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:

@@ -24,6 +24,13 @@ class Route:
     """The schema of the body, or the type of a file."""
     gives: str | None = None
     statuses: tuple[int, ...] = (200,)
+    has_key: bool = False
+    """Whether an ``Idempotency-Key`` counts, apart from where events happen."""
+
+    @property
+    def is_once(self) -> bool:
+        """Whether a request that comes again with its key gets the first answer."""
+        return self.has_key or self.scope in ("decide", "answer")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -39,6 +46,7 @@ def _verbs() -> list[Route]:
         "revise": ("answer", "Bring the answer so far; the ticket stays open.", "Hear"),
         "add": ("answer", "Add to the answer so far; the ticket stays open.", "Hear"),
         "cancel": ("answer", "Close a ticket of which nothing will be heard.", "Close"),
+        "played": ("answer", "Say which setting of knobs was really played.", "Played"),
         "shown": ("answer", "Say that a choice was shown that was held back.", "Show"),
     }
     return [
@@ -115,6 +123,7 @@ ROUTES: tuple[Route, ...] = (
         "Create",
         "Model",
         (200, 201),
+        has_key=True,
     ),
     Route("GET", "/models/{name}", "read", handlers.show_model, "One model.", None, "Model"),
     Route(
@@ -126,6 +135,7 @@ ROUTES: tuple[Route, ...] = (
         None,
         None,
         (204,),
+        has_key=True,
     ),
     *_verbs(),
     Route(
@@ -157,12 +167,29 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        "/models/{name}/evaluate",
+        "read",
+        handlers.evaluate_model,
+        "What other policies would have earned in the choices of a model.",
+        None,
+        "Report",
+    ),
+    Route(
+        "GET",
         "/models/{name}/live",
         "read",
         handlers.live_model,
         "What the dashboard shows of a model.",
         None,
         "Report",
+    ),
+    *(
+        Route("POST", f"/models/{{name}}/{verb}", "admin", handlers.turn(verb), about, None, "Mode")
+        for verb, about in (
+            ("pause", "Let knobs stand where they are; costs are still learned."),
+            ("revert", "Let knobs go back to their start; costs are still learned."),
+            ("resume", "Let knobs learn and explore again."),
+        )
     ),
     Route(
         "PUT",
@@ -215,6 +242,9 @@ ROUTES: tuple[Route, ...] = (
 """Every route; the description at /openapi.json is made of the same lines."""
 
 
+_REMEMBERED = 1000  # paths; models are asked for again and again
+
+
 class Table:
     """Finds the route of a request."""
 
@@ -222,6 +252,7 @@ class Table:
         self._fixed: dict[tuple[str, str], Route] = {}
         self._open: dict[tuple[str, int, tuple[str, ...]], Route] = {}
         self._masks: dict[int, set[tuple[int, ...]]] = {}
+        self._found: dict[tuple[str, str], tuple[Route, dict[str, str]]] = {}  # the last ones
         for route in routes:
             mask = tuple(place for place, part in enumerate(route.parts) if part[:1] != "{")
             if len(mask) == len(route.parts):
@@ -237,6 +268,17 @@ class Table:
         ``path`` is as it was sent: what is encoded in it is decoded part by part, so that a name
         with a slash stays one part. Raises ``UnicodeDecodeError``.
         """
+        known = self._found.get((method, path))
+        if known is not None:
+            return known[0], dict(known[1]), [method]
+        found = self._find(method, path)
+        if found[0] is not None:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            self._found[method, path] = found[0], dict(found[1])
+        return found
+
+    def _find(self, method: str, path: str) -> tuple[Route | None, dict[str, str], list[str]]:
         route = self._fixed.get((method, path))
         if route is not None:
             return route, {}, [method]

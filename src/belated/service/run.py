@@ -18,7 +18,7 @@ from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
 from belated.service.hub import Hub
-from belated.service.journal import Form, Journal
+from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
 from belated.service.wire import BYTES, protocol
 from belated.store import open as open_store
@@ -36,6 +36,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = PORT
     tokens: StrPath | None = None
+    advertise: str | None = None
+    """Where other servers of the same database find this one; None: where it listens."""
     new_token: bool = False
     log: Form = "quiet"
     limits: Limits = field(default_factory=Limits)
@@ -56,12 +58,15 @@ class Server:
             held.callback(self._socket.close)
             self.host, self.port = self._socket.getsockname()[:2]
             _make(self.settings.data)
-            self.store = open_store(self.settings.data)
+            self.store = open_store(self.settings.data, address=self.address)
             held.callback(self.store.close)
             self.hub = Hub(self.store, self.settings.limits, known)
             held.callback(self.hub.close)
             self.token = self.hub.own_token(self.settings.new_token) if known is None else None
-            self.app = App(self.hub, Journal(self.settings.log))
+            journal = Journal(self.settings.log)
+            if not journal.is_quiet:
+                held.enter_context(Told(journal))
+            self.app = App(self.hub, journal)
             self.app.on_start = self._begin
             self._server: Any = uvicorn.Server(config(self.app, self.settings.limits.patience))
             self._held = held.pop_all()
@@ -75,6 +80,14 @@ class Server:
         """Where the server is."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Where other servers of the same database find this one."""
+        if self.settings.advertise is not None:
+            return self.settings.advertise
+        is_any = self.host in ("0.0.0.0", "::")
+        return f"http://{socket.getfqdn()}:{self.port}" if is_any else self.url
 
     async def _begin(self) -> None:
         """Answer from now on; models are brought back meanwhile."""

@@ -25,9 +25,8 @@ class Served:
     """A model of the server."""
 
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
-        about = stored._entry.about
         self.stored = stored
-        self.name, self.kind, self.number = about.name, about.kind, about.number
+        self.name, self.kind, self.number = stored.name, stored.kind, stored.number
         self.reader = Reader(self.kind, self.number, signer, limits)
         self.watch = Watch()
         self.rewards = "earliest"
@@ -37,7 +36,7 @@ class Served:
     @property
     def state(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
-        return self.stored._entry.model
+        return self.stored.state
 
     @property
     def open(self) -> int:
@@ -101,7 +100,7 @@ class Served:
             "rounds": self.stored.rounds,
             "open": self.stored.open,
             "events": history.events,
-            "settings": self.stored._read(lambda model: described(self.kind, model)),
+            "settings": self.stored.read(lambda model: described(self.kind, model)),
         }
 
     def report(self) -> dict[str, Any]:
@@ -115,6 +114,8 @@ class Served:
             return "mean reward", report["mean_reward"], report["rounds"]
         if self.kind == "Intervals":
             return "coverage", report["coverage"], report["observed"]
+        if self.kind == "Knobs":
+            return "expected cost at the best", report["expected"], report["observed"]
         if self.kind == "Learner":
             return "answers", None, report["observed"]
         return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
@@ -159,22 +160,14 @@ class Served:
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for, and answered."""
-        entry = self.stored._entry
-        with entry.lock:
-            length = entry.length
-            rounds = self.rounds
-        first = max(entry.about.first, length - _TAIL)
         times = array("d")
         heard: list[tuple[events.Event, float]] = []
-        with entry.store.writer.turn:
-            rows = list(entry.store._database.rows(self.number, first))
-        for row in rows:
-            text = events.opened_row(row)
-            for event in events.decoded([text]):
-                if event[0] == events.PREDICT:
-                    times.append(row.written)
-                elif event[0] == events.PREDICT_MANY:
-                    return  # its tickets cannot be told from here
-                elif event[0] in ANSWERS:
-                    heard.append((event, row.written))
+        rounds, tail = self.stored.tail(_TAIL)
+        for event, written in tail:
+            if event[0] == events.PREDICT:
+                times.append(written)
+            elif event[0] == events.PREDICT_MANY:
+                return  # its tickets cannot be told from here
+            elif event[0] in ANSWERS:
+                heard.append((event, written))
         self.watch.remember(rounds - len(times), times, heard)

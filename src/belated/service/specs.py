@@ -11,6 +11,8 @@ from typing import Any
 from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
+from belated.knobs import Knobs
+from belated.knobs.ranges import from_dict as range_from
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
 from belated.service import bodies
@@ -27,6 +29,12 @@ _LINEAR = frozenset(
 )
 _CHOOSER = frozenset(
     (*_SHARED, *("actions", "explore", "baseline", "mode", "interactions", "seed"))
+)
+_KNOBS = frozenset(
+    (
+        *("knobs", "start", "goal", "context", "hold"),
+        *("max_step", "holdout", "silence", "deadline"),
+    )
 )
 _LEARNER = frozenset(("spec", "seed", "strict"))
 _BITS = 18  # of a model that does not say
@@ -86,11 +94,38 @@ def _learner(settings: dict[str, Any], seed: int, limits: Limits) -> Learner:
     return Learner(spec, **given)  # type: ignore[arg-type]  # checked there
 
 
+def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
+    given = dict(bodies.an_object(settings, _KNOBS | {"seed"}))
+    given["knobs"] = _ranges(given.get("knobs"), "knobs")
+    if given.get("context") is not None:
+        given["context"] = _ranges(given["context"], "context")
+    if given.get("seed") is None:
+        given["seed"] = seed
+    return Knobs(given.pop("knobs"), **given)
+
+
+def _ranges(given: Any, what: str) -> dict[str, Any]:
+    """Return ranges by name: [low, high], or an object with a type."""
+    if not isinstance(given, dict):
+        raise bodies.bad(f"{what} must be an object of names and ranges")
+    try:
+        return {
+            name: range_from(each) if isinstance(each, dict) else tuple(each)
+            for name, each in given.items()
+        }
+    except (KeyError, TypeError):
+        raise bodies.bad(
+            f'{what}: a range is [low, high], or such as {{"type": "Log", "low": 1, "high": 9}}; '
+            'other types are "Whole", and "Among" with "values"'
+        ) from None
+
+
 KINDS: dict[str, Callable[[dict[str, Any], int, Limits], Any]] = {
     "LinearModel": _linear,
     "Intervals": _intervals,
     "Chooser": _chooser,
     "Learner": _learner,
+    "Knobs": _knobs,
 }
 """The kinds of models, and what makes one."""
 
@@ -127,6 +162,10 @@ def described(kind: str, model: Any) -> dict[str, Any]:
     """Return the settings of a model, to look at."""
     if kind == "Learner":
         return {"spec": repr(model.spec)}
+    if kind == "Knobs":
+        about = model.settings.to_dict()
+        about.pop("seed")  # who knows it can tell what will be played
+        return dict(about)
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}
     if kind == "Chooser":

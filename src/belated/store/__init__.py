@@ -24,6 +24,7 @@ from belated.store.database import Database
 from belated.store.lines import Logged
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
+from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
 from belated.store.sqlite import SQLite
@@ -37,6 +38,7 @@ __all__ = [
     "Store",
     "StoredChooser",
     "StoredIntervals",
+    "StoredKnobs",
     "StoredLearner",
     "StoredLinear",
     "StoredModel",
@@ -44,12 +46,16 @@ __all__ = [
 ]
 
 
-def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store:
+def open(
+    path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY, address: str | None = None
+) -> Store:
     """Return the store in a file of SQLite, which is made if it is not there, or behind a URL.
 
     One process has a file open at a time. A database of PostgreSQL ("postgresql://...", with the
     extra ``postgres``) may be shared, and then one process at a time has each model.
     ``snapshot_every`` is how many events of a model are read again at most when it is opened.
+    ``address`` is where this process is found by those with whom it shares a database; they are
+    told it (``StoreInUse.address``) when they want a model that is written here.
 
     >>> import belated as bl, pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -71,7 +77,7 @@ def open(path_or_url: StrPath, *, snapshot_every: int = SNAPSHOT_EVERY) -> Store
         raise StoreError(f"open: no store is known at {scheme}://; a path, or postgresql://")
     from belated.store.postgres import PostgreSQL
 
-    database = PostgreSQL(where)
+    database = PostgreSQL(where, address)
     return _opened(database, database.where, snapshot_every)
 
 

@@ -100,11 +100,19 @@ class Database(Source, Protocol):
     def described(self, model: int) -> Described | None:
         """Return what is known of a model; None if there is none."""
 
-    def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
-        """Add a model with a log; return its number, which no other ever had."""
+    def end(self, model: int) -> int:
+        """Return the number of the event after the last row of a log; 0 if it has no rows."""
 
-    def delete(self, model: int) -> None:
-        """Remove a model with everything that belongs to it."""
+    def create(
+        self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]
+    ) -> int | None:
+        """Add a model with a log; return its number, which no other ever had.
+
+        None: there is a model of that name, which another process has just made.
+        """
+
+    def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
+        """Remove a model with everything that belongs to it, and keep notes of that."""
 
     def write(
         self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
@@ -113,6 +121,9 @@ class Database(Source, Protocol):
 
     def notes(self, prefix: str) -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
+
+    def keep_first(self, note: Note) -> bytes:
+        """Keep a note unless there is one of that name; return the body of the one that is kept."""
 
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from belated.errors import StoreError
+from belated.errors import StoreError, UnknownModel
 from belated.store.database import Described
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ class Entry:
     def ready(self) -> Any:
         """Return the model as it was committed and applied; the caller has the lock."""
         if self.about.is_deleted:
-            raise StoreError(f"the model {self.about.name!r} was deleted")
+            raise UnknownModel(f"the model {self.about.name!r} was deleted")
         self.store.check_open()
         check_rule(self.about, self.objects)
         if self.is_stale:  # what was begun before is good all the same, and must be seen
             self.store.writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
-            self.take(self.store.recovered(self))
+            self.store.recover(self)
         return self.model
 
     def take(self, found: Recovered) -> None:

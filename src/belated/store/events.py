@@ -28,10 +28,11 @@ from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
 
 PREDICT, OBSERVE, REVISE, ADD, CANCEL, TICK, SHOWN, MODE, PREDICT_MANY, OBSERVE_MANY = range(10)
+PLAYED, PAUSE, RESUME, REVERT = range(10, 14)
 """What an event is; a number never changes its meaning."""
 NAMES = (
     *("predict", "observe", "revise", "add", "cancel", "tick", "shown", "mode"),
-    *("predict_many", "observe_many"),
+    *("predict_many", "observe_many", "played", "pause", "resume", "revert"),
 )
 
 Event = list[Any]

@@ -9,10 +9,11 @@ from typing import Any
 from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
+from belated.knobs import Knobs
 from belated.learner.keys import Keys
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
-from belated.store import of_choosers, of_intervals, of_learners, of_linear, stretches
+from belated.store import of_choosers, of_intervals, of_knobs, of_learners, of_linear, stretches
 from belated.store.events import Event
 from belated.store.past import Past
 from belated.store.stored import StoredModel
@@ -57,7 +58,7 @@ class Kind:
 
     def needs_times(self, model: Any) -> bool:
         """Tell whether the deadline of a model is a length of time."""
-        if self.model is Learner:
+        if self.model in (Learner, Knobs):
             return False
         linear = model if self.model is LinearModel else model.model
         return bool(linear.settings.needs_times)
@@ -95,6 +96,13 @@ KINDS = {
         of_intervals.apply,
         of_intervals.play,
         lambda model: (model.model, model.model.answerable()),
+    ),
+    "Knobs": Kind(
+        Knobs,
+        of_knobs.StoredKnobs,
+        of_knobs.apply,
+        of_knobs.play,
+        lambda model: (model, model._memory.answerable()),
     ),
     "Learner": Kind(
         Learner,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import count, repeat
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ class Logged(NamedTuple):
     features: Any = None
     """The features or the context, as they are logged."""
     action: str | None = None
-    """What was played."""
+    """What was played; of ``Knobs`` the setting, as JSON."""
     probability: float | None = None
     offered: tuple[str, ...] | None = None
     """The actions that this choice was among; None: those of the chooser."""
@@ -79,6 +80,10 @@ def predicted(kind: str, event: Event) -> Logged:
     """Return the line of a prediction or a choice."""
     if kind == "Learner":
         return Logged(0, 0.0, "predict", key=of.padded(event, 2)[1])
+    if kind == "Knobs":
+        _, setting, key, context = of.padded(event, 4)
+        played = json.dumps(setting)
+        return Logged(0, 0.0, "predict", key=key, features=context, action=played)
     if kind == "Chooser":
         _, context, action, probability, key, at, _, menu, _, hidden = of.padded(event, 10)
         return Logged(
@@ -105,6 +110,9 @@ def done(event: Event) -> Logged:
     if event[0] in (of.CANCEL, of.SHOWN):
         _, ticket, key, at = of.padded(event, 4)
         return Logged(0, 0.0, verb, ticket, key=key, at=at)
+    if event[0] == of.PLAYED:
+        _, ticket, setting, key = of.padded(event, 4)
+        return Logged(0, 0.0, verb, ticket, key=key, action=json.dumps(setting))
     if event[0] == of.TICK:
         return Logged(0, 0.0, verb, at=event[1])
     return Logged(0, 0.0, verb, action=event[1] if event[0] == of.MODE else None)

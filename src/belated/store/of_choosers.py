@@ -17,10 +17,11 @@ from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import timed
 from belated.store.past import Past
-from belated.store.stored import Done, StoredModel, resolved
+from belated.store.stored import Done, resolved
+from belated.store.timed import CorrectedModel
 
 
-class StoredChooser(StoredModel):
+class StoredChooser(CorrectedModel):
     """A ``Chooser`` in a store; see ``StoredModel``.
 
     The log has the action that was played and its probability, so that another chooser can be built
@@ -104,37 +105,6 @@ class StoredChooser(StoredModel):
         used = model.revise(ticket, reward, at=now)
         return used, [of.REVISE, number, of.number_out(reward), name, now]
 
-    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
-        """Add an amount to the reward so far, which is that of silence where nothing was heard."""
-        used: bool = self._done(StoredChooser._add, ticket, amount, at)
-        return used
-
-    def _add(
-        self, model: Chooser, ticket: int | Key, amount: float, at: Time | None = None
-    ) -> Done:
-        number, name = resolved(model, ticket)
-        now = self._now(at, "add")
-        used = model.add(ticket, amount, at=now)
-        return used, [of.ADD, number, of.number_out(amount), name, now]
-
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a choice of which nothing more will be heard, or which was never shown."""
-        self._done(StoredChooser._cancel, ticket)
-
-    def _cancel(self, model: Chooser, ticket: int | Key) -> Done:
-        number, name = resolved(model, ticket)
-        model.cancel(ticket)
-        return None, [of.CANCEL, number, name]
-
-    def tick(self, at: Time | None = None) -> None:
-        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
-        self._done(StoredChooser._tick, at)
-
-    def _tick(self, model: Chooser, at: Time | None = None) -> Done:
-        now = self._tick_at(at)
-        model.tick(now)
-        return None, [of.TICK, now]
-
     def _set_mode(self, model: Chooser, mode: Mode) -> Done:
         model.mode = mode
         return None, [of.MODE, model.mode]
@@ -144,7 +114,7 @@ class StoredChooser(StoredModel):
     @property
     def mode(self) -> Mode:
         """Whether its own choices are played, or those of the baseline; setting it is logged."""
-        return self._read(lambda model: model.mode)
+        return self.read(lambda model: model.mode)
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
@@ -153,24 +123,22 @@ class StoredChooser(StoredModel):
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
         menu = None if actions is None else _actions_out(actions)
-        return self._read(lambda model: model.peek(context, menu))
+        return self.read(lambda model: model.peek(context, menu))
 
     def choice(self, ticket: int | Key) -> Choice:
         """Return the choice that an open ticket or key stands for, as it was made."""
-        return self._read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
 
     def report(self) -> ChooserReport:
         """Return counts, what exploring takes, and the comparison with the baseline."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
+        **CorrectedModel._verbs,
         "choose": _choose,
         "shown": _shown,
         "observe": _observe,
         "revise": _revise,
-        "add": _add,
-        "cancel": _cancel,
-        "tick": _tick,
         "mode": _set_mode,
     }
 

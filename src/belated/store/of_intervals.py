@@ -9,18 +9,24 @@ from belated.errors import AlreadyObserved, UnknownTicket
 from belated.intervals import Interval, Intervals, IntervalsReport, Range
 from belated.learner.keys import Key
 from belated.linear.clock import Time
-from belated.linear.model import Row
+from belated.linear.given import Row
+from belated.linear.model import LinearModel
 from belated.store import events as of
 from belated.store.events import Event
 from belated.store.of_linear import as_logged, row_in, row_out, timed
 from belated.store.past import Past
-from belated.store.stored import Done, StoredModel, resolved
+from belated.store.stored import Done, resolved
+from belated.store.timed import TimedModel
 
 
-class StoredIntervals(StoredModel):
+class StoredIntervals(TimedModel):
     """``Intervals`` in a store; see ``StoredModel``."""
 
     __slots__ = ()
+
+    @staticmethod
+    def _holder(model: Intervals) -> LinearModel:
+        return model.model
 
     def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
         """Return the next ticket, a prediction, and the interval around it."""
@@ -48,51 +54,18 @@ class StoredIntervals(StoredModel):
         used = model.observe(ticket, label, at=now)
         return used, [of.OBSERVE, number, of.number_out(label), name, now]
 
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose label will never come; it does not count for the coverage."""
-        self._done(StoredIntervals._cancel, ticket)
-
-    def _cancel(self, model: Intervals, ticket: int | Key) -> Done:
-        number, name = resolved(model.model, ticket)
-        model.cancel(ticket)
-        return None, [of.CANCEL, number, name]
-
-    def tick(self, at: Time | None = None) -> None:
-        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
-        self._done(StoredIntervals._tick, at)
-
-    def _tick(self, model: Intervals, at: Time | None = None) -> Done:
-        now = self._tick_at(at)
-        model.tick(now)
-        return None, [of.TICK, now]
-
     def peek(self, features: Row) -> Range:
         """Return what ``predict`` would, without a ticket."""
-        return self._read(lambda model: model.peek(features))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.peek(features))  # type: ignore[no-any-return]
 
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
-
-    @property
-    def rounds(self) -> int:
-        """Predictions so far; also the next ticket."""
-        return self._read(lambda model: int(model.model.rounds))
-
-    @property
-    def open(self) -> int:
-        """Tickets that still wait for their label."""
-        return self._read(lambda model: int(model.model.open))
-
-    def ticket(self, name: int | Key) -> int:
-        """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._read(lambda model: int(model.model.ticket(name)))
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
+        **TimedModel._verbs,
         "predict": _predict,
         "observe": _observe,
-        "cancel": _cancel,
-        "tick": _tick,
     }
 
 

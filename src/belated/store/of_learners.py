@@ -52,28 +52,19 @@ class StoredLearner(StoredModel):
             used = model.observe(ticket, feedback)
         return used, [of.OBSERVE, number, answer_out(given[0]), name]
 
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose answer will never come."""
-        self._done(StoredLearner._cancel, ticket)
-
-    def _cancel(self, model: Learner, ticket: int | Key) -> Done:
-        number, name = resolved(model, ticket)
-        model.cancel(ticket)
-        return None, [of.CANCEL, number, name]
-
     def report(self) -> Report:
         """Return counts, delays so far, the current rate, and the certificate."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     @property
     def spec(self) -> Any:
         """What the learner runs."""
-        return self._read(lambda model: model.spec)
+        return self.read(lambda model: model.spec)
 
     _verbs: ClassVar[dict[str, Any]] = {
+        **StoredModel._verbs,
         "predict": _predict,
         "observe": _observe,
-        "cancel": _cancel,
     }
 
 

@@ -15,7 +15,8 @@ from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
-from belated.linear.model import Forecast, LinearModel, Many, Row
+from belated.linear.given import Many, Row
+from belated.linear.model import Forecast, LinearModel
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
@@ -23,10 +24,11 @@ from belated.store import events as of
 from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event
 from belated.store.past import Past
-from belated.store.stored import Done, StoredModel, resolved
+from belated.store.stored import Done, resolved
+from belated.store.timed import CorrectedModel
 
 
-class StoredLinear(StoredModel):
+class StoredLinear(CorrectedModel):
     """A ``LinearModel`` in a store; see ``StoredModel``."""
 
     __slots__ = ()
@@ -94,37 +96,6 @@ class StoredLinear(StoredModel):
         used = model.revise(ticket, label, at=now)
         return used, [of.REVISE, number, of.number_out(label), name, now]
 
-    def add(self, ticket: int | Key, amount: float, *, at: Time | None = None) -> bool:
-        """Add an amount to the label so far; see ``LinearModel.add``."""
-        used: bool = self._done(StoredLinear._add, ticket, amount, at)
-        return used
-
-    def _add(
-        self, model: LinearModel, ticket: int | Key, amount: float, at: Time | None = None
-    ) -> Done:
-        number, name = resolved(model, ticket)
-        now = self._now(at, "add")
-        used = model.add(ticket, amount, at=now)
-        return used, [of.ADD, number, of.number_out(amount), name, now]
-
-    def cancel(self, ticket: int | Key) -> None:
-        """Close a ticket whose label will never come."""
-        self._done(StoredLinear._cancel, ticket)
-
-    def _cancel(self, model: LinearModel, ticket: int | Key) -> Done:
-        number, name = resolved(model, ticket)
-        model.cancel(ticket)
-        return None, [of.CANCEL, number, name]
-
-    def tick(self, at: Time | None = None) -> None:
-        """Let the clock go on, to that of the system if no time is given: what is due is closed."""
-        self._done(StoredLinear._tick, at)
-
-    def _tick(self, model: LinearModel, at: Time | None = None) -> Done:
-        now = self._tick_at(at)
-        model.tick(now)
-        return None, [of.TICK, now]
-
     def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
         """Predict for many rows at one time, as one event; see ``LinearModel.predict_many``."""
         found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, at)
@@ -170,37 +141,35 @@ class StoredLinear(StoredModel):
 
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
-        return self._read(lambda model: float(model.peek(features)))
+        return self.read(lambda model: float(model.peek(features)))
 
     def peek_many(self, rows: Many) -> Floats:
         """Return what ``predict`` would for each of many rows."""
-        return self._read(lambda model: model.peek_many(rows))
+        return self.read(lambda model: model.peek_many(rows))
 
     def explain(self, features: Features) -> Explanation:
         """Return what each named feature adds to the prediction now, largest first."""
-        return self._read(lambda model: model.explain(features))  # type: ignore[no-any-return]
+        return self.read(lambda model: model.explain(features))  # type: ignore[no-any-return]
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
         """Return the weights of features; see ``LinearModel.weights``."""
         wanted = list(names)
-        return self._read(lambda model: model.weights(wanted))
+        return self.read(lambda model: model.weights(wanted))
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return self._read(lambda model: model.report())  # type: ignore[no-any-return]
+        return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
     @property
     def settings(self) -> Settings:
         """What the model was told."""
-        return self._read(lambda model: model.settings)  # type: ignore[no-any-return]
+        return self.read(lambda model: model.settings)  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
+        **CorrectedModel._verbs,
         "predict": _predict,
         "observe": _observe,
         "revise": _revise,
-        "add": _add,
-        "cancel": _cancel,
-        "tick": _tick,
         "predict_many": _predict_many,
         "observe_many": _observe_many,
     }
@@ -214,15 +183,17 @@ def row_out(model: LinearModel, features: Any) -> Any:
     if features.__class__ is dict or isinstance(features, Mapping):
         plain = of.plain_dict if model.settings.columns is None else cells_out
         return plain(features)
-    indices, values, count = model._converted(features)
+    indices, values, count = model._given.row(features)
     if isinstance(features, tuple):
         return [of.ints_out(indices[:count]), of.floats_out(values[:count])]
     return of.floats_out(values[:count])
 
 
 def as_logged(model: LinearModel, features: Any, row: Any) -> Any:
-    """Return features as they will be read; those of cells may differ in what is not kept."""
-    return features if model.settings.columns is None else row_in(model, row)
+    """Return features as they will be read: what is given may differ in what is not kept."""
+    if model.settings.columns is None:
+        return row if row.__class__ is dict else features
+    return row_in(model, row)
 
 
 def row_in(model: LinearModel, row: Any) -> Any:
@@ -238,7 +209,7 @@ def rows_out(model: LinearModel, rows: Any) -> Any:
     """Return many rows: a list of rows, or the text of three arrays."""
     if isinstance(rows, list):
         return [row_out(model, row) for row in rows]
-    sparse = model._rows(rows, "predict_many")
+    sparse = model._given.rows(rows, "predict_many")
     indices = of.ints_out(sparse.indptr), of.ints_out(sparse.indices)
     return {"rows": [*indices, of.floats_out(sparse.values)]}
 

@@ -10,13 +10,14 @@ import base64
 import json
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
-from belated.store.database import Database, Described, Era, Row, Saved
+from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
     OBSERVE_MANY,
@@ -35,6 +36,8 @@ from belated.store.tables import LARGEST
 
 _ABOUT = b"belated.store"
 _VERSION = 1
+ENDINGS = ("", ".parquet", ".pq")
+"""How the name of an exported log may end."""
 
 
 def _arrow(where: str) -> tuple[Any, Any]:
@@ -46,8 +49,26 @@ def _arrow(where: str) -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def export(database: Database, about: Described, path: StrPath, start: Any) -> int:
-    """Write the log of a model that was ``start`` before it; return how many events it has."""
+@contextmanager
+def exporting(path: StrPath) -> Iterator[Path]:
+    """Return where to write, which becomes a file of this name when all is written."""
+    _check_ending(path)
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.part")
+    try:
+        yield beside
+        beside.replace(target)
+    except OSError as error:
+        raise StoreError(f"export: {target}: {error}") from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def export(database: Source, about: Described, path: Path, start: Any, end: int) -> int:
+    """Write the log of a model that was ``start`` before it, up to the event before ``end``.
+
+    Returns how many events it has.
+    """
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
         [
@@ -66,26 +87,33 @@ def export(database: Database, about: Described, path: StrPath, start: Any) -> i
         ],
         metadata={_ABOUT: _described(database, about)},
     )
-    target, count, ticket = Path(path), 0, KINDS[about.kind].rounds(start)
-    beside = target.with_name(f".{target.name}.part")
-    try:
-        with parquet.ParquetWriter(beside, schema, compression="zstd") as writer:
-            for some in chunks(database, about, about.first):
-                table = []
-                for row in some:
+    count, ticket = 0, KINDS[about.kind].rounds(start)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for some in chunks(database, about, about.first):
+            table = []
+            for row in some:
+                if row.first < end:
                     lines, ticket = _lines(about, row, ticket)
                     table += lines
-                writer.write_table(arrow.Table.from_pylist(table, schema=schema))
-                count += len(table)
-        beside.replace(target)
-    except OSError as error:
-        raise StoreError(f"export: {target}: {error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
+            writer.write_table(arrow.Table.from_pylist(table, schema=schema))
+            count += len(table)
+            if some[-1].first >= end:
+                break
     return count
 
 
-def _described(database: Database, about: Described) -> bytes:
+def _check_ending(path: StrPath) -> None:
+    """Refuse names that promise something else than what is written."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise StoreError(
+            f"export: the log is written as Parquet, and {target.name} ends in {target.suffix}; "
+            f"give a name such as {target.with_suffix('.parquet').name}; polars and pandas turn "
+            "that into CSV"
+        )
+
+
+def _described(database: Source, about: Described) -> bytes:
     """Return what a log needs beside its events."""
     base = None
     if about.first > 0:

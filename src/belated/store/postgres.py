@@ -2,9 +2,10 @@
 
 Every model has one writer at a time: the process whose session holds the advisory lock of the
 model. Events are written by that very session, so that who has lost the lock, with its connection,
-can write no more. The lock of a process that dies ends with its connection: at once when the
-process was killed, and after some seconds without a sign of life when its machine is gone. Then the
-next one who asks for the model has it, and builds it from snapshot and log.
+can write no more. Beside its lock a process writes where it is found, so that others can send it
+what they are asked of the model. The lock of a process that dies ends with its connection: at once
+when the process was killed, and after some seconds without a sign of life when its machine is gone.
+Then the next one who asks for the model has it, and builds it from snapshot and log.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
-from belated.errors import MissingExtra, StoreError, StoreInUse
+from belated.errors import MissingExtra, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
@@ -28,6 +29,10 @@ _OURS = TABLES.format(
     key="BIGINT PRIMARY KEY",
     blob="BYTEA",
     real="DOUBLE PRECISION",
+)
+_OWNERS = (
+    "CREATE TABLE IF NOT EXISTS belated.owners "
+    "(model BIGINT PRIMARY KEY, pid BIGINT NOT NULL, address TEXT)"
 )
 # Who is silent for so long has lost the connection, as seen from the server.
 _SESSION = """
@@ -52,9 +57,10 @@ class PostgreSQL(Tables):
 
     is_shared = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, address: str | None = None) -> None:
         super().__init__()
         self._url = url
+        self._address = address
         self.where = _without_secrets(url)
         self._driver = _driver()
         self._connection: Any = None
@@ -73,7 +79,7 @@ class PostgreSQL(Tables):
                     fallback_application_name="belated",
                 )
             except self._driver.Error as error:
-                raise StoreError(f"open: {self.where}: {_said(error)}") from error
+                raise StoreUnavailable(f"open: {self.where}: {_said(error)}") from error
             try:
                 self._prepare(connection)
             except self._driver.Error as error:
@@ -103,6 +109,7 @@ class PostgreSQL(Tables):
                     f"open: {self.where} has a schema belated that is no store, or one of another "
                     "version of belated"
                 )
+            connection.execute(_OWNERS)
         connection.execute(_SESSION)
 
     @contextmanager
@@ -135,6 +142,9 @@ class PostgreSQL(Tables):
             with suppress(self._driver.Error):
                 connection.close()
             self.lost()
+            if isinstance(error, self._driver.OperationalError):
+                is_full = isinstance(error, self._driver.errors.DiskFull)
+                raise StoreUnavailable(f"{self.where}: {_said(error)}", is_full) from error
             if isinstance(error, self._driver.Error):
                 raise StoreError(f"{self.where}: {_said(error)}") from error
             raise
@@ -145,7 +155,7 @@ class PostgreSQL(Tables):
         """Append to the logs of models that this session holds."""
         new, saved = list(rows), list(snapshots)
         if not {r.model for r in new} | {s.model for s in saved} <= self._held:
-            raise StoreError(f"{self.where}: the connection was lost, and the models with it")
+            raise StoreUnavailable(f"{self.where}: the connection was lost, and the models with it")
         super().write(new, saved, notes)
 
     # --- One writer -----------------------------------------------------------------------------
@@ -165,14 +175,18 @@ class PostgreSQL(Tables):
     def _try(self, model: int) -> bool:
         with self._reading() as execute:
             ((is_ours,),) = execute("SELECT pg_try_advisory_lock(?, ?)", (_CLASS, model))
+            if is_ours:
+                execute(_OWN, (model, self._address))
         return bool(is_ours)
 
     def _in_use(self, model: int) -> StoreInUse:
         with self._reading() as execute:
             holder = execute(_WHO, (_CLASS, model))
-        said = f"process {holder[0][0]} of the server, {holder[0][1]}" if holder else "another"
+        said, address = "another", None
+        if holder:
+            said, address = f"process {holder[0][0]} of the server, {holder[0][1]}", holder[0][2]
         return StoreInUse(
-            f"{self.where}: the model is written by {said}, and one process writes a model"
+            f"{self.where}: the model is written by {said}, and one process writes a model", address
         )
 
     def release(self, model: int) -> None:
@@ -191,10 +205,17 @@ class PostgreSQL(Tables):
             connection.close()
 
 
+# Whose row has another process than the lock has is no owner any more.
+_OWN = (
+    "INSERT INTO owners VALUES (?, pg_backend_pid(), ?) "
+    "ON CONFLICT (model) DO UPDATE SET pid = excluded.pid, address = excluded.address"
+)
 _WHO = (
     "SELECT a.pid, coalesce(a.application_name, '') || ' at ' || "
-    "coalesce(host(a.client_addr), 'this machine') FROM pg_locks l JOIN pg_stat_activity a "
-    "ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted AND l.database = "
+    "coalesce(host(a.client_addr), 'this machine'), o.address "
+    "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+    "LEFT JOIN owners o ON o.model = l.objid::bigint AND o.pid = l.pid "
+    "WHERE l.locktype = 'advisory' AND l.granted AND l.database = "
     "(SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND l.classid = ? AND l.objid = ?"
 )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from belated.errors import SnapshotError, StoreError, StoreWarning
-from belated.store.database import Database, Described, Era, Readable, Row, Source
+from belated.store.database import Described, Era, Readable, Row, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
@@ -77,7 +77,7 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
     return kind.restored(about.spec, objects), 0
 
 
-def begun(database: Database, about: Described, objects: Any) -> Any:
+def begun(database: Source, about: Described, objects: Any) -> Any:
     """Return the model as it was before the first event that is kept."""
     return _start(database, about, objects, about.first)[0]
 

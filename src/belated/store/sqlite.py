@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from belated.errors import StoreError, StoreInUse
+from belated.errors import StoreError, StoreInUse, StoreUnavailable
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
@@ -96,6 +96,9 @@ class SQLite(Tables):
         with suppress(sqlite3.Error):
             connection.close()
         self.lost()
+        if isinstance(error, sqlite3.OperationalError):
+            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            raise StoreUnavailable(f"{self.path}: {error}", is_full) from error
         if isinstance(error, sqlite3.Error):
             raise StoreError(f"{self.path}: {error}") from error
 

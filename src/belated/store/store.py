@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from itertools import islice
 from time import time
 from types import TracebackType
 from typing import Any, Self, overload
@@ -16,26 +15,36 @@ from belated.decisions import Chooser
 from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
+from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
-from belated.store.database import Database, Described, Era, Note, Row, Saved
+from belated.store.database import Database, Described, Era, Note, Saved
 from belated.store.entry import Entry, check_rule
-from belated.store.events import new_row
+from belated.store.events import Event, decoded, new_row
+from belated.store.in_turns import InTurns
 from belated.store.kinds import KINDS, kind_of
 from belated.store.lines import Logged, lines
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
+from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
-from belated.store.recovery import Recovered, Replay, begun, recovered
+from belated.store.recovery import Replay, begun, opened, recovered
 from belated.store.writer import Part, Writer
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
+_forks = [0]  # since this module was loaded; to ask the system at every event takes longer
 _FEW = 1000  # events that are read again quickly enough
 _LONGEST_NAME = 500
-_AT_ONCE = 10_000  # rows of a log that are read while nothing is committed
+
+
+def _count_fork() -> None:
+    _forks[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class Store:
@@ -46,16 +55,18 @@ class Store:
 
     def __init__(self, database: Database, where: str, snapshot_every: int) -> None:
         self._database = database
-        self._where = where
+        self.where = where
+        """The path or the URL, without secrets."""
         self.snapshot_every = snapshot_every
         """Events of a model after which a snapshot of it is written."""
         self._lock = threading.RLock()  # around the list of models
-        self._process = os.getpid()
+        self._process = _forks[0]
         self._is_open = True
         self.writer = Writer(self._write)
         """Commits what models did."""
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
+        self._losses = 0  # of the connection, and with it of all that was held
         database.lost = self._lost
         self._look_around()
 
@@ -77,7 +88,7 @@ class Store:
 
         Nothing depends on it: a store that was never closed is whole as well.
         """
-        if os.getpid() != self._process:  # it is for the other one to close
+        if _forks[0] != self._process:  # it is for the other one to close
             return
         with self._lock:
             if not self._is_open:
@@ -94,7 +105,7 @@ class Store:
                 self._database.close()
 
     def _save_all(self) -> None:
-        for entry in self._entries.values():
+        for entry in list(self._entries.values()):
             with entry.lock:
                 is_far = entry.length - entry.saved >= _FEW
                 if is_far and not entry.is_stale and not entry.about.is_deleted:
@@ -104,7 +115,7 @@ class Store:
         """Note how long the logs are, so that it is seen if they become shorter."""
         longer = {
             entry.about.number: entry.committed
-            for entry in self._entries.values()
+            for entry in list(self._entries.values())
             if entry.committed > entry.about.length and not entry.about.is_deleted
         }
         if longer:
@@ -114,10 +125,10 @@ class Store:
     def check_open(self) -> None:
         """Refuse calls after the end."""
         if not self._is_open:
-            raise StoreError(f"the store {self._where} is closed")
-        if os.getpid() != self._process:
+            raise StoreError(f"the store {self.where} is closed")
+        if _forks[0] != self._process:
             raise StoreError(
-                f"the store {self._where} was opened by the process that this one was forked from"
+                f"the store {self.where} was opened by the process that this one was forked from"
             )
 
     # --- Models ---------------------------------------------------------------------------------
@@ -129,6 +140,8 @@ class Store:
     @overload
     def model(self, name: str, spec: Chooser) -> StoredChooser: ...
     @overload
+    def model(self, name: str, spec: Knobs) -> StoredKnobs: ...
+    @overload
     def model(self, name: str, spec: Learner) -> StoredLearner: ...
     @overload
     def model(self, name: str) -> Any: ...
@@ -136,15 +149,24 @@ class Store:
     def model(self, name: str, spec: Any = None) -> Any:
         """Return the model of a name; where there is none, ``spec`` is put into the store.
 
-        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser`` or ``Learner``, and says what the
-        model is: a copy of it is kept. Where there is a model of that name it must be what that was
-        put in as; to go on with other settings, see ``replay``. Without ``spec`` the model must be
-        there.
+        ``spec`` is a ``LinearModel``, ``Intervals``, ``Chooser``, ``Knobs`` or ``Learner``, and
+        says what the model is: a copy of it is kept. Where there is a model of that name it must be
+        what that was put in as; to go on with other settings, see ``replay``. Without ``spec`` the
+        model must be there.
         """
         self.check_open()
         ready = self._entries.get(name) if spec is None else None
         if ready is not None and not ready.is_stale and self._is_open:
             return KINDS[ready.about.kind].stored(ready)
+        while True:
+            entry = self._entry(name, spec)
+            with entry.lock:  # and no other, so that other models are used meanwhile
+                if self._entries.get(name) is entry:
+                    self._bring_back(entry, spec)
+                    return KINDS[entry.about.kind].stored(entry)
+
+    def _entry(self, name: str, spec: Any) -> Entry:
+        """Return what all share who use a model; it may have to be brought back."""
         with self._lock:
             self.check_open()
             about = self._found(name)
@@ -154,16 +176,21 @@ class Store:
                 about = self._create(name, spec)
             elif spec is not None:
                 self._compare(about, spec)
-            entry = self._entries.get(name)
-            objects = None if spec is None else KINDS[about.kind].objects(spec)
-            if entry is None:
-                entry = Entry(self, about, objects)
-            with entry.lock:
-                if spec is not None and about.has_rule:
-                    entry.give_rule(objects)
-                entry.ready()
-            self._entries[name] = entry  # one for all who use the model
-        return KINDS[about.kind].stored(entry)
+            if name not in self._entries:
+                objects = None if spec is None else KINDS[about.kind].objects(spec)
+                self._entries[name] = Entry(self, about, objects)
+            return self._entries[name]
+
+    def _bring_back(self, entry: Entry, spec: Any) -> None:
+        """Have a model ready, or forget its entry where it never was; its lock is held."""
+        try:
+            if spec is not None and entry.about.has_rule:
+                entry.give_rule(KINDS[entry.about.kind].objects(spec))
+            entry.ready()
+        except BaseException:
+            if entry.model is None:
+                self._entries.pop(entry.about.name, None)
+            raise
 
     def models(self) -> list[str]:
         """Return the names of all models, sorted."""
@@ -173,14 +200,18 @@ class Store:
                 self._look_around()
         return sorted(self._known)
 
-    def delete(self, name: str) -> None:
-        """Remove a model with its log; there is no way back."""
+    def delete(self, name: str, note: tuple[str, bytes] | None = None) -> None:
+        """Remove a model with its log; there is no way back.
+
+        ``note`` is the name and the body of a note that is kept in the same commit (see ``keep``).
+        """
         self.check_open()
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
                 self._database.hold(about.number)
-                self._database.delete(about.number)
+                notes = () if note is None else (Note(note[0], time(), note[1]),)
+                self._database.delete(about.number, notes)
                 self._forget(name)
 
     def release(self, name: str) -> None:
@@ -220,7 +251,7 @@ class Store:
 
     def _unknown(self, name: str) -> UnknownModel:
         there = _listed(self._known)
-        return UnknownModel(f"no model {name!r} in {self._where}; there are: {there}")
+        return UnknownModel(f"no model {name!r} in {self.where}; there are: {there}")
 
     def _look_around(self) -> None:
         """See which models there are now."""
@@ -246,7 +277,14 @@ class Store:
         has_rule = KINDS[kind].rule(spec) is not None
         about = Described(0, name, kind, spec.snapshot(), first=0, has_rule=has_rule)
         with self.writer.turn:
-            about.number = self._database.create(about, (), ())
+            number = self._database.create(about, (), ())
+        if number is None:  # another process was quicker
+            found = self._found(name)
+            if found is None:
+                raise StoreError(f"{name!r} was made and deleted meanwhile; nothing has changed")
+            self._compare(found, spec)
+            return found
+        about.number = number
         self._known[name] = about
         return about
 
@@ -256,12 +294,12 @@ class Store:
             if (KINDS[about.kind].rule(spec) is not None) == about.has_rule:
                 return
             raise SpecError(
-                f"the model {about.name!r} in {self._where} was put in "
+                f"the model {about.name!r} in {self.where} was put in "
                 f"{'with' if about.has_rule else 'without'} a rule of its own (decide), and this "
                 "is one of the other kind; nothing has changed"
             )
         raise SpecError(
-            f"the model {about.name!r} in {self._where} has other settings than these; nothing has "
+            f"the model {about.name!r} in {self.where} has other settings than these; nothing has "
             f"changed: store.model({about.name!r}) returns it as it is, and "
             f"store.replay({about.name!r}, spec, to={about.name!r}) builds one with these settings "
             "from its log, so that nothing that was learned is lost"
@@ -273,22 +311,17 @@ class Store:
         """Put a batch on disk."""
         self.check_open()
         now = time()
-        for entry, part in parts.items():
-            if part.events and part.first != entry.committed:
-                raise StoreError(
-                    f"{entry.about.name!r}: event {part.first} would follow event "
-                    f"{entry.committed - 1} of the log; it is not written"
-                )
-        rows = [
-            new_row(entry.about.number, part.first, now, part.events)
-            for entry, part in parts.items()
-            if part.events
-        ]
-        snapshots = [
-            Saved(entry.about.number, length, blob)
-            for entry, part in parts.items()
-            for length, blob in part.snapshots
-        ]
+        rows, snapshots = [], []
+        for entry, (first, events, saved) in parts.items():
+            number = entry.about.number
+            if events:
+                if first != entry.committed:
+                    raise StoreError(
+                        f"{entry.about.name!r}: event {first} would follow event "
+                        f"{entry.committed - 1} of the log; it is not written"
+                    )
+                rows.append(new_row(number, first, now, events))
+            snapshots += [Saved(number, length, blob) for length, blob in saved]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += len(part.events)
@@ -297,23 +330,41 @@ class Store:
         """Have all models built anew, where others may write them meanwhile."""
         if not self._database.is_shared:
             return
-        self.writer.fail(StoreError(f"the connection to {self._where} was lost"))
+        self._losses += 1
+        self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
 
-    def recovered(self, entry: Entry) -> Recovered:
-        """Return a model as its log says that it is, for this store alone to write."""
-        with self.writer.turn:
-            about = entry.about
-            self._database.hold(about.number)
-            if self._database.is_shared:
-                now = self._database.described(about.number)
-                if now is None:
-                    about.is_deleted = True
-                    raise StoreError(f"the model {about.name!r} was deleted")
-                about.spec, about.first, about.eras = now.spec, now.first, now.eras
-                about.has_rule, about.length = now.has_rule, now.length
-            return recovered(self._database, entry.about, entry.objects)
+    def recover(self, entry: Entry) -> None:
+        """Make a model what its log says that it is, for this store alone to write.
+
+        Its lock is held; other models are used meanwhile.
+        """
+        while True:
+            with self.writer.turn:
+                losses = self._hold(entry.about)
+            found = recovered(self._in_turns, entry.about, entry.objects)
+            with self.writer.turn:  # which who notes a loss has
+                if self._losses == losses:
+                    entry.take(found)
+                    return
+
+    def _hold(self, about: Described) -> int:
+        """Become the one who writes a model; return how often that was lost so far."""
+        self._database.hold(about.number)
+        if self._database.is_shared:
+            now = self._database.described(about.number)
+            if now is None:
+                about.is_deleted = True
+                self._database.release(about.number)
+                raise UnknownModel(f"the model {about.name!r} was deleted")
+            about.spec, about.first, about.eras = now.spec, now.first, now.eras
+            about.has_rule, about.length = now.has_rule, now.length
+        return self._losses
+
+    @property
+    def _in_turns(self) -> InTurns:
+        return InTurns(self._database, self.writer.turn)
 
     def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
         """Build a model with other settings from the log of one, so that nothing is reset.
@@ -338,7 +389,7 @@ class Store:
         replay = Replay(about, kind.restored(blob, kind.objects(spec)))
         _check_start(about, spec, replay.model)
         self.writer.settle_all()
-        replay.go_on(_InTurns(self._database, self.writer.turn))  # and everything else goes on too
+        replay.go_on(self._in_turns)  # and everything else goes on too
         if to is None:
             replay.finish()
             return replay.model
@@ -376,7 +427,10 @@ class Store:
             raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
         with self.writer.turn:
             rows = list(self._database.rows(source.number, 0))
-            about.number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+            number = self._database.create(about, rows, [Saved(0, length, snapshot)])
+        if number is None:
+            raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
+        about.number = number
         self._known[about.name] = about
 
     def compact(self, name: str, before: Time | int | None = None) -> int:
@@ -389,15 +443,16 @@ class Store:
         when = None if before is None else time_of(before, "compact")
         with self._lock:
             about = self._about(name)
-            with self._quiet(about), self.writer.turn:
-                self._database.hold(about.number)
+            with self._quiet(about):
                 return self._compacted(about, self._entries.get(name), when)
 
     def _compacted(self, about: Described, entry: Entry | None, when: float | None) -> int:
+        with self.writer.turn:
+            losses = self._hold(about)
         until = None if when is None else self._first_since(about, when)
         objects = None if entry is None else entry.objects
         check_rule(about, objects)
-        found = recovered(self._database, about, objects, until)
+        found = recovered(self._in_turns, about, objects, until)
         if found.length <= about.first:
             return 0
         if found.length < about.replayed:
@@ -407,7 +462,10 @@ class Store:
             )
         changed = replace(about, first=found.length)
         saved = Saved(about.number, found.length, found.model.snapshot())
-        self._database.rebase(changed, saved)
+        with self.writer.turn:
+            if self._losses != losses:
+                raise StoreError(f"compact: {about.name!r} was lost meanwhile; nothing has changed")
+            self._database.rebase(changed, saved)
         dropped = found.length - about.first
         about.first = found.length
         return dropped
@@ -415,7 +473,7 @@ class Store:
     def _first_since(self, about: Described, when: float) -> int:
         """Return the number of the first event that was committed at a time or later."""
         last = about.first
-        for row in self._database.rows(about.number, about.first):
+        for row in self._in_turns.rows(about.number, about.first):
             if row.written >= when:
                 break
             last = row.first + row.size
@@ -427,6 +485,17 @@ class Store:
         """Keep a note beside the models, in the place of an older one of that name."""
         self.check_open()
         self.writer.settle(self.writer.add_note(name, body))
+
+    def keep_first(self, name: str, body: bytes) -> bytes:
+        """Keep a note unless there is one of that name; return the body of the one that is kept."""
+        self.check_open()
+        with self.writer.turn:
+            return self._database.keep_first(Note(name, time(), body))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may write other models of the store."""
+        return self._database.is_shared
 
     def notes(self, prefix: str = "") -> list[Note]:
         """Return the notes whose names begin so, the oldest first."""
@@ -448,30 +517,52 @@ class Store:
         Also of a model that another process writes. What is committed after the last line was
         asked for may be missing.
         """
+        about, start = self._begun(name)
+        return lines(self._in_turns, about, start)
+
+    def _begun(self, name: str) -> tuple[Described, Any]:
+        """Return what is known of a model, and what it was before the first event of its log."""
         with self._lock:
-            about = self._about(name)
+            about = replace(self._about(name))
             entry = self._entries.get(name)
         self.writer.settle_all()
-        with self.writer.turn:
-            start = begun(self._database, about, None if entry is None else entry.objects)
-        return lines(_InTurns(self._database, self.writer.turn), about, start)
+        objects = None if entry is None else entry.objects
+        return about, begun(self._in_turns, about, objects)
+
+    def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
+        """Return the events from ``first`` to before ``end``, and when each was written."""
+        for row in self._in_turns.rows(about.number, first):
+            for place, event in enumerate(decoded([opened(about, row)]), row.first):
+                if first <= place < end:
+                    yield event, row.written
 
     # --- Files ----------------------------------------------------------------------------------
 
     def export(self, name: str, path: StrPath) -> int:
         """Write the log of a model to a Parquet file, and return how many events it has.
 
-        One row per event, with columns to look at; ``load`` makes the same model of it again.
+        One row per event, with columns to look at; ``load`` makes the same model of it again. A
+        name that ends like another kind of file, such as .csv, is refused.
         """
         from belated.store import parquet
 
-        with self._lock:
-            about = self._about(name)
-            entry = self._entries.get(name)
-            self.writer.settle_all()
-            with self.writer.turn:
-                start = begun(self._database, about, None if entry is None else entry.objects)
-                return parquet.export(self._database, about, path, start)
+        about, start = self._begun(name)
+        with self.writer.turn:
+            end = self._database.end(about.number)
+        with parquet.exporting(path) as beside:
+            count = parquet.export(self._in_turns, about, beside, start, end)
+            self._check_same(about)
+        return count
+
+    def _check_same(self, about: Described) -> None:
+        """Refuse what was read of a log that was changed meanwhile."""
+        with self.writer.turn:
+            now = self._database.described(about.number)
+        if now is None or (now.spec, now.first, now.eras) != (about.spec, about.first, about.eras):
+            raise StoreError(
+                f"export: {about.name!r} was deleted, compacted or replayed meanwhile; nothing is "
+                "written"
+            )
 
     def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
         """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
@@ -480,44 +571,35 @@ class Store:
         """
         from belated.store import parquet
 
+        self.check_open()
+        self._check_new(name)
+        about, rows, snapshots = parquet.loaded(path, name)
+        if spec is not None:
+            self._compare(about, spec)
+        objects = None if spec is None else KINDS[about.kind].objects(spec)
+        check_rule(about, objects)
+        found = recovered(parquet.Loaded(rows, snapshots), about, objects)
         with self._lock:
             self.check_open()
-            if _checked(name) in self._known:
-                raise SpecError(f"load: there is a model {name!r}; nothing has changed")
-            about, rows, snapshots = parquet.loaded(path, name)
-            if spec is not None:
-                self._compare(about, spec)
-            objects = None if spec is None else KINDS[about.kind].objects(spec)
-            check_rule(about, objects)
-            found = recovered(parquet.Loaded(rows, snapshots), about, objects)
+            self._check_new(name)
             with self.writer.turn:
-                about.number = self._database.create(about, rows, snapshots)
-                self._database.hold(about.number)
+                number = self._database.create(about, rows, snapshots)
+                if number is None:
+                    raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+                about.number = number
+                self._database.hold(number)
             self._known[name] = about
             entry = self._entries[name] = Entry(self, about, objects)
             entry.take(found)
         return KINDS[about.kind].stored(entry)
 
+    def _check_new(self, name: str) -> None:
+        if _checked(name) in self._known:
+            raise SpecError(f"load: there is a model {name!r}; nothing has changed")
+
     def __repr__(self) -> str:
         """Return where the store is."""
-        return f"<Store {self._where}>"
-
-
-class _InTurns:
-    """Reads rows some at a time, so that others can use the database in between."""
-
-    def __init__(self, database: Database, turn: threading.Lock) -> None:
-        self._database, self._turn = database, turn
-
-    def rows(self, model: int, first: int) -> Iterator[Row]:
-        """Return the rows of a model that hold events from ``first`` on."""
-        found = self._database.rows(model, first)
-        while True:
-            with self._turn:
-                some = list(islice(found, _AT_ONCE))
-            if not some:
-                return
-            yield from some
+        return f"<Store {self.where}>"
 
 
 def _checked(name: Any) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from inspect import signature
@@ -15,7 +16,8 @@ from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.entry import Entry
-from belated.store.events import Event, encoded, name_in, span_in
+from belated.store.events import CANCEL, Event, encoded, name_in, span_in
+from belated.store.queued import Queued
 from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
@@ -80,7 +82,6 @@ class StoredModel:
     """
 
     __slots__ = ("_entry", "_writer")
-    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {}
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
@@ -90,7 +91,15 @@ class StoredModel:
 
     def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
         """Apply a verb, and return its answer once it is committed."""
-        answer, batch = self._begun(verb, arguments, {})
+        entry, answer, batch = self._entry, None, None
+        entry.store.check_open()
+        self._writer.check()
+        if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's own
+            call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
+            self._writer.do(call)
+            answer, batch = call.result()
+        if batch is None:  # it is left to this thread, which may wait for what it needs
+            answer, batch = self._begun(verb, arguments, {})
         self._writer.settle(batch)
         return answer
 
@@ -102,17 +111,27 @@ class StoredModel:
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         with entry.lock:
-            model = entry.ready()
-            try:
-                answer, event = verb(self, model, *arguments, **named)
-                batch = self._writer.add(entry, encoded(event))
-            except BelatedError:  # refused: nothing has changed
-                raise
-            except BaseException as error:
-                self._spoil(error)
-                raise
-            if entry.length - entry.saved >= entry.store.snapshot_every:
-                self._save(model)
+            return self._applied(entry.ready(), verb, arguments, named)
+
+    def _applied(
+        self,
+        model: Any,
+        verb: Callable[..., Done],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+    ) -> tuple[Any, Batch]:
+        """Apply a verb, and add it to the log; the lock is held."""
+        entry = self._entry
+        try:
+            answer, event = verb(self, model, *arguments, **named)
+            batch = self._writer.add(entry, encoded(event))
+        except BelatedError:  # refused: nothing has changed
+            raise
+        except BaseException as error:
+            self._spoil(error)
+            raise
+        if entry.length - entry.saved >= entry.store.snapshot_every:
+            self._save(model)
         return answer, batch
 
     def _spoil(self, error: BaseException) -> None:
@@ -194,7 +213,25 @@ class StoredModel:
             raise SpecError(f"no such verb, {name!r}; there are: {', '.join(self._verbs)}")
         return verb
 
-    def _read(self, read: Callable[[Any], T]) -> T:
+    @contextmanager
+    def held(self) -> Iterator[Any]:
+        """Return the model as it is in memory, and let no other thread use it meanwhile.
+
+        It is there to be looked at; what changes it goes through the verbs.
+        """
+        with self._entry.lock:
+            yield self._entry.ready()
+
+    def tail(self, most: int) -> tuple[int, Iterator[tuple[Event, float]]]:
+        """Return how many rounds there are, and the newest events of the log until then.
+
+        Each event comes with the time when it was written, the oldest first.
+        """
+        entry, store = self._entry, self._entry.store
+        end, rounds = self.read(lambda model: (entry.length, int(self._holder(model).rounds)))
+        return rounds, store.events(entry.about, max(entry.about.first, end - most), end)
+
+    def read(self, read: Callable[[Any], T]) -> T:
         """Return what is read of the model, once all that it stands on is committed."""
         entry = self._entry
         while True:
@@ -207,6 +244,22 @@ class StoredModel:
             except NotCommitted:  # what was read has never been
                 continue
             return found
+
+    def cancel(self, ticket: int | Key) -> None:
+        """Close a ticket of which nothing more will be heard."""
+        self._done(StoredModel._cancel, ticket)
+
+    def _cancel(self, model: Any, ticket: int | Key) -> Done:
+        number, name = resolved(self._holder(model), ticket)
+        model.cancel(ticket)
+        return None, [CANCEL, number, name]
+
+    _verbs: ClassVar[dict[str, Callable[..., Done]]] = {"cancel": _cancel}
+
+    @staticmethod
+    def _holder(model: Any) -> Any:
+        """Return what has the tickets and keys of a model."""
+        return model
 
     # --- The clock ------------------------------------------------------------------------------
 
@@ -224,7 +277,7 @@ class StoredModel:
         """Return a time as it is logged, where dates are numbers; refuse those among others."""
         now = time_of(at, who)
         if is_date(at):
-            self._linear._check_date(at, now, who)
+            self._linear._times.check_date(at, now, who)
         return now
 
     def _when(
@@ -245,6 +298,21 @@ class StoredModel:
     # --- State ----------------------------------------------------------------------------------
 
     @property
+    def state(self) -> Any:
+        """The model as it is in memory, for numbers that may be a moment old or never count."""
+        return self._entry.model
+
+    @property
+    def kind(self) -> str:
+        """The class of the model in memory, by its name."""
+        return self._entry.about.kind
+
+    @property
+    def number(self) -> int:
+        """The number of the model in its store, which no other ever had."""
+        return self._entry.about.number
+
+    @property
     def name(self) -> str:
         """The name of the model in its store."""
         return self._entry.about.name
@@ -253,25 +321,25 @@ class StoredModel:
     def history(self) -> History:
         """How many events there are, and how many of them are compacted."""
         entry = self._entry
-        return self._read(lambda _: History(entry.length, entry.about.first, entry.saved))
+        return self.read(lambda _: History(entry.length, entry.about.first, entry.saved))
 
     @property
     def rounds(self) -> int:
         """Predictions or choices so far; also the next ticket."""
-        return self._read(lambda model: int(model.rounds))
+        return self.read(lambda model: int(self._holder(model).rounds))
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their answer."""
-        return self._read(lambda model: int(model.open))
+        return self.read(lambda model: int(self._holder(model).open))
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        return self._read(lambda model: int(model.ticket(name)))
+        return self.read(lambda model: int(self._holder(model).ticket(name)))
 
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
-        return self._read(lambda model: bytes(model.snapshot(key=key)))
+        return self.read(lambda model: bytes(model.snapshot(key=key)))
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""

@@ -43,13 +43,14 @@ _ADD_SNAPSHOT = (
 )
 _ADD_MODEL = (
     "INSERT INTO models (name, kind, spec, first, rule, length) VALUES (?, ?, ?, ?, ?, ?) "
-    "RETURNING number"
+    "ON CONFLICT (name) DO NOTHING RETURNING number"
 )
 _MARK = "UPDATE models SET length = ? WHERE number = ? AND length < ?"
 _ADD_NOTE = (
     "INSERT INTO notes VALUES (?, ?, ?) "
     "ON CONFLICT (name) DO UPDATE SET written = excluded.written, body = excluded.body"
 )
+_ADD_FIRST = "INSERT INTO notes VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
 _BEGINS = "substr(name, 1, ?) = ?"
 _BETWEEN = "number BETWEEN ? AND ?"
 _SHIFT = 40
@@ -89,11 +90,19 @@ class Tables(ABC):
 
     # --- Writing --------------------------------------------------------------------------------
 
-    def create(self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]) -> int:
-        """Add a model with a log; return its number, which no other ever had."""
+    def create(
+        self, about: Described, rows: Iterable[Row], snapshots: Iterable[Saved]
+    ) -> int | None:
+        """Add a model with a log; return its number, which no other ever had.
+
+        None: there is a model of that name, which another process has just made.
+        """
         values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
         with self._transaction() as execute:
-            ((number,),) = execute(_ADD_MODEL, values)
+            added = execute(_ADD_MODEL, values)
+            if not added:
+                return None
+            ((number,),) = added
             _add_eras(execute, number, about)
             length = about.first
             for row in rows:
@@ -105,9 +114,11 @@ class Tables(ABC):
             execute(_MARK, (length, number, length))
         return int(number)
 
-    def delete(self, model: int) -> None:
-        """Remove a model with everything that belongs to it."""
+    def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
+        """Remove a model with everything that belongs to it, and keep notes of that."""
         with self._transaction() as execute:
+            for note in notes:
+                execute(_ADD_NOTE, tuple(note))
             execute("DELETE FROM models WHERE number = ?", (model,))
             for table in ("eras", "events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
@@ -153,6 +164,13 @@ class Tables(ABC):
             execute(f"DELETE FROM snapshots WHERE {_BETWEEN}", _all(about.number))
             _save(execute, about.number, saved)
 
+    def keep_first(self, note: Note) -> bytes:
+        """Keep a note unless there is one of that name; return the body of the one that is kept."""
+        with self._transaction() as execute:
+            execute(_ADD_FIRST, tuple(note))
+            ((body,),) = execute("SELECT body FROM notes WHERE name = ?", (note.name,))
+        return bytes(body)
+
     def forget(self, prefix: str, before: float) -> None:
         """Remove notes whose names begin so, and that were written before a time."""
         with self._transaction() as execute:
@@ -195,6 +213,15 @@ class Tables(ABC):
         if not (is_sound and _is_event(first) and _is_event(length)):
             raise StoreError(f"what is said of model {name!r} is damaged")
         return Described(number, name, kind, spec, first, past, bool(rule), length)
+
+    def end(self, model: int) -> int:
+        """Return the number of the event after the last row of a log; 0 if it has no rows."""
+        with self._reading() as execute:
+            found = execute(
+                f"SELECT number, size FROM events WHERE {_BETWEEN} ORDER BY number DESC LIMIT 1",
+                _all(model),
+            )
+        return sum(found[0]) - at(model, 0) if found else 0
 
     def rows(self, model: int, first: int) -> Iterator[Row]:
         """Return the rows of a model that hold events from ``first`` on."""

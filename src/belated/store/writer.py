@@ -6,6 +6,10 @@ batch open, and one of them leads next. A leader waits for those that shared the
 have not come yet, but no longer than half a commit takes; without that, threads would fall into two
 groups that wait for each other, and there would be twice as many commits. One thread alone leads
 every time, at once, and no other thread is involved.
+
+Calls that wait for their commit anyway are also applied by the leader, all in one go: the others
+sleep meanwhile, and are woken once, when they are done. Threads that apply their own would wake
+each other for the interpreter lock at every kernel, which takes several times as long.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from belated.errors import NotCommitted
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
+    from belated.store.queued import Queued
 
 After = Callable[[BaseException | None], None]
 """Is told why a batch failed, or None when it is committed."""
@@ -75,7 +80,10 @@ class Writer:
         self._write = write
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
+        self._calls: list[Queued] = []  # to be applied by the one who leads next
+        self._taken: list[Queued] = []  # by the one who leads, and not yet applied
         self._leader: threading.Lock | None = None  # the gate of the one who leads
+        self._applies: int | None = None  # the thread that applies calls
         self._expected = 1  # callers that may come before the open batch is committed
         self._all_here: threading.Lock | None = None  # where a leader waits for them
         self._took = 0.0  # seconds, the last commit
@@ -137,6 +145,35 @@ class Writer:
 
     # --- Waiting --------------------------------------------------------------------------------
 
+    def do(self, call: Queued) -> None:
+        """Return when a call is committed, refused or left to the caller.
+
+        An interrupt may come anywhere in here, as in ``_wait``.
+        """
+        taken = list[Batch]()
+        if self._applies == threading.get_ident():  # from within another call
+            call.is_left = True
+            return
+        try:
+            with self._lock:
+                self._calls.append(call)
+                leads = self._leader is None
+                if leads:
+                    self._leader = call.gate
+                else:
+                    self._see_who_is_here()
+            if not leads:
+                call.gate.acquire()
+                leads = self._leader is call.gate
+            if leads:
+                self._lead(None, taken)
+        except BaseException as error:
+            with self._lock:
+                if call in self._calls:
+                    self._calls.remove(call)
+            self._leave(call.batch, call.gate, taken, error)
+            raise
+
     def settle(self, batch: Batch) -> None:
         """Return when a batch is committed, or raise ``NotCommitted``."""
         if not batch.is_done:
@@ -158,6 +195,10 @@ class Writer:
         An interrupt may come anywhere in here. Who it hits leads no more, and waits no more.
         """
         gate, taken = _closed_gate(), list[Batch]()
+        if self._applies == threading.get_ident():  # from within a call: nobody else can lead
+            self._end(taken, self._commit(batch, taken))
+            _tell(taken)
+            return
         try:
             if self._enter(batch, gate):
                 self._lead(batch, taken)
@@ -180,21 +221,30 @@ class Writer:
     def _queue(self, batch: Batch, gate: threading.Lock) -> None:
         """Have a gate opened when a batch is done; the lock is held."""
         batch.waiting.append(gate)
-        if self._all_here is not None and len(batch.waiting) + 1 >= self._expected:
+        self._see_who_is_here()
+
+    def _see_who_is_here(self) -> None:
+        """Let a leader go on who waits for others, if they have come; the lock is held."""
+        if self._all_here is not None and self._are_all_here:
             self._all_here.release()
             self._all_here = None
 
+    @property
+    def _are_all_here(self) -> bool:
+        return len(self._open.waiting) + len(self._calls) + 1 >= self._expected
+
     def _leave(
-        self, batch: Batch, gate: threading.Lock, taken: list[Batch], error: BaseException
+        self, batch: Batch | None, gate: threading.Lock, taken: list[Batch], error: BaseException
     ) -> None:
         """Wait no more; if this one was to lead by now, another one must.
 
         What it took and did not commit, as far as one can know, fails.
         """
         with self._lock:
-            if gate in batch.waiting:
+            if batch is not None and gate in batch.waiting:
                 batch.waiting.remove(gate)
             if self._leader is gate:
+                self._put_back()
                 if taken and not taken[0].is_done:
                     self._fail_all(taken, error)
                 self._step_down()
@@ -202,15 +252,50 @@ class Writer:
                 _open_gate(self._leader)  # the interrupt may have come just before that
         _tell(taken)
 
-    def _lead(self, mine: Batch, taken: list[Batch]) -> None:
-        """Commit the open batch, which is ``taken`` then, and let another one lead."""
-        failure: Exception | None = None
+    def _put_back(self) -> None:
+        """Have calls applied by another one that were taken and not applied; the lock is held."""
+        for call in self._taken:
+            if call.is_begun:
+                call.give_up()
+                _open_gate(call.gate)
+        self._calls[:0] = [call for call in self._taken if not call.is_begun]
+        self._taken, self._applies = [], None
+
+    def _lead(self, mine: Batch | None, taken: list[Batch]) -> None:
+        """Apply the calls that wait, commit the open batch, and let another one lead.
+
+        The batch is ``taken`` then. ``mine`` is what the one who leads waits for; None: a call.
+        """
+        if self._expected > 1:
+            self._wait_for_others()
+        is_wanted = self._apply_all() or mine is not None
+        self._finish(taken, self._commit(mine, taken) if is_wanted else None)
+
+    def _apply_all(self) -> bool:
+        """Apply the calls that wait, and return whether there is something to commit of them.
+
+        Their threads are woken when the open batch is done; who was refused, at once.
+        """
+        with self._lock:
+            self._taken, self._calls = self._calls, []
+            self._applies = threading.get_ident()
+        for call in self._taken:
+            call.run()
+        added = [call.gate for call in self._taken if call.batch is not None]
+        with self._lock:
+            self._open.waiting += [gate for gate in added if gate is not self._leader]
+        for call in self._taken:
+            if call.batch is None:
+                _open_gate(call.gate)
+        self._taken, self._applies = [], None
+        return bool(added)
+
+    def _commit(self, mine: Batch | None, taken: list[Batch]) -> Exception | None:
+        """Write the open batch, which is ``taken`` then; return why that failed, if it did."""
         try:
-            if self._expected > 1:
-                self._wait_for_others()
             with self.turn:
                 with self._lock:
-                    if not mine.is_done:  # by a failure of something else
+                    if mine is None or not mine.is_done:  # by a failure of something else
                         taken.append(self._open)
                         self._open = Batch()
                 if taken and (taken[0].parts or taken[0].notes):
@@ -223,13 +308,13 @@ class Writer:
         except Exception as error:
             if not taken:
                 raise
-            failure = error
-        self._finish(taken, failure)
+            return error
+        return None
 
     def _wait_for_others(self) -> None:
         """Wait for those who shared the last commits, but not for long."""
         with self._lock:
-            if len(self._open.waiting) + 1 >= self._expected:
+            if self._are_all_here:
                 return
             gate = self._all_here = threading.Lock()
             gate.acquire()
@@ -239,15 +324,21 @@ class Writer:
 
     def _finish(self, taken: list[Batch], error: BaseException | None) -> None:
         """Say what became of a batch, and step down; what was added since fails with it."""
+        self._end(taken, error)
+        with self._lock:
+            self._step_down()
+        _tell(taken)
+
+    def _end(self, taken: list[Batch], error: BaseException | None) -> None:
+        """Say what became of a batch; what was added since fails with it."""
         with self._lock:
             if taken:
-                self._expected = 1 + len(taken[0].waiting) + len(self._open.waiting)
+                later = len(self._open.waiting) + len(self._calls)
+                self._expected = 1 + len(taken[0].waiting) + later
                 if error is None:
                     taken[0].is_done = True
                 else:
                     self._fail_all(taken, error)
-            self._step_down()
-        _tell(taken)
 
     def _fail_all(self, taken: list[Batch], error: BaseException) -> None:
         """Let a batch fail, and what came later, as it may stand on what is lost."""
@@ -278,10 +369,11 @@ class Writer:
 
     def _step_down(self) -> None:
         """Let one of those who wait lead, if there is one; the lock is held."""
-        waiting = self._open.waiting
-        self._leader = waiting[0] if waiting else None
+        if self._open.waiting:
+            self._leader = self._open.waiting.pop(0)
+        else:
+            self._leader = self._calls[0].gate if self._calls else None
         if self._leader is not None:
-            del waiting[0]
             _open_gate(self._leader)
 
     # --- Not waiting ----------------------------------------------------------------------------

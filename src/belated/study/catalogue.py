@@ -15,10 +15,13 @@ STUDIES: Final = MappingProxyType(
         "first-order": ("first_order", "FirstOrderRivals", "all methods that are told gradients"),
         "delay-law": ("delay_law", "DelayLaw", "how regret grows with delay and backlog"),
         "skipping": ("skipping", "Skipping", "when giving up on late answers pays"),
+        "capacity": ("capacity", "CapacityStudy", "which tickets to track with room for few"),
         "two-point": ("two_point", "TwoPointFeedback", "one value, two values, or a gradient"),
+        "two-players": ("two_players", "TwoPlayers", "two players who are told late"),
         "drift": ("drift", "Drift", "what learning costs and what lateness costs"),
         "tightness": ("tightness", "Tightness", "how loose each corollary is"),
         "decisions": ("decisions", "Decisions", "how much to explore when rewards come late"),
+        "arms": ("arms", "Arms", "drawing arms whose losses come late"),
         "knobs": ("knobs", "KnobStudy", "good settings from late, noisy costs"),
         "logs": ("logs", "Logs", "the learners on the delays of your own log"),
     }

@@ -20,6 +20,7 @@ from belated.bases import OMD
 from belated.domains import Ball, Domain
 from belated.game import Game
 from belated.learner.program import Playable
+from belated.losses import Squared
 from belated.problem import Problem
 from belated.reductions import FirstOrder
 from belated.rivals import Rival
@@ -151,6 +152,15 @@ def _arms(kind: Any) -> Contestant:
     return Contestant(kind.title, lambda game, domain: cast(Playable, kind(domain.dim)))
 
 
+def _bandit(kind: Any, name: str = "", **fields: Any) -> Contestant:
+    """A method that hears the loss of the arm it drew, and is told the facts that it needs."""
+
+    def make(game: Game, domain: Domain) -> Playable:
+        return cast(Playable, kind(domain.dim, **fields).told(cast(Timeline, game.timeline)))
+
+    return Contestant(name or kind.title, make, _told(kind(2, **fields).needs))
+
+
 def _copies(kind: Any, curved: bool) -> Contestant:
     """A method that copies a learner for games without delay."""
 
@@ -174,13 +184,55 @@ def _ada_delay(game: Game, domain: Domain) -> Playable:
     return rivals.AdaDelay(domain, smoothness=known.curvature or steep, scale=steep)
 
 
-def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
-    """Take the step that suits sigma_max + 1 workers in T rounds."""
+def _for_workers(game: Game, domain: Domain) -> tuple[int, float]:
+    """Return sigma_max + 1 workers, and the step that suits them in T rounds."""
     timeline = cast(Timeline, game.timeline)
     workers = timeline.max_backlog + 1
     lipschitz = game.problem(domain, convex=True).lipschitz
-    step = domain.diameter / (lipschitz * math.sqrt(workers * timeline.rounds))
+    return workers, domain.diameter / (lipschitz * math.sqrt(workers * timeline.rounds))
+
+
+def _delay_adaptive_sgd(game: Game, domain: Domain) -> Playable:
+    workers, step = _for_workers(game, domain)
     return rivals.DelayAdaptiveSGD(domain, step=step, workers=workers)
+
+
+def _koloskova_stich_jaggi(game: Game, domain: Domain) -> Playable:
+    """Take the same step, and the largest smoothness that allows it."""
+    workers, step = _for_workers(game, domain)
+    return rivals.KoloskovaStichJaggi(domain, step, smoothness=0.25 / step, workers=workers)
+
+
+def _ringmaster(game: Game, domain: Domain) -> Playable:
+    """Take the same step, and gradients no staler than there are workers."""
+    workers, step = _for_workers(game, domain)
+    return rivals.Ringmaster(domain, step, stalest=workers)
+
+
+def _woftrl(game: Game, domain: Domain) -> Playable:
+    """Take the strength that suits ODFTRL: that for games in which all learn is of no use here."""
+    lipschitz = game.problem(domain, convex=True).lipschitz
+    strength = _strength(game, lipschitz, (domain.diameter / 2.0) ** 2 / 2.0)
+    late = cast(Timeline, game.timeline).max_delay
+    return rivals.WOFTRL(domain, smoothness=strength / ((late + 1) * (late + 2)), delay=late)
+
+
+def _newton(game: Game, domain: Domain) -> Playable:
+    """Take the exp-concavity that follows from the bounds of the losses.
+
+    lambda / G^2 where they are strongly convex; 1 / (2 M) for squared losses, whose errors are at
+    most sqrt(2 M); 1 / (e^M - 1) for logistic ones, whose margins are at least -ln(e^M - 1).
+    """
+    problem = game.problem(domain)
+    known = game.constants(domain)
+    assert known.magnitude is not None
+    if problem.curvature:
+        alpha = problem.curvature / problem.lipschitz**2
+    elif isinstance(game.losses, Squared):
+        alpha = 0.5 / known.magnitude
+    else:
+        alpha = 1.0 / math.expm1(known.magnitude)
+    return rivals.DelayedONS(domain, problem.lipschitz, alpha)
 
 
 # ---- who plays where ---------------------------------------------------------------------------
@@ -217,6 +269,12 @@ CONVEX: Final[Field] = _field(
     _regularised(rivals.ODFTRL),
     _regularised(rivals.DOOMD),
     Contestant(rivals.DelayAdaptiveSGD.title, _delay_adaptive_sgd, "T, sigma_max"),
+    Contestant(rivals.KoloskovaStichJaggi.title, _koloskova_stich_jaggi, "T, sigma_max"),
+    Contestant(rivals.Ringmaster.title, _ringmaster, "T, sigma_max"),
+    _rival(rivals.DelayedFrankWolfe, convex=True),
+    _regularised(rivals.LearnedHints),
+    Contestant(rivals.WOFTRL.title, _woftrl, "T, d_tot, d_max"),
+    Contestant(rivals.DelayedONS.title, _newton),
     _rival(rivals.DelayedDualAveraging),
     _rival(rivals.DelayedOGD),
     _rival(rivals.MildOGD),
@@ -237,6 +295,8 @@ STRONGLY_CONVEX: Final[Field] = _field(
     _rival(rivals.SDMD),
     _rival(rivals.DOGDSC),
     _rival(rivals.QiuEspositoZhang),
+    _rival(rivals.DelayedFrankWolfeStronglyConvex),
+    Contestant(rivals.DelayedONS.title, _newton),
 )
 """Gradients of strongly convex losses, on a ball."""
 
@@ -250,8 +310,21 @@ EXPERTS: Final[Field] = _field(
     _arms(rivals.DUB),
     _entropic(rivals.ODFTRL),
     _entropic(rivals.DOOMD),
+    _entropic(rivals.LearnedHints),
 )
 """Vectors of linear losses, on the simplex."""
+
+ARMS: Final[Field] = _field(
+    _bandit(rivals.DelayedExp3),
+    _bandit(rivals.SkippingExp3),
+    _bandit(rivals.AnytimeExp3),
+    _bandit(rivals.ZimmertSeldin),
+    _bandit(rivals.ZimmertSeldin, "Zimmert-Seldin, skipping", skipping=True),
+    _bandit(rivals.MasoudianZimmertSeldin),
+    _bandit(rivals.BankerTINF),
+    _bandit(rivals.BankerSFTINF),
+)
+"""Losses of the arm drawn."""
 
 VALUES: Final[Field] = _field(
     _ours(OURS, "value", convex=True),

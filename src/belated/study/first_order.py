@@ -41,8 +41,11 @@ _QUICK = {
     "convex": ("linear", "linear, noisy", "linear, drifting", "adversary"),
     "strongly convex": ("quadratic", "quadratic, noisy"),
 }
-_LEFT_OUT = ("DMD", "SDMD", "SOLID", "Delayed OGD", "FTDRL", "DOOMD")
-"""Not in the quick version of the convex setting: they take nearly the steps of another."""
+_LEFT_OUT = (
+    *("DMD", "SDMD", "SOLID", "Delayed OGD", "FTDRL", "DOOMD"),
+    *("Koloskova-Stich-Jaggi", "Ringmaster", "WOFTRL", "ODFTRL, learned hints"),
+)
+"""Not in the quick version of the convex setting: most take nearly the steps of another."""
 _QUICK_ONLY = {
     "adversary": (
         *(DEFAULT, OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "ODFTRL"),
@@ -60,6 +63,10 @@ _KEEP_ORDER = ("none", "constant", "constant, long")
 _CANNOT = {
     "FTDRL": ("adversary", "absolute", "squared", "logistic", "hinge"),  # is told coefficients
     "DMD": ("adversary",),  # is shown whole losses
+    "Delayed ONS": (  # is for exp-concave ones
+        *("linear", "linear, noisy", "linear, drifting", "linear, switching", "linear, blocks"),
+        *("alternating", "adversary", "absolute", "hinge"),
+    ),
 }
 """Losses that a method cannot take."""
 

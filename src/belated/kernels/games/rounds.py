@@ -254,7 +254,7 @@ def _give_stored(
     start = _record_at(s, entry, width)
     answer = s.kept[start : start + size]
     wanted = rules[DETAIL] == 1 and code[C.METHOD] == K.OURS
-    direct = is_cost(of_answer(code))
+    direct = is_cost(of_answer(code)) and not code[C.WEIGHED]
     prompt = 0.0
     if wanted and direct:
         prompt = dot(answer, s.z)
@@ -310,11 +310,11 @@ _give = switch(
 
 @leaf
 def give_answer(code: Code, rules: Code, s: State, loss: Loss, book: Book, ticket: int) -> int:
-    """Let the learner observe what is due for a ticket, unless it is forgotten.
+    """Let the learner observe what is due for a ticket, unless it is forgotten or lost.
 
     A refusal is below 0.
     """
     entry = locate(s, ticket)
     if entry < 0:
-        return S.DROPPED if entry == S.FORGOTTEN else entry
+        return S.DROPPED if entry == S.FORGOTTEN else events.absent(code, entry)
     return _give(rules, code, s, loss, book, entry, ticket)

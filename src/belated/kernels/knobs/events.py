@@ -11,6 +11,7 @@ from belated.kernels.knobs.comparing import compare
 from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
+from belated.kernels.knobs.past import remember
 from belated.kernels.knobs.plays import propose, settle
 from belated.kernels.knobs.room import room_of
 from belated.kernels.learners.state import State
@@ -55,6 +56,7 @@ def set_up(f: Floats, n: Ints) -> None:
         r.knobs[3 * r.k + i] = r.knobs[i]
     f[L.REFRESH] = 16.0
     f[L.SPREAD] = 1.0
+    f[L.STRETCH] = 16.0
 
 
 # --- What is kept per ticket ---------------------------------------------------------------------
@@ -190,7 +192,9 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     if is_last:
         so_far = s.kept[record + L.SO_FAR]
         if so_far == so_far:
-            compare(f, s.kept[record + L.ITS_ARM], so_far)
+            arm = s.kept[record + L.ITS_ARM]
+            remember(f, int(s.table[2 * entry]), arm, so_far)
+            compare(f, arm, so_far)
 
 
 # --- Tickets -------------------------------------------------------------------------------------

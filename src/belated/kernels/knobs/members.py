@@ -7,7 +7,12 @@ diagonal) and means m,
 
 Of an answer with features phi~ and value y~, net of its contemporaries, it expects theta' phi~ with
 variance v s^2, v = 1 + c + |U'^-1 phi~|^2; e is the difference. Its weight is multiplied by the
-density of Student's distribution with 6 degrees of freedom, and s^2 follows the mean of e^2 / v.
+density of Student's distribution with 6 degrees of freedom, and s^2 follows the mean of e^2 / v
+over 600 answers.
+
+Prior variances, with S2 that of the values: intercept 100 S2, linear 2 S2/k, squares 4 S2/k with
+mean 2 sqrt(S2/k), as a bowl is likely, products 4 S2/k^2, context 2 S2/k, trends 5 S2/k, cosines S2
+in all. S2 is looked at again after 16, 32, .., 512 answers.
 """
 
 from __future__ import annotations
@@ -27,13 +32,13 @@ _LEAST_PIVOT = 1e-12
 @leaf
 def window_of(w: int) -> float:
     """Return for how many rounds answers count in a window; 0: for ever."""
-    return 0.0 if w == 0 else (3000.0 if w == 1 else 600.0)
+    return 0.0 if w == 0 else (L.LONG if w == 1 else L.SHORT)
 
 
 @leaf
 def size_of(k: int, base: int, cosines: int, kind: int) -> int:
     """Return how many features a member of a type looks at."""
-    return base + (cosines if kind == 1 else (k + 1 if kind == 2 else 0))
+    return base + (cosines if kind == L.COSINES else (k + 1 if kind == L.TREND else 0))
 
 
 @leaf
@@ -41,7 +46,7 @@ def triangle_at(k: int, base: int, cosines: int, g: int, kind: int) -> int:
     """Return where the triangle of a member of set g begins."""
     one, two, three = base, base + cosines, base + k + 1
     a, b, c = one * (one + 1) // 2, two * (two + 1) // 2, three * (three + 1) // 2
-    return g * (a + b + c) + (0 if kind == 0 else (a if kind == 1 else a + b))
+    return g * (a + b + c) + (0 if kind == L.QUADRATIC else (a if kind == L.COSINES else a + b))
 
 
 # --- The prior -----------------------------------------------------------------------------------
@@ -127,7 +132,7 @@ def _solve(f: Floats, n: Ints, g: int, kind: int, fade: float) -> None:
     """Write U and theta of a member."""
     r = room_of(f, n)
     m, most = size_of(r.k, r.base, r.cosines, kind), r.most
-    jump = r.cosines if kind == 2 else 0  # trends come after the cosines
+    jump = r.cosines if kind == L.TREND else 0  # trends come after the cosines
     noise = r.members[(3 * g + kind) * L.OF_MEMBER + L.NOISE]
     start = triangle_at(r.k, r.base, r.cosines, g, kind)
     u = r.solved[start : start + m * (m + 1) // 2]
@@ -210,7 +215,7 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
         member = (3 * g + kind) * L.OF_MEMBER
         if r.members[member + L.SHARE] > 0.0:
             m = size_of(r.k, r.base, r.cosines, kind)
-            jump = r.cosines if kind == 2 else 0
+            jump = r.cosines if kind == L.TREND else 0
             for i in range(r.base):
                 r.solution[i] = tilde[i]
             for i in range(r.base, m):

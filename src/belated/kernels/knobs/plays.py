@@ -99,8 +99,8 @@ def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
     for i in range(r.base):
         r.draw[i] = theta[i] + scale * noise[i]
     for i in range(r.base, plain):
-        r.draw[i] = theta[i] + scale * noise[i] if kind == 1 else 0.0
-    if kind == 2:
+        r.draw[i] = theta[i] + scale * noise[i] if kind == L.COSINES else 0.0
+    if kind == L.TREND:
         u = _now(f, g, t)
         for i in range(1 + r.k):
             r.draw[i] += u * (theta[r.base + i] + scale * noise[r.base + i])
@@ -145,7 +145,7 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
         r.low[i] = max(start - reach, -1.0)
         r.high[i] = min(start + reach, 1.0)
         r.x[i] = min(max(r.knobs[3 * k + i], r.low[i]), r.high[i])
-    is_rough = member % 3 == 1
+    is_rough = member % 3 == L.COSINES
     if k > 2:
         minimise_by_knob(f, n, is_rough)
     else:
@@ -177,7 +177,7 @@ def expect(f: Floats, n: Ints, given: Floats, out: Floats) -> None:
     g, kind = member // 3, member % 3
     m, phi = size_of(r.k, r.base, r.cosines, kind), r.phi
     write_features(given[0 : r.k], given[r.k : given.size], r.order, r.chebyshev, phi)
-    if kind == 2:
+    if kind == L.TREND:
         u = _now(f, g, n[N.ROUNDS])
         for i in range(1 + r.k):
             phi[r.base + i] = u * phi[i]

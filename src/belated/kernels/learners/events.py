@@ -11,12 +11,14 @@ from belated.kernels.learners.feedback import answer_size, is_cost, is_excessive
 from belated.kernels.learners.rates import sum_up
 from belated.kernels.learners.state import State
 from belated.kernels.learners.steps import hear_nothing, size_of, step, step_size
+from belated.kernels.learners.tracking import WEIGHT, admit, count_weight, lose, weight
 from belated.kernels.learners.uses import (
     of_answer,
     of_lags,
     of_norm,
     of_rate,
     of_step,
+    of_tracking,
     of_wrapper,
 )
 from belated.kernels.learners.wrappers import WRAPPERS, count_round, next_overdue
@@ -43,7 +45,7 @@ def give_up_one(code: Code, s: State) -> bool:
     """Give up on the oldest open ticket if it is overdue (Algorithm 3, step 2)."""
     entry = next_overdue(of_wrapper(code), s)
     if entry >= 0:
-        close_unanswered(code, s, entry, True)
+        give_up(code, s, entry)
     return entry >= 0
 
 
@@ -58,6 +60,7 @@ def issue(code: Code, s: State, x: Floats) -> int:
         used = s.n[N.ARRIVED] - s.n[N.SKIPPED] - s.n[N.CANCELLED]
         s.kept[entry * s.n[N.KEEP]] = s.f[F.VALUES] / used if used > 0 else 0.0
     play(of_answer(code), s, ticket, x)
+    admit(of_tracking(code), s, entry)
     return ticket
 
 
@@ -82,15 +85,26 @@ def find(code: Code, s: State, ticket: int) -> int:
     """Tell what an answer to a ticket would meet: USED, DROPPED, or a refusal."""
     entry = locate(s, ticket)
     if entry < 0:
-        return entry
+        return absent(code, entry)
     return S.DROPPED if is_ghost(s, entry) else S.USED
+
+
+@leaf
+def absent(code: Code, status: int) -> int:
+    """Return what a word about a ticket without an entry meets.
+
+    Where few are tracked, nobody knows whether a ticket that is not was answered before, or lost.
+    """
+    return S.DROPPED if code[C.WEIGHED] and status == S.CLOSED else status
 
 
 @leaf
 def observe_ours(code: Code, s: State, ticket: int, answer: Floats) -> int:
     """Use an answer. Every check comes before the first change."""
     entry = locate(s, ticket)
-    return entry if entry < 0 else observe_ours_at(code, s, entry, ticket, answer)
+    if entry < 0:
+        return absent(code, entry)
+    return observe_ours_at(code, s, entry, ticket, answer)
 
 
 @leaf
@@ -115,6 +129,11 @@ def observe_ours_at(code: Code, s: State, entry: int, ticket: int, answer: Float
         return S.DROPPED
     if code[C.BASELINE]:
         s.f[F.VALUES] += answer[0]
+    if code[C.WEIGHED]:
+        weigh(code, s, ticket)
+        for i in range(s.work.size):
+            s.work[i] = s.f[WEIGHT] * cost[i]
+        cost, norm = s.work, s.f[WEIGHT] * norm
     eta = count_step(code, s, entry, cost, norm)
     if moves(code, eta, norm):
         step(of_step(code), s, cost, eta, norm)
@@ -130,11 +149,17 @@ def count_excess(s: State, norm: float) -> None:
 
 
 @leaf
+def weigh(code: Code, s: State, ticket: int) -> None:
+    """Find out what the word about a tracked ticket weighs."""
+    s.f[WEIGHT] = weight(of_tracking(code), s, ticket)
+
+
+@leaf
 def cancel_ours(code: Code, s: State, ticket: int) -> int:
     """Close a ticket whose answer will never come."""
     entry = locate(s, ticket)
     if entry < 0:
-        return entry
+        return absent(code, entry)
     if is_ghost(s, entry):
         lay_ghost(s, entry)
         return S.DROPPED
@@ -145,16 +170,35 @@ def cancel_ours(code: Code, s: State, ticket: int) -> int:
 @leaf
 def close_unanswered(code: Code, s: State, entry: int, given_up: bool) -> None:
     """Close an open entry with zero feedback, or with what stands in for it."""
+    if code[C.WEIGHED]:
+        weigh(code, s, s.table[2 * entry])
     feed_nothing(code, s, entry)
     close_without_answer(s, entry, given_up)
+
+
+@leaf
+def _give_up_late(code: Code, s: State, entry: int) -> None:
+    close_unanswered(code, s, entry, True)
+
+
+@leaf
+def _give_up_lost(code: Code, s: State, entry: int) -> None:
+    lose(of_tracking(code), s, entry)
+
+
+# Close an open entry that the wrapper has given up on.
+give_up = switch(
+    C.WEIGHED, {K.UNWEIGHED: _give_up_late, K.THINNED: _give_up_lost, K.COINS: _give_up_lost}
+)
 
 
 @leaf
 def count_step(code: Code, s: State, entry: int, cost: Floats, norm: float) -> float:
     """Count an arrival and return its step size; keep the sums of Theorem 4.1 for certificates."""
     open_lags = count_arrival(of_lags(code), s, entry)
-    eta = step_size(of_rate(code), s, open_lags, norm)
-    sum_up(s.f, eta, open_lags, norm)
+    waiting = count_weight(of_tracking(code), s, open_lags)
+    eta = step_size(of_rate(code), s, waiting, norm)
+    sum_up(s.f, eta, waiting, norm)
     if code[C.BASE] == K.USER_BASE:  # leave the cost where a user's base finds it
         for i in range(s.work.size):
             s.work[i] = cost[i] if norm > 0.0 else 0.0
@@ -217,7 +261,7 @@ def _give_up_and_predict(code: Code, s: State, x: Floats) -> int:
     if s.n[N.ROUNDS] >= s.n[N.CALM]:
         entry = next_overdue(of_wrapper(code), s)
         while entry >= 0:
-            close_unanswered(code, s, entry, True)
+            give_up(code, s, entry)
             entry = next_overdue(of_wrapper(code), s)
     return issue(code, s, x)
 

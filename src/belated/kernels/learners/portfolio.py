@@ -114,7 +114,7 @@ _pace = select(rates.RATES.choices("member_size"), "code, m, open_lags, norm", "
 
 
 @leaf
-def step_sizes(code: Code, s: State, open_lags: int, norm: float) -> float:
+def step_sizes(code: Code, s: State, open_lags: float, norm: float) -> float:
     """Let every member choose its step; return their mean under the weights."""
     w = _weights(s).z
     place, room, _ = _places(s)

@@ -156,14 +156,53 @@ def _onto_l1(code: Code, size: float, a: float, b: float, value: float) -> float
     return height if value > 0.0 else -height
 
 
-# ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map.
+@leaf
+def _ball_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
+    norm = norm_of(g)
+    for i in range(g.size):
+        v[i] = -size * (g[i] / norm) if norm > 0.0 else 0.0
+
+
+@leaf
+def _box_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
+    for i in range(g.size):
+        v[i] = -1.0 if g[i] > 0.0 else 1.0
+
+
+@leaf
+def _simplex_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
+    least = 0
+    for i in range(g.size):
+        least = i if g[i] < g[least] else least
+        v[i] = size
+    v[least] = 1.0 - (g.size - 1) * size
+
+
+@leaf
+def _l1_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
+    largest = 0
+    for i in range(g.size):
+        largest = i if abs(g[i]) > abs(g[largest]) else largest
+        v[i] = 0.0
+    v[largest] = -size if g[largest] > 0.0 else size
+
+
+# ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map; ``corner``: put
+# the point of the set with the least <g, v> into v.
 SETS = Parts(
     "set",
-    Part("Ball", 0, threshold=_ball_scale, onto=_onto_ball),
-    Part("Box", K.BOX, threshold=_box_nothing, onto=_onto_box),
-    Part("Simplex", K.SIMPLEX, threshold=_simplex_level, onto=_onto_simplex),
-    Part("L1Ball", 3, threshold=_l1_level, onto=_onto_l1),
+    Part("Ball", 0, threshold=_ball_scale, onto=_onto_ball, corner=_ball_corner),
+    Part("Box", K.BOX, threshold=_box_nothing, onto=_onto_box, corner=_box_corner),
+    Part(
+        "Simplex",
+        K.SIMPLEX,
+        threshold=_simplex_level,
+        onto=_onto_simplex,
+        corner=_simplex_corner,
+    ),
+    Part("L1Ball", 3, threshold=_l1_level, onto=_onto_l1, corner=_l1_corner),
     Part("ConvexSet", K.USER_SET),  # a Python function projects
 )
 threshold = switch(C.DOMAIN, SETS.choices("threshold"))
 onto = switch(C.DOMAIN, SETS.choices("onto"))
+corner = switch(C.DOMAIN, SETS.choices("corner"))

@@ -8,7 +8,8 @@ overdue(s)     the entry of the open ticket to give up on next, or -1; tickets g
 =============  ===================================================================================
 
 ``overdue`` is asked again until it says -1. It may set ``n[CALM]``, before which it need not be
-asked. Closing, counting and forgetting are the same for all (``events``, ``tickets``).
+asked. Closing, counting and forgetting are the same for all (``events``, ``tickets``), but for
+``Capacity``: what it loses is not fed, and forgotten at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from belated.arrays import Code
 from belated.kernels import tickets
 from belated.kernels.choices import switch
 from belated.kernels.jit import leaf
+from belated.kernels.learners import tracking
 from belated.kernels.learners.state import State
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
@@ -43,11 +45,17 @@ def _too_old(code: Code, s: State) -> int:
     return tickets.overdue(s)
 
 
+@leaf
+def _too_many(code: Code, s: State) -> int:
+    return tracking.overdue(code, s)
+
+
 WRAPPERS = Parts(
     "wrapper",
     Part("none", K.UNWRAPPED, start=_count_nothing, overdue=_none),
     Part("Skip", 1, start=_sum_open, overdue=_too_old),
     Part("Deadline", 2, start=_count_nothing, overdue=_too_old),
+    Part("Capacity", 3, start=_count_nothing, overdue=_too_many),
 )
 
 # Count what a wrapper counts once per round.

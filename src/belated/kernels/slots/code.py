@@ -9,9 +9,9 @@ from __future__ import annotations
 # What it is made of.
 REDUCTION, BASE, DOMAIN, CHART, RATE, SMOOTHING, BASELINE, WRAPPER, METHOD = range(9)
 # What follows: whether the base hears of costs that move nothing; whether anybody looks at lags;
-# what is fed in the place of an answer that never comes.
-HEARS, LAGS, LOST = 9, 10, 11
-SLOTS = 12
+# what is fed in the place of an answer that never comes; whether answers have weights.
+HEARS, LAGS, LOST, WEIGHED = 9, 10, 11, 12
+SLOTS = 13
 
 NOTHING = (0,) * SLOTS
 

@@ -44,13 +44,14 @@ FORGET = 35  # 1 more than the predictions after which a ghost is forgotten; 0: 
 FORGOTTEN = 36  # tickets before this one are closed, and some of them forgotten
 FADING = 37  # entries before this one are no ghosts, where ghosts are forgotten
 
-# Linear models only.
+# Linear models only, but for GAP and MOST_OPEN.
 COORDINATES = 38  # 2^bits; the bias is coordinate number 2^bits
 INTERCEPT = 39  # 1: a bias is part of every row
 POOL_TAIL = 40  # pairs of the pool in use, those of closed tickets included
 POOL_LIVE = 41  # pairs of open tickets
 GIVES_UP = 42  # whether tickets are closed by themselves; see ``linear.layout``
 LEAST = 43  # predictions that a ticket gets at least
+GAP = 43  # of a ``Capacity``: predictions from one thinning to the next, a power of 2
 LIMIT = 44  # predictions after which tickets are given up on now; 0: none
 MOST_OPEN = 45  # tickets that may be open; 0: as many as there are
 LEARNS_LATE = 46  # 1: what comes after its deadline is learned

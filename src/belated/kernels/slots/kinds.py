@@ -10,6 +10,8 @@ PLAIN, SHIFTED, SCALED = range(3)
 OURS = 0
 # code[LOST]: a zero cost that moves nothing, one that the base hears of, the gradient of a bowl.
 ZERO, HEARD_ZERO, BOWL = range(3)
+# code[WEIGHED]: every answer counts once; it weighs more the older it is; all weigh the same.
+UNWEIGHED, THINNED, COINS = range(3)
 
 # code[WRAPPER]: a learner that never gives up on an answer by itself.
 UNWRAPPED = 0

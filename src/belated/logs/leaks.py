@@ -3,16 +3,82 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats
+from belated.errors import LogError
+from belated.logs.copies import FEWEST, is_copy, is_rounded, is_time
+from belated.logs.log import SECONDS, Unit
 from belated.logs.ranks import ALARM
 
-FEWEST = 10
-"""Answers from which on it is no accident that a feature goes with them."""
+CHANGED = "rescaled, shifted or rounded"
+"""What a feature is of the answer if it is a copy of it."""
 NEARLY = 0.05
 """A feature is nearly the target if it misses no more than this share of the rarer answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """What nobody knows when a prediction is made: when the answer comes, and what it is."""
+
+    predicted_at: Array
+    observed_at: Array
+    answered: Bools
+    unit: Unit | None
+    """What one unit of the times is, if anybody said."""
+    target: Array | None
+    """The answer as it is, NaN where there is none; words are passed over."""
+
+    def known_by(self, column: Array) -> str:
+        """Say what of this a column of numbers is; nothing where it is nothing of it."""
+        if column.dtype.kind != "f":
+            return ""
+        rows = self.answered & ~np.isnan(column)
+        if int(np.count_nonzero(rows)) < FEWEST:
+            return ""
+        cells, start = column[rows], self.predicted_at[rows]
+        waits = (self.observed_at[rows] - start).astype(np.float64)
+        if self._is_wait(cells, waits):
+            return "how long the answer took"
+        first = start.min()
+        came = (self.observed_at[rows] - first).astype(np.float64)
+        if is_time(cells, (start - first).astype(np.float64), came):
+            return "when the answer came"
+        return CHANGED if self._is_target(column, rows) else ""
+
+    def _is_wait(self, cells: Floats, waits: Floats) -> bool:
+        """Whether cells are waits in any unit, also rounded, or a price of them."""
+        if len(np.unique(waits)) < 3:
+            return False
+        own = 1.0 if self.unit is None else SECONDS[self.unit]
+        units = SECONDS.values() if self.unit is not None else (1.0,)
+        return any(is_rounded(cells, waits * (own / unit)) for unit in units) or is_copy(
+            cells, waits
+        )
+
+    def _is_target(self, column: Array, rows: Bools) -> bool:
+        if self.target is None or self.target.dtype.kind != "f":
+            return False
+        rows = rows & ~np.isnan(self.target)
+        return bool(rows.any()) and is_copy(column[rows], self.target[rows])
+
+
+def told(who: str, found: Mapping[str, str], columns: Mapping[str, str], when: str) -> LogError:
+    """Return the refusal of features that know the answer, with what each one is.
+
+    ``columns`` are those that features come from, and ``when`` is when nobody knows them.
+    """
+    said = "; ".join(f"{name!r} is {what}" for name, what in found.items())
+    names = shlex.join(dict.fromkeys(columns[name] for name in found))
+    it, them = ("it is", "it") if len(found) == 1 else ("they are", "them")
+    return LogError(
+        f"{who}: {said}, which nobody knows when {when}; leave {them} out (--ignore {names}), or "
+        f"if {it} known then, say so (--known {names})"
+    )
 
 
 def is_target(column: Array, labels: Floats, known: Bools) -> bool:

@@ -1,0 +1,52 @@
+"""Columns of the context that know the reward, which nobody did when the decision was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from belated.arrays import Array, Floats
+from belated.errors import LogError
+from belated.evaluations.asked import Columns
+from belated.logs import Log
+from belated.logs.leaks import CHANGED, Hidden, is_target, told
+
+
+def refuse(
+    log: Log,
+    context: Mapping[str, Array],
+    reward: Floats,
+    silence: float | None,
+    columns: Columns,
+) -> None:
+    """Refuse what is the reward, its time or how long it took, in any unit, shifted or rounded."""
+    _check_known(log, context, columns)
+    times = log.times
+    hidden = Hidden(times.predicted_at, times.observed_at, log.answered, log.unit, reward)
+    known = log.answered | (silence is not None)
+    labels = np.where(np.isnan(reward), np.nan if silence is None else silence, reward)
+    sources = {name: log.kinds.column_of(name) for name in context}
+    found = {}
+    for name, column in context.items():
+        if sources[name] in columns.known or name in columns.known:
+            continue
+        what = hidden.known_by(column).replace("the answer", "the reward")
+        if is_target(column, labels, known):
+            what = f"the reward {columns.reward!r} under another name, wherever one is known"
+        elif what == CHANGED:
+            what = f"the reward {columns.reward!r} {what}"
+        if what:
+            found[name] = what
+    if found:
+        raise told("evaluate", found, sources, "the decision is made")
+
+
+def _check_known(log: Log, context: Mapping[str, Array], columns: Columns) -> None:
+    there = list(dict.fromkeys([*map(log.kinds.column_of, context), *context]))
+    for name in columns.known:
+        if name not in there:
+            raise LogError(
+                f"evaluate: {name!r} is said to be known (--known), and is not in the context: "
+                f"{', '.join(map(repr, there)) or 'none'}"
+            )

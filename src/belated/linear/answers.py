@@ -1,0 +1,108 @@
+"""Labels as users give them, checked before the first of them is learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arrays import Floats, Ints
+from belated.errors import AlreadyObserved, BadFeedback
+from belated.kernels.linear import entries
+from belated.kernels.linear import layout as lm
+from belated.kernels.slots import status as S
+from belated.learner import refusals
+from belated.linear.events import vector
+from belated.linear.losses import LOSSES
+from belated.linear.memory import ModelMemory
+from belated.linear.settings import Settings
+
+
+def number(given: Any, who: str, name: str) -> float:
+    """Return a label, an amount or a weight as a float."""
+    if isinstance(given, str | bytes):
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}")
+    try:
+        return float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise BadFeedback(f"{who}: a {name} must be a number, got {given!r}") from None
+
+
+def labels_of(
+    labels: ArrayLike, weights: ArrayLike | None, length: int | None, who: str
+) -> tuple[Floats, Floats]:
+    """Return labels and weights as arrays of one length."""
+    y = vector(labels, f"{who}: labels", length)
+    if weights is None:
+        return y, np.ones(y.size)
+    return y, vector(weights, f"{who}: weights", y.size)
+
+
+class Answers:
+    """What a model may be told of its tickets, and the words where it may not."""
+
+    __slots__ = ("_memory", "_settings")
+
+    def __init__(self, settings: Settings, memory: ModelMemory) -> None:
+        self._settings = settings
+        self._memory = memory
+
+    def check(self, tickets: Ints, labels: Floats, weights: Floats, who: str) -> None:
+        """Refuse labels and weights that cannot be used."""
+        place = entries.bad_label(self._settings.kind)(labels)
+        if place < 0:
+            wrong = np.flatnonzero(~((weights > 0.0) & (weights <= lm.HUGE_WEIGHT)))
+            place = int(wrong[0]) if wrong.size else -1
+        if place >= 0:
+            ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
+            raise self.refusal(S.BAD, ticket, label, weight, who)
+        if self._settings.silence is not None and (weights != 1.0).any():
+            place = int(np.argmax(weights != 1.0))
+            raise self.refusal(S.TOO_LARGE, int(tickets[place]), 0.0, float(weights[place]), who)
+
+    def check_known(self, tickets: Ints, who: str) -> None:
+        """Refuse tickets that were never handed out, or that are closed."""
+        status = np.empty(tickets.size, dtype=np.int64)
+        entries.find()(self._memory.f, self._memory.n, tickets, status)
+        wrong = np.flatnonzero(status < 0)
+        if wrong.size:
+            ticket = int(tickets[wrong[0]])
+            raise self.refusal(int(status[wrong[0]]), ticket, 0.0, 1.0, who)
+
+    def check_revisable(self, who: str) -> None:
+        """Refuse to change labels where the loss cannot take one back."""
+        if not LOSSES[self._settings.loss].is_linear_in_label:
+            raise BadFeedback(
+                f"{who}: the {self._settings.loss} loss cannot take back a label that it learned; "
+                "nothing has changed: use observe with the last word, or another loss"
+            )
+
+    def refusal(
+        self, status: int, ticket: int, label: float, weight: float, who: str
+    ) -> refusals.Refusal:
+        """Return the error for a refusal of the kernels."""
+        if status == S.CLOSED:
+            return AlreadyObserved(
+                f"{who}: ticket {ticket} was answered or cancelled before, or given up on long "
+                "ago; nothing has changed"
+            )
+        of_ticket = refusals.of_ticket(status, ticket, self._memory.rounds, f"{who}: ")
+        if of_ticket is not None:
+            return of_ticket
+        if status == S.TOO_LARGE:
+            return BadFeedback(
+                f"{who}: the label of ticket {ticket} replaces one that counted once, so its "
+                f"weight must be 1, got {weight!r}; nothing has changed"
+            )
+        if not 0.0 < weight <= lm.HUGE_WEIGHT:
+            return BadFeedback(
+                f"{who}: the weight of ticket {ticket} must be positive and at most "
+                f"{lm.HUGE_WEIGHT:g}, got {weight!r}; nothing has changed: to leave a label out, "
+                "cancel its ticket"
+            )
+        return BadFeedback(
+            f"{who}: labels of the {self._settings.loss} loss must be {self._settings.labels}, got "
+            f"{label!r} for ticket {ticket}; nothing has changed: send a right one, or cancel the "
+            "ticket"
+        )

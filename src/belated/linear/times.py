@@ -1,0 +1,136 @@
+"""When events happen: times and deadlines, checked against what a model has been told before."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arrays import Floats
+from belated.errors import ClockError, SpecError
+from belated.linear.clock import (
+    AFTER_DATES,
+    SINCE_1970,
+    Duration,
+    Time,
+    check_seconds,
+    first_of,
+    has_unit,
+    holds_dates,
+    is_date,
+    largest_number,
+    span_of,
+    time_of,
+    times_of,
+)
+from belated.linear.events import vector
+from belated.linear.memory import ModelMemory
+from belated.linear.settings import Settings
+
+NEVER = math.nan
+"""No time, or no deadline of its own."""
+
+
+class Times:
+    """Times as the kernels take them; what does not fit to earlier ones is refused."""
+
+    __slots__ = ("_memory", "_settings")
+
+    def __init__(self, settings: Settings, memory: ModelMemory) -> None:
+        self._settings = settings
+        self._memory = memory
+
+    def issued(self, at: Time | None, deadline: Duration | None) -> tuple[float, float]:
+        """Return the time of a prediction and the deadline of its ticket."""
+        if at is None and deadline is None and self._settings.deadline is None:
+            return NEVER, NEVER
+        now, span = self.of(at, "predict"), self._span(deadline)
+        if deadline is not None and has_unit(deadline) and not is_date(at):
+            check_seconds(now, "predict")
+        return now, span
+
+    def of(self, at: Time | None, who: str) -> float:
+        """Return a time; NaN where predictions are counted instead."""
+        memory = self._memory
+        if at is None:
+            if memory.has_times:
+                return memory.clock
+            if self._settings.needs_times:
+                raise ClockError(
+                    f"{who}: the deadline is a length of time, so at= is needed; nothing has "
+                    "changed"
+                )
+            return NEVER
+        if memory.rounds and not memory.has_times and self._settings.deadline is not None:
+            raise ClockError(
+                f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
+                "at= from the first prediction on"
+            )
+        value = time_of(at, who)
+        if is_date(at):
+            self.check_date(at, value, who)
+        else:
+            self._check_number(value, who)
+        return value
+
+    def of_answer(self, at: Time | None, who: str) -> float:
+        """Return the time of a label; NaN where none is given, as labels need none."""
+        return NEVER if at is None else self.of(at, who)
+
+    def of_events(self, at: ArrayLike | None, events: int, who: str) -> Floats:
+        """Return the times of many events, or one that stands for none."""
+        if at is None:
+            return np.array([self.of(None, who)])
+        times = times_of(at, who)
+        if times.shape != (events,):
+            raise ClockError(f"{who}: {events} events need as many times, got {times.shape}")
+        if events:
+            self.of(first_of(at), who)
+            if self._settings.needs_times or self._memory.has_dates or holds_dates(at):
+                check_seconds(largest_number(at), who)
+        return times
+
+    def spans(self, deadlines: ArrayLike | None, rows: int, who: str) -> Floats:
+        """Return the deadlines of many rows, or one that stands for that of all."""
+        if deadlines is None:
+            return np.array([NEVER])
+        self._span(0.0)
+        spans = vector(deadlines, f"{who}: deadlines", rows)
+        if not (spans >= 0.0).all():
+            raise SpecError(f"{who}: deadlines must be durations of at least 0")
+        return spans
+
+    def _span(self, deadline: Duration | None) -> float:
+        """Return the deadline of one ticket; NaN for that of all."""
+        if deadline is None:
+            return NEVER
+        if self._settings.deadline is None:
+            raise SpecError(
+                "predict: this model has no deadlines; nothing has changed: make it with "
+                "deadline=math.inf, if only some tickets have one"
+            )
+        return span_of(deadline, "predict: deadline must be a duration of at least 0")
+
+    def check_date(self, at: Time, value: float, who: str) -> None:
+        """Refuse a date where times have been numbers, if those are no seconds since 1970."""
+        memory = self._memory
+        if memory.has_dates or not memory.has_times:
+            return
+        clock = memory.clock
+        if -math.inf < clock < SINCE_1970 <= value or clock >= AFTER_DATES:
+            raise ClockError(
+                f"{who}: {at!r} is a date, and times have been numbers so far, the latest "
+                f"{clock:.15g}; nothing has changed: give numbers"
+            )
+
+    def _check_number(self, value: float, who: str) -> None:
+        """Refuse a number where only seconds since 1970 can be meant, if it is none."""
+        has_dates = self._memory.has_dates
+        if has_dates and value < SINCE_1970:
+            raise ClockError(
+                f"{who}: times have been dates so far, and {value:g} is no number of seconds since "
+                "1970; nothing has changed: give dates"
+            )
+        if has_dates or self._settings.needs_times:
+            check_seconds(value, who)

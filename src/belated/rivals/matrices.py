@@ -1,0 +1,75 @@
+"""Symmetric matrices for the methods that keep one: k x k numbers, row by row, in one vector.
+
+Loops run along rows, so that they become vectors without a change in the order of any sum.
+"""
+
+from __future__ import annotations
+
+from belated.arrays import Floats
+from belated.kernels.jit import leaf
+
+STALE = 1024
+"""Rank-one updates after which an inverse is computed afresh, which rounding errors call for."""
+
+
+@leaf
+def times(matrix: Floats, v: Floats, out: Floats) -> None:
+    """Put M v into out."""
+    k = v.size
+    for i in range(k):
+        out[i] = 0.0
+    for j in range(k):
+        row = matrix[j * k : j * k + k]
+        for i in range(k):
+            out[i] += row[i] * v[j]
+
+
+@leaf
+def add_outer(matrix: Floats, v: Floats, scale: float) -> None:
+    """M += scale v v'."""
+    k = v.size
+    for j in range(k):
+        row = matrix[j * k : j * k + k]
+        factor = scale * v[j]
+        for i in range(k):
+            row[i] += factor * v[i]
+
+
+@leaf
+def invert_sum(matrix: Floats, scale: float, ridge: float, inverse: Floats, k: int) -> None:
+    """Put (ridge I + scale M)^-1 into inverse: Gauss and Jordan, in place.
+
+    M is positive semidefinite and ridge > 0, so no pivot has to be looked for.
+    """
+    for i in range(k * k):
+        inverse[i] = scale * matrix[i]
+    for i in range(k):
+        inverse[i * k + i] += ridge
+    for p in range(k):
+        chosen = inverse[p * k : p * k + k]
+        pivot = 1.0 / chosen[p]
+        chosen[p] = 1.0
+        for i in range(k):
+            chosen[i] *= pivot
+        for j in range(k):
+            if j != p:
+                row = inverse[j * k : j * k + k]
+                factor = row[p]
+                row[p] = 0.0
+                for i in range(k):
+                    row[i] -= factor * chosen[i]
+
+
+@leaf
+def dot(v: Floats, w: Floats) -> float:
+    """Return <v, w>, in four interleaved sums."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += v[i] * w[i]
+        b += v[i + 1] * w[i + 1]
+        c += v[i + 2] * w[i + 2]
+        d += v[i + 3] * w[i + 3]
+    for i in range(whole, v.size):
+        a += v[i] * w[i]
+    return (a + b) + (c + d)

@@ -1,0 +1,64 @@
+"""What other policies would have earned in the choices of a model, over HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from datetime import timedelta
+from typing import Any
+
+from belated.errors import LogError, SpecError
+from belated.evaluations import evaluate
+from belated.service.limits import Limits
+from belated.service.refusals import Refused
+from belated.service.served import Served
+from belated.store import Store
+
+_KEPT = 16  # models whose evaluations are kept until something new happens to them
+
+
+class Evaluations:
+    """Evaluates one log at a time, and each one once as long as nothing is added to it."""
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self._store, self._limits = store, limits
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, tuple[int, dict[str, Any]]] = OrderedDict()
+
+    def of(self, served: Served) -> dict[str, Any]:
+        """Return what ``bl.evaluate`` says of a chooser, as plain data; it may take a while."""
+        if served.kind != "Chooser":
+            raise Refused(
+                409,
+                "no_such_verb",
+                f"{served.name!r} is of kind {served.kind}, and chooses nothing",
+            )
+        with self._lock:
+            events, first, _ = served.stored.history
+            if events - first > self._limits.evaluated:
+                raise Refused(
+                    409,
+                    "log_too_long",
+                    f"the log has more than {self._limits.evaluated} events; export it, and "
+                    "evaluate the file",
+                )
+            known = self._kept.pop(served.number, None)
+            if known is None or known[0] != events:
+                known = events, self._evaluated(served)
+            self._kept[served.number] = known
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return known[1]
+
+    def _evaluated(self, served: Served) -> dict[str, Any]:
+        settings = served.stored.read(lambda model: model.model.settings)
+        deadline = settings.deadline
+        if deadline is not None and settings.needs_times:
+            deadline = timedelta(seconds=deadline)
+        try:
+            found = evaluate(
+                self._store.log(served.name), silence=settings.silence, deadline=deadline
+            )
+        except (LogError, SpecError) as error:
+            raise Refused(409, "cannot_evaluate", str(error)) from error
+        return found.to_dict()

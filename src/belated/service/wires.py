@@ -1,0 +1,85 @@
+"""Connections to one server, for asyncio: each asks and is answered, and is used again."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import NamedTuple
+
+_Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    """By name in lower case."""
+    body: bytes
+
+
+class Wires:
+    """Connections that are idle, and new ones where none is."""
+
+    def __init__(self, host: str, port: int, is_secure: bool = False) -> None:
+        self._host, self._port, self._is_secure = host, port, is_secure
+        self._idle: list[_Wire] = []
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            await _hang_up(self._idle.pop())
+
+    async def exchange(self, request: bytes) -> Reply:
+        """Send a request as it stands, and return the answer, whose length is always said.
+
+        Raises ``OSError``, ``EOFError`` or ``ValueError`` where none came. A connection that was
+        idle may have died meanwhile: then it is asked again, over a new one.
+        """
+        if self._idle:
+            try:
+                return await self._ask(self._idle.pop(), request)
+            except (OSError, EOFError, ValueError):
+                await self.close()  # the others are as old: the server may have started anew
+        return await self._ask(await self._connect(), request)
+
+    async def _connect(self) -> _Wire:
+        secure = ssl.create_default_context() if self._is_secure else None
+        return await asyncio.open_connection(self._host, self._port, ssl=secure)
+
+    async def _ask(self, wire: _Wire, request: bytes) -> Reply:
+        try:
+            wire[1].write(request)
+            await wire[1].drain()
+            reply = await _reply(wire[0])
+        except asyncio.CancelledError:  # it took too long
+            wire[1].close()
+            raise
+        except (OSError, EOFError, ValueError):
+            await _hang_up(wire)
+            raise
+        if reply.headers.get("connection", "").lower() == "close":
+            await _hang_up(wire)
+        else:
+            self._idle.append(wire)
+        return reply
+
+
+async def _reply(reader: asyncio.StreamReader) -> Reply:
+    first = (await reader.readline()).split()
+    if len(first) < 2:
+        raise EOFError("the connection was closed")
+    headers: dict[str, str] = {}
+    while line := (await reader.readline()).strip():
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.strip().lower()] = value.strip()
+    length = int(headers.get("content-length", 0))
+    return Reply(int(first[1]), headers, await reader.readexactly(length))
+
+
+async def _hang_up(wire: _Wire) -> None:
+    wire[1].close()
+    try:
+        await wire[1].wait_closed()
+    except OSError:
+        return

@@ -1,0 +1,68 @@
+"""Calls that wait to be applied and committed, by whichever thread leads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from belated.errors import NotCommitted
+
+if TYPE_CHECKING:
+    from belated.store.entry import Entry
+    from belated.store.writer import Batch
+
+
+class Queued:
+    """A call of one thread, which waits at ``gate`` until it is committed, refused or left to it.
+
+    ``apply`` returns the answer and the batch, and is called with the lock of the model.
+    """
+
+    __slots__ = ("answer", "apply", "batch", "entry", "error", "gate", "is_begun", "is_left")
+
+    def __init__(self, entry: Entry, apply: Callable[[], tuple[Any, Batch]]) -> None:
+        self.entry, self.apply = entry, apply
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.answer: Any = None
+        self.batch: Batch | None = None
+        """What it is committed with."""
+        self.error: BaseException | None = None
+        """Why it was refused."""
+        self.is_begun = False
+        self.is_left = False
+        """Whether its own thread is to do it: the model is in use, or has to be built anew."""
+
+    def run(self) -> None:
+        """Apply it, without waiting for anything."""
+        self.is_begun = True
+        lock = self.entry.lock
+        if not lock.acquire(blocking=False):
+            self.is_left = True
+            return
+        try:
+            if self.entry.is_stale or self.entry.about.is_deleted:
+                self.is_left = True
+            else:
+                self.answer, self.batch = self.apply()
+        except Exception as error:
+            self.error = error
+        finally:
+            lock.release()
+
+    def result(self) -> tuple[Any, Batch | None]:
+        """Return the answer and what it is committed with, or raise why it was refused."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.answer, self.batch
+        try:
+            raise error
+        finally:
+            del error  # which has this frame, and so itself, in its trace
+
+    def give_up(self) -> None:
+        """Note that the one who applied it was interrupted, maybe between state and log."""
+        if self.batch is None and self.error is None and not self.is_left:
+            self.entry.is_stale = True
+            self.error = NotCommitted("the call was interrupted, and does not count")

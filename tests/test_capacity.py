@@ -1,0 +1,556 @@
+"""A capacity: which tickets are tracked, what their answers weigh, and what that is good for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+import naive_capacity as slow
+from belated.kernels.learners import tracking
+from belated.kernels.slots import ints as N
+from belated.learner import sound
+from belated.problem import BaseName, RateName
+from capacities import CASES, Tracked
+from compositions import SEED, Array, Drive, codes, digest, events
+from test_theorems import SLACK, adversaries, linear_regret, patterns, quick
+
+BASE = bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))
+INNER = bl.FirstOrder(BASE)
+COST = np.array([0.6, 0.0])
+wrong: Any = bl
+
+
+COMPILED = (0, 8)
+every = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.compiled] * (i in COMPILED))
+        for i, each in enumerate(CASES)
+    ],
+)
+plain = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+# --- One algorithm, many ways to run it ----------------------------------------------------------
+
+
+@plain
+def test_agrees_with_the_slow_version(case: Tracked) -> None:
+    answers, life = case.answers(), events()
+    fast, patient = case.learner(), case.reference()
+    ours = Drive(case, answers)(fast, life)
+    theirs = Drive(case, answers)(patient, life)
+    assert ours.used == theirs.used
+    scale = float(np.abs(np.array(theirs.plays)).max())
+    np.testing.assert_allclose(ours.plays, theirs.plays, rtol=1e-9, atol=1e-9 * scale)
+    report, counters = fast.report(), patient.counters()
+    for name in ("rounds", "observed", "skipped", "cancelled", "open", "late", "total_delay"):
+        assert getattr(report, name) == getattr(counters, name), name
+    assert report.max_backlog == counters.max_backlog
+    assert report.skipped > 0
+    assert report.rate == pytest.approx(patient.rate, rel=1e-9)
+    assert report.certificate is None
+    assert "an average" in report.certificate_note
+
+
+@every
+def test_batch_is_live_bit_for_bit(case: Tracked) -> None:
+    life, answers = events(cancel=False), case.answers()
+    live = case.learner()
+    plays = Drive(case, answers)(live, life).plays
+    if case.answer == "function":
+        return
+    batch = case.learner()
+    assert batch.run(codes(life), answers).tobytes() == np.array(plays).tobytes()
+    assert batch.snapshot() == live.snapshot()
+
+
+@pytest.mark.needs_compiler
+@every
+def test_compiled_is_interpreted_bit_for_bit(case: Tracked, python: Any) -> None:
+    code = (
+        "from capacities import CASES; from compositions import digest\n"
+        f"print(digest(CASES[{CASES.index(case)}]))"
+    )
+    assert python("-c", code, NUMBA_DISABLE_JIT="1").strip() == digest(case)
+
+
+@every
+def test_a_game_is_a_life(case: Tracked) -> None:
+    """Linear losses that are given: what a game plays, a learner plays that is told the same."""
+    if case.answer == "function":
+        return
+    rounds, k = 70, case.row.dim
+    rng = np.random.default_rng(3)
+    rows = rng.uniform(-1.0, 1.0, (rounds, k)) / math.sqrt(k)
+    waits = [rng.choice([0, 1, 4, 30, rounds]) for _ in range(rounds)]
+    timeline = bl.Timeline.from_delays(waits)
+    losses = bl.losses.Linear(bl.losses.Given(rows))
+    run = bl.play(case.spec(), bl.Game(losses, timeline), SEED, record="plays")
+    learner = case.learner()
+    assert run.plays is not None
+    plays = run.plays.reshape(rounds, -1, k)
+    values = np.einsum("tjk,tk->tj", plays, rows)
+    told = rows if case.answer == "gradient" else values
+    again = learner.run(timeline, told)
+    np.testing.assert_allclose(again.reshape(plays.shape), plays, rtol=1e-12, atol=1e-12)
+    if case.answer == "gradient":
+        assert again.tobytes() == run.plays.tobytes()
+    assert run.report == learner.report()
+
+
+@every
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened(case: Tracked) -> None:
+    answers, life = case.answers(), events()
+    whole = case.learner()
+    plays = Drive(case, answers)(whole, life).plays
+    first, begun = case.learner(), Drive(case, answers)
+    for cut, (kind, ticket) in enumerate(life):
+        if cut % 17 == 0:
+            blob = first.snapshot()
+            second = bl.Learner.restore(blob)
+            assert second.snapshot() == blob
+            drive = Drive(case, answers, begun.plays.copy())(second, life[cut:])
+            assert np.array(drive.plays).tobytes() == np.array(plays).tobytes()
+            assert second.snapshot() == whole.snapshot()
+        begun(first, [(kind, ticket)])
+
+
+class Listener:
+    """A user's base that plays what it was told last."""
+
+    def start(self) -> Array:
+        """Return the first point."""
+        return np.zeros(2)
+
+    def update(self, cost: Array, lag: int, open_lags: int) -> Array:
+        """Return the next point."""
+        return cost
+
+
+def test_user_parts_are_told_weighted_costs() -> None:
+    """A user's base hears of what is tracked alone; a user's set is like one of ours."""
+    learner = bl.Learner(bl.Capacity(bl.FirstOrder(Listener()), 4), 5)
+    heard = np.zeros(2)
+    for t in range(60):
+        np.testing.assert_array_equal(learner.predict().x, heard)
+        if t >= 3 and learner.observe(t - 3, COST * t):
+            heard = slow.weight(4, t - 3, t) * (COST * t)
+    half = bl.ConvexSet(2, bl.Ball(2).project, 2.0, 1.0, 1.0)
+    for t, capacity in enumerate((3, 50)):
+        ours, theirs = (
+            bl.Learner(bl.Capacity(bl.FirstOrder(bl.PFTRL(domain, BASE.rate)), capacity), t)
+            for domain in (half, bl.Ball(2))
+        )
+        for s in range(40):
+            np.testing.assert_allclose(ours.predict().x, theirs.predict().x, atol=1e-12)
+            if s >= 5:
+                assert ours.observe(s - 5, COST) == theirs.observe(s - 5, COST)
+
+
+# --- Nothing is lost -----------------------------------------------------------------------------
+
+
+INSIDE = [
+    INNER,
+    bl.FirstOrder(bl.OMD(bl.Box(0.0, 1.0, dim=2), bl.rates.DelayAdaptive(1.0))),
+    bl.FirstOrder(bl.DualAveraging(bl.Ball(2), bl.rates.InverseRoot(0.4, 1.0))),
+    bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.GradientAdaptive(1.0))),
+    bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Table((0.5, 0.25, 0.1), 1.0))),
+    bl.OnePoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0)), 1.0, baseline="mean"),
+    bl.TwoPoint(bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0))),
+]
+
+
+@pytest.mark.parametrize("inner", INSIDE, ids=lambda spec: str(spec)[:40])
+@pytest.mark.parametrize(("tickets", "known"), [(2**31, None), (200, None), (150, 12)])
+def test_it_is_the_learner_inside_as_long_as_nothing_is_lost(
+    inner: Any, tickets: int, known: int | None
+) -> None:
+    """Cancelled tickets too; delays of up to 12 stay below the B = 14.5 of 200 tickets."""
+    rng = np.random.default_rng(4)
+    ours, theirs = bl.Learner(bl.Capacity(inner, tickets, known), 7), bl.Learner(inner, 7)
+    width = {bl.OnePoint: 1}.get(type(inner), 2)
+    due: dict[int, list[int]] = {}
+    for t in range(120):
+        np.testing.assert_array_equal(ours.predict().x, theirs.predict().x)
+        due.setdefault(t + int(rng.integers(0, 12)), []).append(t)
+        for s in due.pop(t, []):
+            if s % 11 == 3:
+                ours.cancel(s)
+                theirs.cancel(s)
+            else:
+                answer = rng.uniform(-0.5, 0.5, width)
+                assert ours.observe(s, answer)
+                assert theirs.observe(s, answer)
+    assert ours.report().skipped == 0
+    assert ours.report().rate == theirs.report().rate
+
+
+# --- What is tracked -----------------------------------------------------------------------------
+
+
+def tracked(learner: bl.Learner) -> list[int]:
+    """Return the tickets that still wait for an answer."""
+    return sorted(learner._memory.answerable())
+
+
+@pytest.mark.parametrize(("tickets", "known"), [(1, None), (7, None), (40, None), (12, 500)])
+def test_no_more_tickets_are_tracked_than_may_be(tickets: int, known: int | None) -> None:
+    """However long answers stay away; memory and snapshots stay small."""
+    learner = bl.Learner(bl.Capacity(INNER, tickets, known), 3)
+    for _ in range(3000):
+        learner.predict()
+        assert learner.open <= tickets
+    assert learner._memory.capacity <= max(64, 4 * tickets)
+    assert len(learner.snapshot()) <= 2000 + 60 * tickets
+    assert learner.report().skipped == 3000 - learner.open
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_chances_are_one_over_the_weights() -> None:
+    """Over many seeds tickets of every age are there as often as said, and half of C on average."""
+    tickets, rounds, seeds = 12, 90, 500
+    there = np.zeros(rounds)
+    for seed in range(seeds):
+        learner = bl.Learner(bl.Capacity(INNER, tickets), seed)
+        for _ in range(rounds):
+            learner.predict()
+        there[tracked(learner)] += 1.0
+    chance = np.array([1 / slow.weight(tickets, s, rounds - 1) for s in range(rounds)])
+    spread = np.sqrt(seeds * chance * (1.0 - chance))
+    assert np.all(there <= seeds * chance + 4.5 * spread + 1e-9)
+    assert np.sum(there) == pytest.approx(seeds * np.sum(chance), rel=0.05)  # few find no place
+    assert np.sum(chance) <= tickets / 2
+
+
+def test_which_tickets_are_tracked_is_a_function_of_seed_and_ticket() -> None:
+    one, other = (bl.Learner(bl.Capacity(INNER, 9), seed) for seed in (1, 2))
+    again = bl.Learner(bl.Capacity(INNER, 9), 1)
+    for _ in range(200):
+        for learner in (one, other, again):
+            learner.predict()
+    again.observe(tracked(again)[0], COST)
+    assert tracked(again) == tracked(one)[1:]
+    assert tracked(one) != tracked(other)
+    for s in tracked(one):
+        look = slow.last_look(9, 199)
+        assert slow.drawn(1, s) * (look - s + 1) <= slow.limit(9, look)
+
+
+def test_coins_keep_their_tickets_until_the_answer_comes() -> None:
+    learner = bl.Learner(bl.Capacity(INNER, 8, 99), 6)
+    for _ in range(5000):
+        learner.predict()
+    first = [s for s in range(5000) if slow.drawn(6, s) <= 0.01][:8]
+    assert tracked(learner) == first
+    assert learner.observe(first[3], COST)
+    assert learner.report().rate == 2.0 / 2.0 / math.sqrt(100.0**2 * (0.5 + 7))
+
+
+# --- What is not tracked -------------------------------------------------------------------------
+
+
+def lost_ticket(learner: bl.Learner) -> int:
+    """Return the oldest ticket that is not tracked."""
+    return next(s for s in itertools.count() if s not in tracked(learner))
+
+
+def test_words_about_other_tickets_are_dropped() -> None:
+    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
+    for _ in range(50):
+        learner.predict()
+    lost, kept = lost_ticket(learner), tracked(learner)[0]
+    before = learner.snapshot()
+    assert learner.observe(lost, COST) is False
+    assert learner.observe(lost, [math.nan, 0.0]) is False
+    learner.cancel(lost)
+    assert learner.snapshot() == before
+    assert learner.observe(kept, COST) is True
+    assert learner.observe(kept, COST) is False  # nobody knows that it came before
+    for ticket in (50, -1):
+        with pytest.raises(bl.UnknownTicket):
+            learner.observe(ticket, COST)
+    with pytest.raises(bl.BadFeedback):
+        learner.observe(tracked(learner)[0], [math.nan, 0.0])
+
+
+def test_words_about_other_keys_are_dropped() -> None:
+    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
+    for t in range(300):
+        learner.predict(key=f"order-{t}")
+    again = bl.Learner.restore(learner.snapshot())
+    lost, kept = lost_ticket(learner), tracked(learner)[0]
+    for each in (learner, again):
+        assert each.observe(f"order-{lost}", COST) is False
+        each.cancel(f"order-{lost}")
+        assert each.observe(f"order-{kept}", COST) is True
+    assert learner.snapshot() == again.snapshot()
+    assert learner._keys is not None
+    assert len(list(learner._keys.given())) <= 128
+    with pytest.raises(bl.UnknownTicket):
+        bl.Learner(INNER).observe("order", COST)
+
+
+# --- Snapshots that lie --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "slot", "value"),
+    [
+        (None, tracking.CHANCE, 9.0),
+        (None, tracking.AHEAD, 32.0),
+        (None, tracking.EXTRA, 40.0),
+        (None, tracking.WEIGHT, -1.0),
+        (None, tracking.SQUARES, -1.0),
+        (300, tracking.CHANCE, 1.0),
+        (300, tracking.EXTRA, 1.0),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(known: int | None, slot: int, value: float) -> None:
+    learner = bl.Learner(bl.Capacity(INNER, 8, known), 2)
+    for t in range(100):
+        learner.predict()
+        learner.observe(max(0, t - 9), COST)
+    parts, program = learner._memory.parts(), learner._program
+    sound.restored(program, parts, program.fresh(2, False))
+    parts["f"][slot] = value
+    with pytest.raises(bl.SnapshotError):
+        sound.restored(program, parts, program.fresh(2, False))
+
+
+def test_more_tickets_than_the_capacity_are_refused() -> None:
+    many, few = bl.Learner(bl.Capacity(INNER, 30)), bl.Learner(bl.Capacity(INNER, 29))
+    for _ in range(20):
+        many.predict()
+        few.predict()
+    parts = many._memory.parts()
+    parts["n"][N.MOST_OPEN] = many.open - 1
+    parts["f"][:] = few._memory.parts()["f"]
+    with pytest.raises(bl.SnapshotError):
+        sound.restored(few._program, parts, few._program.fresh(0, False))
+
+
+# --- The theorem ---------------------------------------------------------------------------------
+
+KINDS: list[tuple[BaseName, RateName, int, int | None]] = [
+    ("pftrl", "paper", 2, None),
+    ("pftrl", "tight", 9, None),
+    ("omd", "gradient", 9, None),
+    ("pftrl", "tight", 32, 16),
+]
+
+
+@pytest.mark.parametrize(("base", "rate", "tickets", "known"), KINDS)
+def test_the_bound_on_average(
+    base: BaseName, rate: RateName, tickets: int, known: int | None
+) -> None:
+    """Regret against the best fixed play, averaged over seeds, on every kind of delays."""
+    problem, tight = bl.Problem(bl.Ball(2), 1.0), 0.0
+    words: dict[str, Any] = {"base": base, "rate": rate, "capacity": tickets, "backlog": known}
+    every_kind = patterns(40, 41)
+    for name in ("uniform", "batch", "pareto", "all at the end", "newest first", "lost"):
+        timeline = every_kind[name]
+        bound = problem.bound(timeline, **words)
+        for adversary in adversaries(2, 1.0, 42).values():
+            regrets = []
+            for seed in range(3):
+                record = quick(problem.learner(**words), timeline, adversary, seed)
+                regrets.append(linear_regret(problem.domain, record.plays, record.gradients))
+            assert np.mean(regrets) <= bound.total
+            tight = max(tight, float(np.mean(regrets)) / bound.total)
+    assert tight > 0.15
+
+
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=30),
+    st.integers(1, 9),
+    st.booleans(),
+    st.integers(0, 2**32),
+    st.randoms(use_true_random=False),
+)
+def test_every_step_of_the_proof_that_is_no_average(
+    delays: list[int], tickets: int, coins: bool, seed: int, draw: Any
+) -> None:
+    """Weighted regret against every play, by what happened: learning, and pairs of answers.
+
+    D^2 / (2 eta_N) + sum_n eta_n |c_n| (|c_n| / 2 + sum of |c_j| over the j that were open then and
+    answered later) bounds the sum of <c_n, x_s - u>; on average the c_j become the weights of then.
+    """
+    timeline = bl.Timeline.from_delays(delays)
+    learner = bl.Learner(bl.Capacity(INNER, tickets, 3 if coins else None), seed)
+    plays, open_since = {}, {}
+    paid, total, learned = 0.0, np.zeros(2), 0.0
+    costs: list[float] = []
+    steps: list[float] = []
+    for event in timeline.events[: timeline.rounds + int(timeline.observed.sum())]:
+        if event >= 0:
+            _, plays[event] = learner.predict()
+            open_since[event] = len(costs)
+            continue
+        ticket = ~int(event)
+        gradient = np.array([draw.choice([-1.0, 1.0, 0.3]), 0.0])
+        if ticket not in plays or not learner.observe(ticket, gradient):
+            continue
+        p = slow.chance_of_coin(tickets, 3)
+        w = 1 / p if coins else slow.weight(tickets, ticket, learner.rounds - 1)
+        rate = learner.report().rate
+        assert rate is not None
+        assert not steps or rate <= steps[-1]
+        between = slice(open_since[ticket], len(costs))
+        size = float(w * np.linalg.norm(gradient))
+        went = sum(e * c for e, c in zip(steps[between], costs[between], strict=True))
+        learned += size * went
+        learned += rate * size**2 / 2
+        costs.append(size)
+        steps.append(rate)
+        paid += w * float(gradient @ plays[ticket])
+        total += w * gradient
+    if steps:
+        regret = paid + float(np.linalg.norm(total))
+        assert regret <= SLACK * (4.0 / (2 * steps[-1]) + learned)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(("tickets", "known"), [(4, None), (16, None), (10, 4)])
+def test_sums_under_the_root_are_what_the_bound_says_on_average(
+    tickets: int, known: int | None
+) -> None:
+    """Mean of w^2 and of w times waiting weights: sum of w_t, and d_tot, but for lost places."""
+    rounds, seeds = 60, 400
+    timeline = bl.Timeline.from_delays([6] * rounds)
+    answers = np.tile(COST, (rounds, 1))
+    sums = []
+    for seed in range(seeds):
+        learner = bl.Learner(bl.Capacity(INNER, tickets, known), seed)
+        learner.run(timeline, answers, keep=False)
+        sums.append(learner._memory.f[[tracking.SQUARES, tracking.CROSSED]])
+    mean, spread = np.mean(sums, axis=0), np.std(sums, axis=0) / math.sqrt(seeds)
+    p = 1.0 if known is None else slow.chance_of_coin(tickets, known)
+    came = range(rounds - 6)
+    weights = [1 / p if known is not None else slow.weight(tickets, s, s + 6) for s in came]
+    waited = 6 * len(came)  # as many are open when one arrives, also at the end
+    expected = np.array([sum(weights), waited])
+    assert np.all(mean <= expected + 4.5 * spread)
+    if tickets > 6:
+        assert np.all(np.abs(mean - expected) <= 4.5 * spread)
+
+
+def test_a_fixed_step_has_the_theorem_too() -> None:
+    late = bl.Timeline.from_delays([9] * 200)
+    base = bl.PFTRL(bl.Ball(2), bl.rates.Constant(0.05, 1.0))
+    for result in (bl.bounds.theorem_e_1, bl.bounds.theorem_e_2):
+        kind: Any = base if result is bl.bounds.theorem_e_1 else bl.OMD(base.domain, base.rate)
+        bound = bl.bounds.capacity(late, 10**6, result, base=kind)
+        d_tot = late.total_delay
+        assert bound.total == pytest.approx(4.0 / 0.1 + 0.05 * (100 + d_tot))
+        assert bl.bounds.capacity(late, 8, result, base=kind).delay > bound.delay
+    with pytest.raises(bl.SpecError, match="fixed before"):
+        bl.bounds.capacity(
+            late, 8, bl.bounds.theorem_e_1, base=bl.PFTRL(base.domain, bl.rates.Tight(1.0))
+        )
+
+
+def test_bounds_are_those_of_the_learner_inside_without_a_limit() -> None:
+    late = bl.Timeline.from_delays([9] * 300)
+    for result in (bl.bounds.tight, bl.bounds.corollary_5_3, bl.bounds.gradient_adaptive):
+        known: Any = {"lipschitz": 2.0, "diameter": 3.0}
+        plain_bound = result(late, **known)
+        whole = bl.bounds.capacity(late, 10**7, result, **known)
+        assert whole.total == pytest.approx(plain_bound.total)
+        assert (whole.skipped, whole.trivial) == (0.0, plain_bound.trivial)
+        totals = [
+            bl.bounds.capacity(late, c, result, **known).total for c in (1, 2, 4, 8, 16, 64, 256)
+        ]
+        assert totals == sorted(totals, reverse=True)
+        assert bl.bounds.capacity(late, 1, result, **known).vacuous
+        coins = bl.bounds.capacity(late, 80, result, backlog=9, **known)
+        assert coins.total == pytest.approx(plain_bound.total)
+
+
+@pytest.mark.parametrize("feedback", ["value", "two-values"])
+def test_bounds_for_values_need_a_backlog_and_are_vacuous_for_long(feedback: Any) -> None:
+    problem = bl.Problem(bl.Ball(2), 1.0, magnitude=1.0)
+    late = bl.Timeline.from_delays([9] * 100)
+    with pytest.raises(bl.SpecError, match="give backlog="):
+        problem.bound(late, feedback, capacity=20)
+    bound = problem.bound(late, feedback, capacity=20, backlog=9)
+    assert bound.vacuous
+    assert "exploration directions" in bound.note
+    plain_bound = problem.bound(late, feedback)
+    assert bound.total > plain_bound.total
+    spec = problem.learner(feedback, capacity=20, backlog=9)
+    run = bl.play(spec, bl.Game(bl.losses.Linear(bl.losses.Random(2)), late))
+    assert run.bound is not None
+    assert run.bound.name == bound.name
+    assert run.regret is not None
+    assert run.regret <= bound.total
+
+
+# --- Problem, words and refusals -----------------------------------------------------------------
+
+
+def test_a_problem_chooses_a_learner_with_a_capacity() -> None:
+    problem = bl.Problem(bl.Ball(2), 1.0, magnitude=2.0)
+    pftrl = bl.PFTRL(bl.Ball(2), bl.rates.DelayAdaptive(1.0))
+    assert problem.learner(capacity=7) == bl.Capacity(bl.FirstOrder(pftrl), 7)
+    values = problem.learner("value", capacity=7, backlog=3)
+    assert values == bl.Capacity(bl.OnePoint(pftrl, 2.0), 7, 3)
+    late = bl.Timeline.from_delays([3] * 50)
+    run = bl.play(problem.learner(capacity=7), bl.Game(bl.losses.Linear(bl.losses.Random(2)), late))
+    assert run.bound == problem.bound(late, capacity=7)
+    assert run.bound is not None
+    assert run.bound.name == "Capacity of 7 over Corollary 5.3"
+    said = problem.explain(capacity=7)
+    assert said.startswith("Capacity of 7 over Corollary 5.3 applies, because the answers are")
+    assert "on average" in said
+    assert "No theorem" in problem.explain("function", capacity=7)
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda: bl.Capacity(INNER, 0), "Capacity: tickets must be at least 1, got 0"),
+    (lambda: bl.Capacity(INNER, 2**31 + 1), "tickets must be at most"),
+    (lambda: wrong.Capacity(INNER, 2.5), "tickets must be"),
+    (lambda: bl.Capacity(INNER, 5, -1), "backlog must be at least 0"),
+    (lambda: wrong.Capacity(bl.Skip(INNER), 5), "got Skip; there is one wrapper per learner"),
+    (lambda: bl.Skip(wrong.Capacity(INNER, 5)), "got Capacity; there is one wrapper per learner"),
+    (lambda: wrong.Capacity(None, 5), "Capacity: wraps FirstOrder"),
+    (lambda: bl.Capacity(bl.FirstOrder(bl.Portfolio([BASE])), 5), "Portfolio compares points"),
+    (
+        lambda: bl.Capacity(
+            bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.StronglyConvex(0.5, 1.0))), 5
+        ),
+        "rates.StronglyConvex counts answers",
+    ),
+    (lambda: bl.Problem(bl.Ball(2), 1.0).learner(skip=True, capacity=3), "choose one"),
+    (lambda: bl.Problem(bl.Ball(2), 1.0).learner(backlog=3), "give capacity="),
+    (lambda: bl.Problem(bl.Ball(2), 1.0, 0.5).learner(capacity=3), "StronglyConvex counts"),
+    (
+        lambda: bl.bounds.capacity(
+            bl.Timeline.from_delays([1]), 3, bl.bounds.corollary_5_4, lipschitz=1.0
+        ),
+        "no theorem covers a capacity in corollary_5_4",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "why"), REFUSED, ids=[why for _, why in REFUSED])
+def test_what_cannot_be_is_refused_in_words(make: Any, why: str) -> None:
+    with pytest.raises(bl.SpecError, match=why):
+        make()
+
+
+def test_json_and_repr() -> None:
+    for spec in (bl.Capacity(INNER, 5), bl.Capacity(INNER, 5, 9)):
+        assert bl.from_json(spec.to_json()) == spec
+    assert repr(bl.Capacity(INNER, 5)).endswith(", tickets=5)")
+    assert repr(bl.Capacity(INNER, 5, backlog=9)).endswith(", tickets=5, backlog=9)")

@@ -1,0 +1,338 @@
+"""``rivals.DelayedVAW``: what it predicts, what it promises, and what it keeps."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+import sealing
+from belated import delays
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, SnapshotError, SpecError
+from belated.errors import UnknownTicket as Unknown
+from belated.rivals import DelayedVAW
+from conftest import Python
+from naive_later_rivals import NaiveDelayedVAW
+
+Array = npt.NDArray[np.float64]
+TOLD: dict[str, Any] = {"magnitude": 1.5, "norm": 2.0, "ridge": 0.7, "caution": 0.5}
+
+
+def log(rounds: int, k: int, seed: int) -> tuple[Array, Array]:
+    """Return features of norm at most 1 and labels within 1.5."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((rounds, k))
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    labels = rows @ rng.standard_normal(k) + 0.3 * rng.standard_normal(rounds)
+    return rows, np.clip(labels, -1.5, 1.5)
+
+
+def life(rounds: int, seed: int, lost: float = 0.1) -> list[tuple[str, int]]:
+    """Return events: labels are late by up to 12 rounds, in any order, and some never come."""
+    draw = random.Random(seed)
+    due = {t: t + draw.choice([0, 1, 5, 12]) for t in range(rounds)}
+    events: list[tuple[str, int]] = []
+    for now in range(rounds):
+        events.append(("predict", now))
+        arriving = [t for t, then in due.items() if then == now]
+        draw.shuffle(arriving)
+        for t in arriving:
+            if draw.random() >= lost:
+                events.append(("observe", t))
+            elif draw.random() < 0.5:
+                events.append(("cancel", t))
+    return events
+
+
+def follow(model: Any, events: list[tuple[str, int]], rows: Array, labels: Array) -> list[float]:
+    """Lead a model, fast or slow, through events and return its predictions."""
+    values = []
+    for verb, t in events:
+        if verb == "predict":
+            ticket, value = model.predict(rows[t])
+            assert ticket == t
+            values.append(value)
+        elif verb == "observe":
+            model.observe(t, float(labels[t]))
+        else:
+            model.cancel(t)
+    return values
+
+
+# --- What it predicts ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("caution", [0.02, 4.0])
+def test_agrees_with_the_slow_version(seed: int, caution: float) -> None:
+    rows, labels = log(60, 3, seed)
+    told = {**TOLD, "caution": caution}
+    fast, slow = DelayedVAW(3, **told), NaiveDelayedVAW(dimension=3, **told)
+    events = life(60, seed)
+    quick, patient = (follow(model, events, rows, labels) for model in (fast, slow))
+    np.testing.assert_allclose(quick, patient, atol=1e-10)
+    assert fast._memory.own[0] == slow.ridge
+    learned = 0.5 * math.fsum(slow.squares) + 2.0 * math.fsum(slow.drifts)
+    assert fast.regret_within(1.0) == pytest.approx(0.5 * slow.ridge + 1.5**2 * learned)
+
+
+def test_without_delay_it_is_vovk_azoury_and_warmuth() -> None:
+    rows, labels = log(80, 4, 5)
+    model = DelayedVAW(4, magnitude=1.5, norm=1.0, ridge=2.0)
+    a, b = 2.0 * np.eye(4), np.zeros(4)
+    for t in range(80):
+        a += np.outer(rows[t], rows[t])
+        expected = float(rows[t] @ np.linalg.solve(a, b))
+        assert model.predict(rows[t]).value == pytest.approx(np.clip(expected, -1.5, 1.5))
+        model.observe(t, labels[t])
+        b += labels[t] * rows[t]
+    np.testing.assert_allclose(model.weights, np.linalg.solve(a, b))
+
+
+def test_predictions_are_cut_off() -> None:
+    model = DelayedVAW(1, magnitude=0.5, norm=1.0)
+    model.replay(np.full((50, 1), 0.5), np.full(50, 0.5), delays.constant(50, 0))
+    assert model.predict([1.0]).value == 0.5
+    assert model.predict([-1.0]).value == -0.5
+
+
+# --- What it promises ----------------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    late=st.integers(0, 30),
+    caution=st.sampled_from([0.05, 4.0]),
+    hostile=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_no_weights_do_better_by_more_than_promised(
+    seed: int, late: int, caution: float, hostile: bool
+) -> None:
+    """Labels from one line, or against the prediction; u is the best of its norm and others."""
+    rounds, k = 70, 3
+    rows, labels = log(rounds, k, seed)
+    timeline = delays.lost(delays.uniform(rounds, low=0, high=late, seed=seed), 0.1, seed=seed)
+    model = DelayedVAW(k, magnitude=1.5, norm=1.0, ridge=0.5, caution=caution)
+    values = np.empty(rounds)
+    for event in timeline.events.tolist():
+        if event >= 0:
+            values[event] = model.predict(rows[event]).value
+            if hostile:
+                labels[event] = -1.5 if values[event] > 0.0 else 1.5
+        elif timeline.observed[~event]:
+            model.observe(~event, labels[~event])
+    paid = 0.5 * float(((values - labels) ** 2).sum())
+    for weight in (0.01, 0.5, 5.0, 100.0):
+        u = np.linalg.solve(rows.T @ rows + weight * np.eye(k), rows.T @ labels)
+        lost = paid - 0.5 * float(((rows @ u - labels) ** 2).sum())
+        norm = float(np.linalg.norm(u))
+        assert lost <= model.regret_within(norm)
+        assert model.regret_within(norm) <= model.bound(timeline, size=1.0, norm=norm).total
+
+
+def test_what_is_promised_in_advance() -> None:
+    model = DelayedVAW(2, magnitude=2.0, norm=3.0, ridge=0.5)
+    prompt, steady = delays.constant(100, 0), delays.constant(100, 4)
+    learned = 2.0 * math.log1p(1.5**2 * 100 / (2 * 0.5))
+    assert model.bound(prompt, size=1.5).total == pytest.approx(0.25 * 9.0 + 2.0 * learned)
+    drift = min(4 * learned, 4 + 1.5 * 3.0 / 2.0 * math.sqrt(steady.total_delay / 2.0))
+    late = 0.25 * 9.0 + 4.0 * 6.0 * drift
+    assert model.bound(steady, size=1.5).delay == pytest.approx(late)
+
+
+# --- One model, many ways to run it --------------------------------------------------------------
+
+
+def batch(model: DelayedVAW, rows: Array, labels: Array) -> Array:
+    """Replay a log with late and lost labels."""
+    timeline = delays.lost(delays.uniform(len(rows), low=0, high=9, seed=1), 0.1, seed=1)
+    return model.replay(rows, labels, timeline)
+
+
+def test_a_replay_is_the_same_as_event_by_event() -> None:
+    rows, labels = log(90, 3, 7)
+    live, whole = DelayedVAW(3, **TOLD), DelayedVAW(3, **TOLD)
+    events = [event for event in life(90, 7) if event[0] != "cancel"]
+    values = follow(live, events, rows, labels)
+    codes = [t if verb == "predict" else ~t for verb, t in events]
+    assert whole.replay(rows, labels, codes).tolist() == values
+    assert whole.snapshot() == live.snapshot()
+    more = whole.replay(rows[:5], labels[:5], np.arange(90, 95))
+    assert more.shape == (5,)
+    assert whole.rounds == 95
+
+
+def test_more_open_tickets_than_the_table_has_room_for() -> None:
+    rows, labels = log(300, 2, 3)
+    model = DelayedVAW(2, **TOLD)
+    model.replay(rows, labels, np.arange(300))
+    assert model.open == 300
+    assert model.observe(17, 0.3)
+    assert DelayedVAW.restore(model.snapshot()).open == 299
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_compiled_is_interpreted_bit_for_bit(python: Python) -> None:
+    rows, labels = log(60, 5, 2)
+    model = DelayedVAW(5, **TOLD)
+    batch(model, rows, labels)
+    model.cancel(min(model._memory.answerable()))
+    assert python("test_delayed_vaw.py", NUMBA_DISABLE_JIT="1").strip() == model.snapshot().hex()
+
+
+def test_the_inverse_is_computed_afresh_now_and_then() -> None:
+    rows, labels = log(1100, 2, 4)
+    model = DelayedVAW(2, magnitude=1.5, norm=1.0)
+    values = model.replay(rows, labels, delays.constant(1100, 0))
+    a = np.eye(2) + rows.T @ rows
+    expected = rows[-1] @ np.linalg.solve(a, rows[:-1].T @ labels[:-1])
+    assert values[-1] == pytest.approx(expected, abs=1e-13)
+
+
+# --- Keys, refusals, snapshots -------------------------------------------------------------------
+
+
+def lived(seed: int = 0) -> DelayedVAW:
+    """Return a model in the middle of its life."""
+    rows, labels = log(60, 3, seed)
+    model = DelayedVAW(3, **TOLD)
+    follow(model, life(60, seed), rows, labels)
+    return model
+
+
+def test_a_restored_model_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    rows, labels = log(60, 3, 1)
+    events = life(60, 1)
+    whole = DelayedVAW(3, **TOLD)
+    values = follow(whole, events, rows, labels)
+    for cut in range(0, len(events), 17):
+        first = DelayedVAW(3, **TOLD)
+        before = follow(first, events[:cut], rows, labels)
+        second = DelayedVAW.restore(first.snapshot())
+        assert before + follow(second, events[cut:], rows, labels) == values
+        assert second.snapshot() == whole.snapshot()
+    whole.save(tmp_path / "model", key=b"k" * 32)
+    assert DelayedVAW.load(tmp_path / "model", key=b"k" * 32).snapshot() == whole.snapshot()
+    for twin in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
+        assert twin.snapshot() == whole.snapshot()
+    assert whole.fresh().snapshot() == DelayedVAW(3, **TOLD).snapshot()
+    assert repr(whole) == f"<DelayedVAW in 3: 60 rounds, {whole.open} open>"
+
+
+def test_keys_stand_for_tickets() -> None:
+    model = lived()
+    model.predict([1.0, 0.0, 0.0], key="order-1")
+    again = DelayedVAW.restore(model.snapshot())
+    assert again.observe("order-1", 0.5)
+    with pytest.raises(Unknown, match="order-1"):
+        again.cancel("order-1")
+    model.cancel("order-1")
+    with pytest.raises(bl.BelatedError, match="a key is text"):
+        model.predict([1.0, 0.0, 0.0], key=1.5)  # type: ignore[arg-type]
+
+
+def test_refused_input_changes_nothing() -> None:
+    model = lived()
+    ticket = model.predict([0.1, 0.2, 0.3]).ticket
+    before = model.snapshot()
+    for row in ([1.0], [[1.0, 2.0, 3.0]], [math.nan, 0.0, 0.0], [1e60, 0.0, 0.0], "abc", None):
+        with pytest.raises(BadFeatures):
+            model.predict(row)  # type: ignore[arg-type]
+    for label in (math.nan, math.inf, 1e60, [1.0, 2.0], "x", None):
+        with pytest.raises(BadFeedback):
+            model.observe(ticket, label)  # type: ignore[arg-type]
+    for wrong in (ticket + 1, -1, 2**70, "x"):
+        with pytest.raises(Unknown):
+            model.observe(wrong, 1.0)
+        with pytest.raises(Unknown):
+            model.cancel(wrong)
+    rows, labels = log(3, 3, 0)
+    late = [ticket + 1, ticket + 2, ~(ticket + 1)]
+    with pytest.raises(BadFeatures, match="row 1"):
+        model.replay([[0.0] * 3, [math.inf] * 3], labels[:2], late)
+    with pytest.raises(BadFeedback, match=f"ticket {ticket + 1}"):
+        model.replay(rows, [math.nan, 0.0, 0.0], late)
+    with pytest.raises(BadFeatures, match="3 columns"):
+        model.replay(rows[:, :2], labels, late)
+    with pytest.raises(Unknown):
+        model.replay(rows, labels, [ticket + 2])
+    assert model.snapshot() == before
+    model.observe(ticket, 0.5)
+    with pytest.raises(AlreadyObserved):
+        model.observe(ticket, 0.5)
+
+
+def test_labels_beyond_the_magnitude_are_counted_or_refused() -> None:
+    lax, strict = (DelayedVAW(1, 1.0, 1.0, strict=strict) for strict in (False, True))
+    for model in (lax, strict):
+        model.predict([1.0])
+    before = strict.snapshot()
+    with pytest.raises(BadFeedback, match=r"beyond the magnitude 1\.0"):
+        strict.observe(0, 1.5)
+    with pytest.raises(BadFeedback, match=r"beyond the magnitude 1\.0"):
+        strict.replay([[1.0]], [1.5], [1, ~1])
+    assert strict.snapshot() == before
+    assert lax.observe(0, 1.5)
+    assert (lax.excess, strict.excess) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"dimension": 0}, "dimension must be at least 1"),
+        ({"dimension": 10_000}, "use bl.LinearModel for more"),
+        ({"magnitude": 0.0}, "magnitude must be positive"),
+        ({"norm": math.inf}, "norm"),
+        ({"ridge": 1e60}, "ridge must be from 1e-50 to 1e50"),
+        ({"caution": -1.0}, "caution must be positive"),
+        ({"strict": 1}, "strict must be True or False"),
+    ],
+)
+def test_what_it_is_told_is_checked(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        DelayedVAW(**{"dimension": 2, **TOLD, **changed})
+
+
+def test_snapshots_that_no_model_can_have_come_to_are_refused() -> None:
+    blob = lived().snapshot()
+    with pytest.raises(SnapshotError, match=r"LinearModel|DelayedVAW"):
+        bl.LinearModel.restore(blob)
+    for cut in (10, 100, len(blob) - 1):
+        with pytest.raises(SnapshotError):
+            DelayedVAW.restore(blob[:cut])
+    for name, place, value in (
+        *(("f", at, 1e300) for at in (0, 30, -1)),
+        ("f", -1, 5.0),
+        *(("n", at, 10**6) for at in (0, 3, 8, 9)),
+        *(("records", at, math.nan) for at in (0, 3)),
+        ("records", 3, 7.0),
+        ("tickets", 0, 10**6),
+    ):
+        with pytest.raises(SnapshotError):
+            DelayedVAW.restore(forged(blob, name, place, value))
+
+
+def forged(blob: bytes, name: str, place: int, value: float) -> bytes:
+    """Return a snapshot with another number in one place, and a right checksum."""
+    array = sealing.arrays_of(blob)[name]
+    array.flat[place] = value
+    return sealing.with_arrays(blob, {name: array})
+
+
+if __name__ == "__main__":
+    model = DelayedVAW(5, **TOLD)
+    batch(model, *log(60, 5, 2))
+    model.cancel(min(model._memory.answerable()))
+    print(model.snapshot().hex())

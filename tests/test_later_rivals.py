@@ -1,0 +1,372 @@
+"""What the laws of all rivals do not say of the first-order methods that were published last."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+import naive_later_rivals as slow
+from belated import delays, rivals
+from belated.errors import SpecError
+from belated.rivals import Rival
+from naive import Array, ChartSet
+from rival_games import adversaries, answered, arena_of, regret
+from rival_laws import CASES, SEED, chart_of, distance, follow, learner, life, rival
+from rivals_first_order import SETS
+
+NAMED = {case.name: case for case in CASES}
+BALL = bl.Ball(2)
+
+
+def total(spec: Rival, timeline: bl.Timeline) -> float:
+    """Return the bound as one number."""
+    bound = spec.bound(timeline)
+    assert bound is not None
+    return bound.total
+
+
+# --- Without delay -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("place", ["ball", "box", "simplex", "l1"])
+def test_without_delay_frank_wolfe_is_that_of_hazan_and_kale(place: str, curved: bool) -> None:
+    """A line search by hand, on the losses of the rounds so far."""
+    domain, chart = SETS[place]
+    spec: Rival = rivals.DelayedFrankWolfe(domain, 1.0, rounds=30)
+    if curved:
+        spec = rivals.DelayedFrankWolfeStronglyConvex(domain, 0.3, 1.0)
+    live, y = bl.Learner(spec), chart.start
+    scale, rng = chart_of(domain).scale, np.random.default_rng(1)
+    eta = float(chart.diameter / 32.0**0.75)
+    costs: list[Array] = []
+    points: list[Array] = []
+
+    def objective(x: Array) -> float:
+        if curved:
+            return math.fsum(
+                float(c @ x) + 0.15 * float((x - p) @ (x - p))
+                for c, p in zip(costs, points, strict=True)
+            )
+        return eta * math.fsum(c @ x for c in costs) + float((x - chart.start) @ (x - chart.start))
+
+    for t in range(30):
+        x = chart_of(domain).coordinates(live.predict().x)
+        np.testing.assert_allclose(x, y, atol=1e-9)
+        costs.append(0.3 * rng.standard_normal(chart.dim) + 0.2)
+        points.append(y)
+        live.observe(t, costs[-1] / scale)
+        # the gradient of a quadratic, from its values
+        slope = np.array([objective(y + e) - objective(y - e) for e in np.eye(chart.dim)]) / 2.0
+        v = slow.corner(chart, slope)
+        a, b, c = (objective(y + part * (v - y)) for part in (0.0, 0.5, 1.0))
+        bend, fall = 2.0 * (a - 2.0 * b + c), 4.0 * b - 3.0 * a - c
+        y = y + (min(1.0, max(0.0, -fall / (2.0 * bend))) if bend > 1e-15 else 0.0) * (v - y)
+
+
+def test_without_delay_the_newton_step_is_that_of_hazan_agarwal_and_kale() -> None:
+    """x - A^-1 g / beta with A = (lambda_0 / beta) I + sum g g', as long as it stays inside."""
+    spec = rivals.DelayedONS(bl.Ball(3, 2.0), lipschitz=1.0, exp_concavity=0.05)
+    live, rng = bl.Learner(spec), np.random.default_rng(0)
+    x = np.zeros(3)
+    matrix = np.eye(3) / (spec.beta * 4.0) ** 2
+    for t in range(60):
+        np.testing.assert_allclose(live.predict().x, x, atol=1e-10)
+        g = rng.uniform(-0.4, 0.4, 3)
+        live.observe(t, g)
+        matrix += np.outer(g, g)
+        x = x - np.linalg.solve(matrix, g) / spec.beta
+        assert np.linalg.norm(x) < 2.0
+
+
+def test_without_delay_learned_hints_are_optimistic_ftrl_over_regret_matching_plus() -> None:
+    """Nothing is missing but the coming gradient: the hinters guess that one alone."""
+    rng = np.random.default_rng(6)
+    live = bl.Learner(rivals.LearnedHints(bl.Ball(2), strength=4.0))
+    p, seen = np.zeros(3), np.zeros((0, 2))
+    for t in range(40):
+        guesses = np.zeros((2, 3))
+        if t:
+            guesses[:, 1], guesses[:, 2] = seen[-1], seen.mean(axis=0)
+        w = p / p.sum() if p.any() else np.full(3, 1.0 / 3.0)
+        v = -(seen.sum(axis=0) + guesses @ w) / 4.0
+        np.testing.assert_allclose(live.predict().x, v / max(1.0, np.linalg.norm(v)), atol=1e-12)
+        g = 0.5 * rng.standard_normal(2) + [0.3, 0.0]
+        live.observe(t, g)
+        error = guesses @ w - g
+        c = np.linalg.norm(g) * guesses.T @ error / np.linalg.norm(error)
+        p = np.maximum(0.0, p + c @ w - c)
+        seen = np.vstack([seen, g])
+
+
+# --- The Newton step -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["shifted ball", "box", "raised simplex", "l1"])
+def test_the_newton_step_on_the_border(place: str) -> None:
+    """Gradients that push outwards: the minimum is on a face, an edge or a corner."""
+    case = NAMED[f"DelayedONS, {place}"]
+    chart, rng = SETS[place][1], np.random.default_rng(2)
+    push = rng.standard_normal(chart.dim)
+    rows = 2.0 * push + 0.8 * rng.standard_normal((48, chart.dim))
+    rows[24:30] *= -1.0
+    fast, patient, scale = learner(case), case.slow(SEED), chart_of(rival(case).domain).scale
+    quick = follow(fast, life(case), lambda ticket: rows[ticket] / scale).plays
+    exact = follow(patient, life(case), lambda ticket: rows[ticket]).plays
+    on_border = [float(chart.violation(y * (1.0 + 1e-9) + 1e-9)) > 0.0 for y in exact]
+    assert sum(on_border) > 10
+    assert distance(case, quick, exact) <= 1.0
+
+
+def test_the_inverse_is_computed_afresh_now_and_then() -> None:
+    """More than STALE updates of the inverse, with a matrix that is all but singular."""
+    spec = rivals.DelayedONS(bl.Ball(2), lipschitz=1.0, exp_concavity=1.0)
+    live = bl.Learner(spec)
+    rng = np.random.default_rng(3)
+    rows = 0.5 * rng.uniform(-1.0, 1.0, (1100, 1)) * np.array([1.0, 1e-3])
+    plays = live.run(delays.constant(1100, 1), rows)
+    least = 1.0 / (spec.beta * 4.0)
+    ridge = least * 2.0 ** math.ceil(
+        math.log2(1.0 + min(0.5 * math.sqrt(1099.0), _aged(spec, 1100) / 4.0) / least)
+    )
+    g, x = rows[:1098], plays[:1098]
+    matrix = ridge * np.eye(2) + spec.beta * g.T @ g
+    b = (g * (1.0 - spec.beta * (g * x).sum(axis=1, keepdims=True))).sum(axis=0)
+    np.testing.assert_allclose(plays[-1], -np.linalg.solve(matrix, b), atol=1e-12)
+
+
+def test_huge_gradients_leave_the_newton_step_in_the_set() -> None:
+    """Their squares overflow the inverse; the projection does without it."""
+    live = bl.Learner(rivals.DelayedONS(bl.Box([-1.0] * 3, [1.0] * 3), 1.0, 0.5))
+    rng = np.random.default_rng(0)
+    for t, size in enumerate((1.0, 1e99, 1e60, 1.0, 1e99, 1e-80, 1.0)):
+        x = live.predict().x
+        assert (np.abs(x) <= 1.0).all()
+        live.observe(t, size * rng.uniform(-0.5, 0.5, 3))
+    assert (np.abs(live.predict().x) <= 1.0).all()
+    assert bl.Learner.restore(live.snapshot()).snapshot() == live.snapshot()
+
+
+def _aged(spec: rivals.DelayedONS, rounds: int) -> float:
+    return 2.0 / spec.beta * math.log1p((2.0 * spec.beta) ** 2 * rounds / 2.0)
+
+
+def squared(
+    spec: rivals.DelayedONS, timeline: bl.Timeline, rows: Array, targets: Array
+) -> tuple[float, Array]:
+    """Return the losses (<z, x> - y)^2 / 2 that were paid, and those of the best point inside."""
+    live, plays = bl.Learner(spec), {}
+    for event in answered(timeline):
+        if event >= 0:
+            plays[event] = live.predict().x
+        else:
+            t = ~event
+            live.observe(t, (rows[t] @ plays[t] - targets[t]) * rows[t])
+    x = np.array([plays[t] for t in range(timeline.rounds)])
+    paid = 0.5 * float((((rows * x).sum(axis=1) - targets) ** 2).sum())
+    bend, slope = rows.T @ rows + 1e-9 * np.eye(rows.shape[1]), -rows.T @ targets
+    best = slow.quadratic_minimum(ChartSet("ball", rows.shape[1]), bend, slope)
+    return paid, np.asarray(0.5 * (rows @ best - targets) ** 2)
+
+
+@given(seed=st.integers(0, 2**16), late=st.integers(0, 25), style=st.sampled_from(["a", "b", "c"]))
+@settings(max_examples=20, deadline=None)
+def test_the_bound_of_the_newton_step_with_squared_losses(seed: int, late: int, style: str) -> None:
+    """Losses with curvature in one direction only; |z| <= 1, so G = 2 and alpha = 1 / 4."""
+    rng = np.random.default_rng(seed)
+    rounds = 60
+    rows = rng.standard_normal((rounds, 2))
+    if style == "b":
+        rows[:, 1] = rows[0, 1]
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
+    targets = rng.uniform(-1.0, 1.0, rounds)
+    if style == "c":
+        targets = np.sign(targets) * (-1.0) ** (np.arange(rounds) // 10)
+    timeline = delays.lost(delays.uniform(rounds, low=0, high=late, seed=seed), 0.1, seed=seed)
+    spec = rivals.DelayedONS(BALL, lipschitz=2.0, exp_concavity=0.25)
+    paid, best = squared(spec, timeline, rows, targets)
+    assert paid - float(best.sum()) <= total(spec, timeline)
+
+
+# --- Bounds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("DelayedFrankWolfe, l1", "DelayedFrankWolfeStronglyConvex, simplex"),
+        *("WOFTRL, shifted ball, euclidean, copies None", "DelayedONS, shifted ball"),
+    ],
+)
+@given(told=st.integers(1, 2000), seed=st.integers(0, 2**16), late=st.integers(0, 40))
+@settings(max_examples=5, deadline=None)
+def test_the_bound_holds_for_whatever_it_was_told(
+    name: str, told: int, seed: int, late: int
+) -> None:
+    case = NAMED[name]
+    facts = {fact: min(told, 12) if fact == "delay" else told for fact in rival(case).needs}
+    spec: Rival = dataclasses.replace(rival(case), **facts)  # type: ignore[type-var]
+    timeline = delays.uniform(50, low=0, high=late, seed=seed)
+    for adversary in adversaries(arena_of(case), case, seed).values():
+        assert regret(spec, case, timeline, adversary) <= total(spec, timeline) * (1.0 + 1e-9)
+
+
+def test_the_bound_of_frank_wolfe_is_that_of_its_step() -> None:
+    timeline = delays.constant(10_000, 20)
+    for told in (10, 10_000, 10**6):
+        spec = rivals.DelayedFrankWolfe(BALL, lipschitz=1.5, rounds=told)
+        eta, late = spec.step, timeline.total_delay
+        near = min(1.0, math.sqrt(3.0) * (eta * 1.5 / 2.0) ** (1 / 3))
+        expected = 1.0 / eta + eta * 1.5**2 * (10_000 + late) / 2.0 + 1.5 * 2.0 * 10_000 * near
+        assert total(spec, timeline) == pytest.approx(expected)
+
+
+def test_the_bounds_of_frank_wolfe_grow_like_three_quarters_and_two_thirds() -> None:
+    """Over T, at a fixed delay."""
+    for spec, power in (
+        (rivals.DelayedFrankWolfe(BALL, lipschitz=1.0), 3.0 / 4.0),
+        (rivals.DelayedFrankWolfeStronglyConvex(BALL, curvature=0.5, lipschitz=1.0), 2.0 / 3.0),
+    ):
+        lines = (delays.constant(10**4, 3), delays.constant(10**6, 3))
+        few, many = (total(spec.told(line), line) for line in lines)
+        assert math.log10(many / few) / 2.0 == pytest.approx(power, abs=0.02)
+
+
+def test_the_bound_of_the_newton_step_is_the_smaller_of_two() -> None:
+    """By the largest delay or by the root of their sum; G D = 2, and beta = 1 / 16."""
+    spec = rivals.DelayedONS(BALL, lipschitz=1.0, exp_concavity=0.5)
+    learned = 32.0 * math.log1p(10_000 / 128.0)
+    lines = {late: delays.constant(10_000, late) for late in (0, 1, 1000)}
+    assert total(spec, lines[0]) == pytest.approx(8.0 + learned)
+    assert total(spec, lines[1]) == pytest.approx(16.0 + 3.125 * learned)
+    root = math.sqrt(lines[1000].total_delay)
+    assert total(spec, lines[1000]) == pytest.approx(16.0 + learned + 8.75 * root)
+
+
+# --- Steps ---------------------------------------------------------------------------------------
+
+
+def test_what_is_too_stale_gets_a_shorter_step_or_none() -> None:
+    shorter = bl.Learner(rivals.KoloskovaStichJaggi(BALL, 0.25, smoothness=1.0, workers=1))
+    dropped = bl.Learner(rivals.Ringmaster(BALL, 0.25, stalest=1))
+    for live in (shorter, dropped):
+        for _ in range(4):
+            live.predict()
+        for ticket in range(4):
+            assert live.observe(ticket, [0.2, 0.0])
+    # staleness 0, 1, 2, 3; the third and fourth steps are 1 / (4 * 2) and 1 / (4 * 3), or none
+    assert shorter.predict().x[0] == pytest.approx(-0.2 * (0.25 + 0.25 + 1 / 8 + 1 / 12))
+    assert dropped.predict().x[0] == pytest.approx(-0.2 * (0.25 + 0.25))
+
+
+def test_a_dropped_gradient_is_no_step() -> None:
+    """Staleness counts steps, so that after one that was dropped the next may still be fresh."""
+    live = bl.Learner(rivals.Ringmaster(BALL, 0.1, stalest=1))
+    plays = [live.predict() for _ in range(3)]
+    for ticket in (0, 1, 2):  # 2 is dropped: two steps came in between
+        live.observe(plays[ticket].ticket, [1.0, 0.0])
+    fresh = [live.predict().ticket for _ in range(2)]
+    for ticket in fresh:  # staleness 0 and 1
+        live.observe(ticket, [1.0, 0.0])
+    assert live.predict().x[0] == pytest.approx(-0.4)
+
+
+def test_steps_longer_than_the_theorem_allows_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"step must be at most 1 / \(4 smoothness\) = 0.125"):
+        rivals.KoloskovaStichJaggi(BALL, step=0.2, smoothness=2.0, workers=3)
+
+
+def test_ringmaster_is_tuned_by_noise_and_accuracy() -> None:
+    noisy = rivals.Ringmaster.tuned(BALL, smoothness=2.0, noise=9.0, accuracy=1.0)
+    assert (noisy.stalest, noisy.step) == (9, 1.0 / 72.0)
+    quiet = rivals.Ringmaster.tuned(BALL, smoothness=2.0, noise=0.01, accuracy=1.0)
+    assert (quiet.stalest, quiet.step) == (1, 0.25)
+    with pytest.raises(SpecError, match="noise must be positive"):
+        rivals.Ringmaster.tuned(BALL, smoothness=2.0, noise=0.0, accuracy=1.0)
+
+
+# --- Weighted optimism ---------------------------------------------------------------------------
+
+
+def test_under_a_fixed_delay_woftrl_repeats_the_newest_gradient() -> None:
+    """n = d + 1 from the first answer on, whoever counts."""
+    rows = np.random.default_rng(4).standard_normal((40, 3))
+    timeline = delays.constant(40, 4)
+    fields: dict[str, Any] = {"smoothness": 1.0, "delay": 4}
+    counting = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields)).run(timeline, rows)
+    fixed = bl.Learner(rivals.WOFTRL(bl.Ball(3), **fields, copies=5)).run(timeline, rows)
+    assert counting.tobytes() == fixed.tobytes()
+
+
+@pytest.mark.parametrize("mirror", ["euclidean", "entropy"])
+@given(seed=st.integers(0, 2**16), steady=st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_learned_hints_are_nearly_as_good_as_the_best_mixture(
+    mirror: Any, seed: int, steady: bool
+) -> None:
+    """sum_t l_t(w_t) <= sum_t l_t(w) + sqrt(sum |r_t| (|r_t| + 2 sum_s |r_s|)) for every w."""
+    rng = np.random.default_rng(seed)
+    domain = ChartSet("simplex" if mirror == "entropy" else "ball", 3)
+    player = slow.NaiveLearnedHints(domain=domain, strength=5.0, mirror=mirror)
+    rows = 0.3 * rng.standard_normal((50, 3)) + steady * np.array([0.5, -0.5, 0.2])
+    for event in delays.uniform(50, low=0, high=8, seed=seed).events.tolist():
+        if event >= 0:
+            player.predict()
+        else:
+            player.observe(~event, rows[~event])
+    sizes = [float(np.linalg.norm(r)) for r in player.regrets]
+    waited = [math.fsum(sizes[player.turns[t] : t]) for t in range(50)]
+    allowed = math.sqrt(
+        math.fsum(size * (size + 2.0 * more) for size, more in zip(sizes, waited, strict=True))
+    )
+    paid = math.fsum(player.hint_loss(t, player.weights[t]) for t in range(50))
+    for w in (*np.eye(3), np.full(3, 1.0 / 3.0), rng.dirichlet(np.ones(3))):
+        assert paid <= math.fsum(player.hint_loss(t, w) for t in range(50)) + allowed + 1e-9
+
+
+def test_learned_hints_help_where_gradients_keep_their_direction() -> None:
+    """The last gradient is a good guess there, and noise is not; both beat no hint at all."""
+    timeline = delays.constant(400, 10)
+    rng = np.random.default_rng(5)
+    turning = np.sign(np.sin(np.arange(400) / 60.0))[:, None] * np.array([0.8, 0.0])
+    rows = turning + 0.1 * rng.standard_normal((400, 2))
+    learned = rivals.LearnedHints(BALL, strength=40.0)
+    plain = rivals.ODFTRL(BALL, strength=40.0)
+    losses = [
+        float((bl.Learner(spec).run(timeline, rows) * rows).sum()) for spec in (learned, plain)
+    ]
+    assert losses[0] < losses[1] - 5.0
+
+
+def matching_pennies(copies: int | None, delay: int, rounds: int = 3000) -> float:
+    """Return the sum of both regrets in x' A y with entries 1 and -1, answers ``delay`` late."""
+    payoff = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    spec = rivals.WOFTRL(bl.Simplex(2), 2.0, delay, "entropy", copies=copies)
+    players, plays = [bl.Learner(spec), bl.Learner(spec)], []
+    # one of them has heard something that was not so, or both would stay where they start
+    players[0].predict()
+    players[1].predict()
+    players[0].observe(0, [3.0, 0.0])
+    players[1].observe(0, [0.0, 0.0])
+    for t in range(rounds):
+        x, y = (player.predict().x for player in players)
+        plays.append((x, y))
+        if t >= delay:
+            then_x, then_y = plays[t - delay]
+            players[0].observe(t - delay + 1, payoff @ then_y)
+            players[1].observe(t - delay + 1, -payoff.T @ then_x)
+    x, y = np.array([p for p, _ in plays]), np.array([q for _, q in plays])
+    return float((payoff.T @ x.sum(axis=0)).max() - (payoff @ y.sum(axis=0)).min())
+
+
+def test_social_regret_stays_bounded_with_one_copy_more_than_are_missing() -> None:
+    short, long = (matching_pennies(None, 3, rounds) for rounds in (500, 2000))
+    assert long <= short + 1.0
+    assert matching_pennies(1, 3, 2000) > 2.0 * long

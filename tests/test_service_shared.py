@@ -1,0 +1,164 @@
+"""Servers that share a database: what one does not have is sent to the one that does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.service import Server, Settings
+from postgres_server import Server as Postgres
+from postgres_server import running
+from service_calls import CHOOSER, LINEAR, Caller
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    """Return a database."""
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def url(postgres: Postgres) -> Iterator[str]:
+    """Return where a store may be, and remove what was in it."""
+    yield postgres.url
+    postgres.execute("DROP SCHEMA IF EXISTS belated CASCADE")
+
+
+@pytest.fixture
+def both(url: str) -> Iterator[tuple[Caller, Caller]]:
+    """Return callers of two servers; the first has a token for both, and a model."""
+    with Server(Settings(data=url, port=0)) as one:
+        first = Caller(one)
+        made(first, "value")
+        with Server(Settings(data=url, port=0)) as two:
+            assert two.token is None
+            yield first, Caller(two, str(one.token))
+
+
+def made(ask: Caller, name: str, **settings: Any) -> int:
+    body = {"name": name, "kind": "LinearModel", "settings": {**LINEAR, **settings}}
+    return ask("POST", "/models", body).status
+
+
+def test_what_one_does_not_have_is_sent_on(both: tuple[Caller, Caller]) -> None:
+    one, two = both
+    there = two("POST", "/models/value/predict", {"features": {"x": 1.0}, "key": "a"})
+    assert there.status == 200
+    here = one("POST", "/models/value/predict", {"features": {"x": 1.0}, "key": "b"})
+    assert there.body["ticket"].split(".")[0] == "0"
+    assert here.body["ticket"].split(".")[0] == "1"
+    told = {"ticket": there.body["ticket"], "value": 1.0}
+    assert one("POST", "/models/value/observe", told).body == {"outcome": "applied"}
+    assert two("POST", "/models/value/observe", {"key": "b", "value": 1.0}).status == 200
+    assert two("GET", "/models/value/report").body["rounds"] == 2
+    assert two("POST", "/models/value/observe", {"key": "b", "value": "x"}).status == 422
+    listed = {each["name"]: each["is_ready"] for each in two("GET", "/models").body["models"]}
+    assert listed == {"value": False}
+    assert two("GET", "/ready").body["status"] == "ready"
+    assert "value" not in two.server.hub.damaged
+
+
+def test_a_key_is_known_wherever_it_was_used(both: tuple[Caller, Caller]) -> None:
+    one, two = both
+    body = {"features": {"x": 1.0}}
+    said = [
+        ask("POST", "/models/value/predict", body, Idempotency_Key="k") for ask in (two, one, two)
+    ]
+    assert len({each.body["ticket"] for each in said}) == 1
+    assert [each.headers.get("idempotency-replayed") for each in said] == [None, "true", "true"]
+
+
+def test_models_are_made_and_deleted_through_either(both: tuple[Caller, Caller]) -> None:
+    one, two = both
+    assert made(two, "second") == 201
+    assert one("POST", "/models/second/predict", {"features": {"x": 1.0}}).status == 200
+    assert made(one, "second") == 200
+    assert made(one, "second", bits=9) == 409
+    assert one("DELETE", "/models/second").status == 204
+    for ask in both:
+        assert ask("POST", "/models/second/predict", {"features": {"x": 1.0}}).status == 404
+    body = {"name": "rank", "kind": "Chooser", "settings": {**CHOOSER, "actions": None}}
+    assert one("POST", "/models", body).status == 201
+    ranked = {"actions": [{"id": "a"}, {"id": "b"}], "eventId": "e"}
+    assert two("POST", "/rank", ranked).status == 201
+    rewarded = two("POST", "/events/e/reward", {"value": 1.0})
+    assert (rewarded.status, rewarded.headers["belated-outcome"]) == (204, "applied")
+
+
+def test_two_that_make_the_same_model_have_one_answer(both: tuple[Caller, Caller]) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for turn in range(3):
+            same = pool.map(lambda ask, turn=turn: made(ask, f"same{turn}"), both)
+            assert sorted(same) in ([200, 201], [201, 201])
+            bits = ((both[0], 8), (both[1], 9))
+            other = pool.map(lambda each, turn=turn: made(each[0], f"o{turn}", bits=each[1]), bits)
+            assert sorted(other) == [201, 409]
+
+
+def test_two_processes_that_make_a_model_at_the_same_time(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spec(bits: int = 6) -> bl.LinearModel:
+        return bl.LinearModel("squared", bits=bits)
+
+    with bl.open(url, address="http://one:1") as one, bl.open(url) as two:
+        for name, bits in (("a", 6), ("b", 7)):
+            found = iter([None])
+            find = two._found
+
+            def late(wanted: str, find: Any = find, found: Any = found) -> Any:
+                return next(found) if found.__length_hint__() else find(wanted)
+
+            one.model(name, spec())
+            with monkeypatch.context() as patch:
+                patch.setattr(two, "_found", late)
+                error: type[Exception] = bl.errors.StoreInUse if bits == 6 else bl.SpecError
+                with pytest.raises(error) as caught:
+                    two.model(name, spec(bits))
+            if bits == 6:
+                assert getattr(caught.value, "address", None) == "http://one:1"
+        assert one.model("a").rounds == 0  # nothing was lost on the way
+
+
+def test_a_killed_server_is_followed_within_seconds(url: str) -> None:
+    command = ("serve", "--store", url, "--port", "0")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "belated", *command], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        where = process.stdout.readline().split()[-1]
+        token = process.stdout.readline().split()[-1]
+        with bl.Client(where, token) as client:
+            model = client.create("value", "LinearModel", **LINEAR)
+            model.predict({"x": 1.0}, key="a")
+            with Server(Settings(data=url, port=0)) as other:
+                ask = Caller(other, token)
+                body = {"features": {"x": 1.0}, "key": "b"}
+                said = ask("POST", "/models/value/predict", body, Idempotency_Key="k")
+                assert said.status == 200
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait(10.0)
+                begin = time.monotonic()
+                while ask("GET", "/models/value/report").status != 200:
+                    assert time.monotonic() - begin < 5.0
+                    time.sleep(0.05)
+                again = ask("POST", "/models/value/predict", body, Idempotency_Key="k")
+                assert again.body == said.body
+                assert ask("POST", "/models/value/observe", {"key": "a", "value": 1}).status == 200
+    finally:
+        process.kill()
+        process.wait(10.0)
+        process.stdout.close()

@@ -1,0 +1,70 @@
+"""Two players of a matrix game: their regrets, by a slow version."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from belated.rivals import WOFTRL
+from belated.study.two_players import METHODS, _play
+
+Array = NDArray[np.float64]
+
+
+def slow_regrets(
+    a: Array, b: Array, delay: int, copies: int, mu: float, rounds: int
+) -> list[float]:
+    """Softmax of what was told, with copies of the newest; losses x' A y and x' B y."""
+    told: list[list[Array]] = [[], []]
+    plays: list[list[Array]] = [[], []]
+    for t in range(rounds):
+        for i in (0, 1):
+            known = told[i][: max(0, t - delay)]
+            total = np.sum(known, axis=0) if known else np.zeros(len(a))
+            total = total + copies * (known[-1] if known else 0.0)
+            weights = np.exp(-(total - total.min()) / mu)
+            plays[i].append(weights / weights.sum())
+        x, y = plays[0][t], plays[1][t]
+        told[0].append(a @ y)
+        told[1].append(x @ b)
+    return [
+        sum(float(g @ x) for g, x in zip(told[i], plays[i], strict=True))
+        - float(np.sum(told[i], axis=0).min())
+        for i in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize(("delay", "copies"), [(0, 1), (1, 2), (3, 4), (3, 0), (3, 1)])
+def test_regrets_are_those_of_the_slow_version(delay: int, copies: int) -> None:
+    draw = np.random.default_rng(delay)
+    a, b = draw.uniform(-1.0, 1.0, (2, 4, 4))
+    kind = METHODS["WOFTRL, small steps"](delay, 60)
+    assert isinstance(kind, WOFTRL)
+    spec = WOFTRL(kind.domain, kind.smoothness, delay, mirror="entropy", copies=copies)
+    ours = _play(spec, a, b, delay, 60)
+    theirs = slow_regrets(a, b, delay, copies, spec.strength, 60)
+    assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+    if copies == delay + 1:  # what it chooses by itself; at first fewer are missing
+        assert _play(kind, a, b, delay, 60) == pytest.approx(ours, rel=0.2)
+
+
+def test_steps_of_the_study_are_as_said() -> None:
+    for delay in (1, 4, 16):
+        small, large = (METHODS[f"WOFTRL, {size} steps"](delay, 100) for size in ("small", "large"))
+        assert isinstance(small, WOFTRL)
+        assert isinstance(large, WOFTRL)
+        assert small.strength == 2.0 * (delay + 1) * (delay + 2)
+        assert large.strength == pytest.approx(2.0 * (delay + 1))
+
+
+@pytest.mark.slow
+def test_weighted_optimism_keeps_the_sum_bounded_where_plain_methods_do_not() -> None:
+    """Four times the rounds: less than a tenth more, and half as much again."""
+    a = np.random.default_rng([0, 0]).uniform(-1.0, 1.0, (4, 4))
+    grew = {}
+    for name in ("WOFTRL, large steps", "no copies, large steps"):
+        early, late = (sum(_play(METHODS[name](1, t), a, -a, 1, t)) for t in (400, 1600))
+        grew[name] = late / early
+    assert grew["WOFTRL, large steps"] < 1.1
+    assert grew["no copies, large steps"] > 1.5
