@@ -71,6 +71,11 @@ FAMILIES = (
         *("waiting for ever", "AdaGrad, delay-blind", "refitted ridge", "refitted trees"),
         *("best fixed wait", "Vowpal Wabbit", "river"),
     ),
+    # what looks for settings of knobs
+    (
+        *("Knobs", "surrogate", "SPSA", "ten lines", "OnePoint", "UCB on a grid"),
+        "Thompson on a grid",
+    ),
     # what audits show beside each other
     ("with lateness", "without"),
     ("mean", "largest"),
