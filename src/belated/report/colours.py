@@ -73,7 +73,7 @@ FAMILIES = (
     ),
     # what looks for settings of knobs
     (
-        *("Knobs", "surrogate", "SPSA", "ten lines", "OnePoint", "UCB on a grid"),
+        *("Knobs", "OnePoint", "surrogate", "SPSA", "ten lines", "UCB on a grid"),
         "Thompson on a grid",
     ),
     # what audits show beside each other
