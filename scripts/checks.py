@@ -27,7 +27,7 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    "theorems laws rivals skip_curved certificates state_machine",
+    "theorems laws rivals skip_curved certificates state_machine capacity",
     "linear naive_linear game losses portfolio leader labels intervals",
     "docs audit evaluate evaluate_asked report report_in_browser study play_many store",
 )

@@ -13,7 +13,7 @@ from belated.domains import Domain
 from belated.kernels.exact import ln
 from belated.kernels.jit import leaf
 from belated.kernels.learners.methods import method, play_point
-from belated.kernels.learners.sets import norm_of
+from belated.kernels.learners.sets import dot, norm_of
 from belated.kernels.learners.state import State
 from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
@@ -23,7 +23,7 @@ from belated.kernels.tickets import oldest_open
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.base import Rival
-from belated.rivals.matrices import STALE, add_outer, dot, invert_sum, times
+from belated.rivals.matrices import STALE, add_outer, invert_sum, times
 from belated.rivals.shared import into_set, is_doubled, start
 from belated.timeline import Timeline
 

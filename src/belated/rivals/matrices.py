@@ -58,18 +58,3 @@ def invert_sum(matrix: Floats, scale: float, ridge: float, inverse: Floats, k: i
                 row[p] = 0.0
                 for i in range(k):
                     row[i] -= factor * chosen[i]
-
-
-@leaf
-def dot(v: Floats, w: Floats) -> float:
-    """Return <v, w>, in four interleaved sums."""
-    a = b = c = d = 0.0
-    whole = v.size - v.size % 4
-    for i in range(0, whole, 4):
-        a += v[i] * w[i]
-        b += v[i + 1] * w[i + 1]
-        c += v[i + 2] * w[i + 2]
-        d += v[i + 3] * w[i + 3]
-    for i in range(whole, v.size):
-        a += v[i] * w[i]
-    return (a + b) + (c + d)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import entry, leaf
-from belated.kernels.learners.sets import norm_of
+from belated.kernels.learners.sets import dot, norm_of
 from belated.kernels.learners.state import State, view
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.slots import code as C
@@ -26,7 +26,7 @@ from belated.kernels.tickets import (
     tail,
 )
 from belated.kernels.vectors import flat, vector
-from belated.rivals.matrices import STALE, add_outer, dot, invert_sum, times
+from belated.rivals.matrices import STALE, add_outer, invert_sum, times
 
 # Slots of ``own``; behind them b, M = the sum of all z z', and P = (RIDGE I + M)^-1.
 RIDGE = 0  # lambda_t, rounded up to lambda_0 times a power of 2

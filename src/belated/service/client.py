@@ -16,7 +16,6 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
@@ -56,12 +55,7 @@ class Client:
         """Return the client."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Hang up."""
         self.close()
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from queue import Empty, Queue
-from types import TracebackType
 from typing import Any, Self
 
 from belated.errors import ServiceError
@@ -41,12 +40,7 @@ class Outbox:
         """Return the outbox."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Send what is left."""
         self.close()
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from types import TracebackType
 from typing import Any, Self
 
 from belated.errors import MissingExtra, ServiceError, SpecError
@@ -132,12 +131,7 @@ class Server:
         except BaseException as error:  # told by whoever waits for the server
             self._failure = error
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop, as a signal would."""
         self.stop()
 

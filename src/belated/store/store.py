@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from time import time
-from types import TracebackType
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
@@ -74,12 +73,7 @@ class Store:
         """Return the store."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the store."""
         self.close()
 

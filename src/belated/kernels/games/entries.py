@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 
 from belated.arrays import Code, Floats, Ints
-from belated.kernels.games.losses import dot
 from belated.kernels.games.losses import view as view_loss
 from belated.kernels.games.rounds import (
     REFUSAL,
@@ -20,6 +19,7 @@ from belated.kernels.games.rounds import (
 )
 from belated.kernels.jit import entry, leaf
 from belated.kernels.learners import events
+from belated.kernels.learners.sets import dot
 from belated.kernels.learners.state import view
 from belated.kernels.learners.uses import of_all
 from belated.kernels.slots import code as C

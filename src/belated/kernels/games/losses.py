@@ -16,7 +16,7 @@ from belated.kernels.choices import only, switch
 from belated.kernels.directions import philox, unit_vector
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf
-from belated.kernels.learners.sets import squared_distance, sum_of_squares
+from belated.kernels.learners.sets import dot, squared_distance, sum_of_squares
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots.floats import padded
 from belated.kernels.vectors import flat, vector
@@ -87,21 +87,6 @@ def view(q: Floats, rows: Floats, dim: int) -> Loss:
 def size(dim: int) -> int:
     """Return how many numbers ``q`` holds."""
     return Q_HEADER + 4 * padded(dim)
-
-
-@leaf
-def dot(v: Floats, w: Floats) -> float:
-    """Return <v, w>, in four interleaved sums like ``sum_of_squares``."""
-    a = b = c = d = 0.0
-    whole = v.size - v.size % 4
-    for i in range(0, whole, 4):
-        a += v[i] * w[i]
-        b += v[i + 1] * w[i + 1]
-        c += v[i + 2] * w[i + 2]
-        d += v[i + 3] * w[i + 3]
-    for i in range(whole, v.size):
-        a += v[i] * w[i]
-    return (a + b) + (c + d)
 
 
 # --- Sources -------------------------------------------------------------------------------------

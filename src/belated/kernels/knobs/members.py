@@ -8,11 +8,12 @@ diagonal) and means m,
 Of an answer with features phi~ and value y~, net of its contemporaries, it expects theta' phi~ with
 variance v s^2, v = 1 + c + |U'^-1 phi~|^2; e is the difference. Its weight is multiplied by the
 density of Student's distribution with 6 degrees of freedom, and s^2 follows the mean of e^2 / v
-over 600 answers.
+over the last RECENT answers, the same for all members: the noise may depend on the setting, and
+then those with short memories would seem better only because their s^2 is younger.
 
-Prior variances, with S2 that of the values: intercept 100 S2, linear 2 S2/k, squares 4 S2/k with
-mean 2 sqrt(S2/k), as a bowl is likely, products 4 S2/k^2, context 2 S2/k, trends 5 S2/k, cosines S2
-in all. S2 is looked at again after 16, 32, .., 512 answers.
+Prior variances, with S2 that of the values and q = min(1, 2/k): intercept 100 S2, linear 2 S2/kq,
+squares 4 S2/kq^2 with mean 2 sqrt(S2/k)/q, as a bowl is likely, products 4 S2/(kq)^2, context
+2 S2/k, trends 50 S2/kq, cosines S2 in all. S2 is looked at again after 16, 32, .., 512 answers.
 """
 
 from __future__ import annotations

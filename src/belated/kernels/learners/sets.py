@@ -40,6 +40,21 @@ def sum_of_squares(v: Floats) -> float:
     return (a + b) + (c + d)
 
 
+@leaf
+def dot(v: Floats, w: Floats) -> float:
+    """Return <v, w>, in four interleaved sums like ``sum_of_squares``."""
+    a = b = c = d = 0.0
+    whole = v.size - v.size % 4
+    for i in range(0, whole, 4):
+        a += v[i] * w[i]
+        b += v[i + 1] * w[i + 1]
+        c += v[i + 2] * w[i + 2]
+        d += v[i + 3] * w[i + 3]
+    for i in range(whole, v.size):
+        a += v[i] * w[i]
+    return (a + b) + (c + d)
+
+
 # Sums of squares outside of this range have overflowed, or may have lost digits to underflow.
 _LEAST, _MOST = 1e-290, 1e300
 # Powers of two: they bring what is outside into the range, and round nothing.
