@@ -71,6 +71,11 @@ FAMILIES = (
         *("waiting for ever", "AdaGrad, delay-blind", "refitted ridge", "refitted trees"),
         *("best fixed wait", "Vowpal Wabbit", "river"),
     ),
+    # what looks for settings of knobs
+    (
+        *("Knobs", "OnePoint", "surrogate", "SPSA", "ten lines", "UCB on a grid"),
+        "Thompson on a grid",
+    ),
     # what audits show beside each other
     ("with lateness", "without"),
     ("mean", "largest"),
