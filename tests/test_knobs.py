@@ -141,6 +141,23 @@ def test_costs_that_are_all_equal_teach_where_nothing_happens() -> None:
     assert 6.5 < knobs.expect({"x": 0.0}).cost < 8.0
 
 
+def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
+    """Millions of rounds without a cost: what has a window forgot everything, and learns on."""
+    knobs = Knobs(ONE)
+    follow(knobs, life(12), costs_of(12))
+    for gap in (700 * 600, 5_000_000):
+        knobs._memory.f[L.LATEST] -= gap
+        knobs._memory.f[L.ORIGIN + 1 : L.ORIGIN + L.WINDOWS] -= gap
+        for cost in (1.0, 0.5, 1e12):
+            knobs.observe(knobs.predict().ticket, cost)
+        rows = knobs._memory.of_members
+        assert rows[:, L.WEIGHT].sum() == pytest.approx(1.0)
+        assert math.isfinite(knobs.expect({"x": 0.3}).cost)
+        assert -1.0 <= knobs.best()["x"] <= 1.0
+    p = knobs._memory.places
+    assert np.isfinite(knobs._memory.f[p.members : p.blocks]).all()
+
+
 # --- Laws ----------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare
-from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
+from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
@@ -142,6 +142,8 @@ def _learn_waiting(s: State) -> None:
     width = L.OF_ANSWER + r.k + r.context.size
     ready = _ready(f, n, r.buffer, width)
     for i in range(ready + 1):
+        if i < ready:
+            catch_up(f, n, int(r.buffer[i * width + L.ITS_TICKET]))
         if f[L.UNIT] > 0.0:
             solve_due(f, n)
         if i < ready:
