@@ -116,17 +116,21 @@ def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     filled = int(f[L.FILLED])
     if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
         return filled if f[L.UNIT] > 0.0 else 0
+    common = f[L.SHIFT] if f[L.FED] > 0.0 else buffer[L.COST]
     count = filled + f[L.FED]
-    mean = 0.0
-    if f[L.FED] == 0.0:
-        for i in range(filled):
-            mean += buffer[i * width + L.COST] / count
+    mean, far = common if f[L.FED] > 0.0 else 0.0, 0.0
+    for i in range(filled):
+        cost = buffer[i * width + L.COST]
+        far = max(far, abs(cost - common))
+        if f[L.FED] == 0.0:
+            mean += cost / count
     squares = 0.0
     for i in range(filled):
         away = buffer[i * width + L.COST] - mean
         squares += away * away
     unit = math.sqrt(squares / count)
-    if unit < L.LEAST_UNIT:  # all equal so far: they are 0 in any unit, and nobody needs to wait
+    if unit < L.LEAST_UNIT or far <= L.ROUNDING * (abs(f[L.FIRST]) + abs(common)):
+        f[L.SHIFT] = common  # all equal so far: 0 in any unit, and nobody needs to wait
         return 1
     f[L.SHIFT] = mean
     f[L.UNIT] = unit
@@ -178,13 +182,20 @@ def _learn_waiting(s: State) -> None:
     f[L.FILLED] = float(left)
 
 
+@leaf
+def _is_alone(s: State, ticket: int) -> bool:
+    """Return whether no other ticket has had a cost: then its last word is the first cost."""
+    r = room_of(s.f, s.n)
+    return s.f[L.COUNT] == 0.0 and s.f[L.FILLED] == 1.0 and r.buffer[L.ITS_TICKET] == ticket
+
+
 @limb
 def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
     f = s.f
     record = entry * s.n[N.KEEP]
     if cost == cost:
-        if f[L.COUNT] + f[L.FILLED] == 0.0:
+        if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
         delta = cost - f[L.FIRST]
         if s.kept[record + L.SO_FAR] != delta:

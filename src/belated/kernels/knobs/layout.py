@@ -32,7 +32,7 @@ RING = 128  # blocks that are remembered
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
-FIRST = 1  # the first cost
+FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost
 SHIFT = 2  # y = (cost - FIRST - SHIFT) / UNIT ...
 UNIT = 3  # ... once there is a unit; 0 before
 LATEST = 4  # tau: the latest play that was answered
@@ -100,6 +100,7 @@ STEP = 67108864.0  # two of them in one number
 
 HUGE_COST = 1e50
 LEAST_UNIT = 1e-150
+ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 
 class Places(NamedTuple):
