@@ -9,7 +9,7 @@ import pytest
 
 from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
-from belated.knobs import Knobs
+from belated.knobs import Among, Knobs, Whole
 from test_knobs import ONE, THREE, bowl
 
 compare = getattr(comparing.compare, "py_func", comparing.compare)
@@ -36,6 +36,20 @@ def test_no_knob_moves_further_than_its_largest_step() -> None:
         assert abs(math.log(setting["timeout"] / before["timeout"])) <= 0.1 * math.log(50) + 1e-5
         assert abs(setting["retries"] - before["retries"]) <= 1
         before = setting
+
+
+@pytest.mark.parametrize(("step", "levels"), [(0.17, 1), (0.25, 2), (0.3, 3), (0.01, 1)])
+def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
+    """A step that is no whole number of levels is rounded down, but there is always one."""
+    knobs = Knobs({"x": Whole(0, 10), "y": Among(list("abcdefghijk"))}, max_step=step)
+    before = (5, 5)
+    moved = set()
+    for _ in range(25):
+        setting = knobs.predict().setting
+        now = (setting["x"], "abcdefghijk".index(setting["y"]))
+        moved |= {abs(a - b) for a, b in zip(now, before, strict=True)}
+        before = now
+    assert moved == set(range(levels + 1))
 
 
 def test_the_start_is_played_as_it_was_given() -> None:
