@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
 from belated.knobs import Among, Knobs, Whole
+from belated.knobs.page import page_of
 from test_knobs import ONE, THREE, bowl
 
 compare = getattr(comparing.compare, "py_func", comparing.compare)
@@ -106,6 +108,49 @@ def test_it_goes_back_to_the_start_when_that_is_better() -> None:
     knobs.resume()
     assert knobs.mode == "learning"
     assert knobs.report().comparison.start_rounds == 0  # type: ignore[union-attr]
+
+
+def _comparing(**more: Any) -> Knobs:
+    """Return knobs whose learner has been worse in 40 rounds of each arm, with 60 open tickets."""
+    knobs = Knobs(ONE, start={"x": 0.0}, holdout=0.3, **more)
+    f = knobs._memory.f
+    for _ in range(60):
+        knobs.predict()
+    f[L.COMPARED], f[L.GAIN], f[L.GAIN_SQUARES] = 80.0, -1.0, 8.0
+    f[L.OF_ARM], f[L.OF_ARM + 2] = 40.0, 40.0
+    return knobs
+
+
+def test_an_alarm_is_one_alarm_whatever_is_called_afterwards() -> None:
+    """Pauses, late costs and reverts; only resume ends it, and then the comparison begins anew."""
+    knobs = _comparing()
+    knobs.observe(0, 1.0)
+    assert (knobs.mode, knobs.report().alarms) == ("reverted", 1)
+    assert "by itself" in page_of(knobs).lead
+    knobs.pause()
+    knobs.observe(1, 1.0)
+    assert (knobs.mode, knobs.report().alarms) == ("paused", 1)
+    knobs.resume()
+    told = knobs.report().comparison
+    assert told is not None
+    assert told.start_rounds + told.learner_rounds == 0
+    for ticket in range(2, 60):  # rounds of before do not count in what began after them
+        knobs.observe(ticket, 1.0)
+    assert knobs.report().comparison == told
+    knobs.observe(knobs.predict().ticket, 1.0)
+    assert knobs.report().comparison != told
+    knobs.revert()
+    assert "by itself" not in page_of(knobs).lead
+    assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
+
+
+def test_a_person_who_reverts_loses_no_comparison() -> None:
+    """Revert and resume by hand leave it as it was."""
+    knobs = _comparing()
+    told = knobs.report().comparison
+    knobs.revert()
+    knobs.resume()
+    assert knobs.report().comparison == told
 
 
 def test_false_alarms_are_rare() -> None:

@@ -270,7 +270,10 @@ class Knobs:
 
     @alone
     def pause(self) -> None:
-        """Play the last setting of the learner from now on; costs are still learned."""
+        """Play the last setting of the learner from now on; costs are still learned.
+
+        An alarm still goes back to the start.
+        """
         self._change(L.PAUSED)
 
     @alone
@@ -280,9 +283,14 @@ class Knobs:
 
     @alone
     def resume(self) -> None:
-        """Learn and explore again. After an alarm, the comparison with the start begins anew."""
-        if self._memory.number(L.MODE) == L.REVERTED:
-            self._memory.f[L.COMPARED : L.OF_ARM + 4] = 0.0
+        """Learn and explore again.
+
+        After an alarm, the comparison with the start begins anew, with rounds from now on.
+        """
+        f = self._memory.f
+        if f[L.ALARMED]:
+            f[L.COMPARED : L.OF_ARM + 4] = 0.0
+            f[L.ALARMED], f[L.ANEW] = 0.0, self.rounds
         self._change(L.LEARNING)
 
     def _change(self, mode: int) -> None:

@@ -7,7 +7,7 @@ import math
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.comparing import compare
+from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
@@ -206,8 +206,10 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
         so_far = s.kept[record + L.SO_FAR]
         if so_far == so_far:
             arm = s.kept[record + L.ITS_ARM]
-            remember(f, int(s.table[2 * entry]), arm, so_far)
-            compare(f, arm, so_far)
+            ticket = int(s.table[2 * entry])
+            remember(f, ticket, arm, so_far)
+            if is_compared(f, ticket):
+                compare(f, arm, so_far)
 
 
 # --- Tickets -------------------------------------------------------------------------------------
@@ -244,11 +246,9 @@ def _issue(s: State, context: Floats, out: Floats) -> int:
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
-    hold = int(f[L.HOLD])
-    is_compared = f[L.HOLDOUT] > 0.0 and ticket % hold == hold - 1
     s.kept[record + L.LEARNED] = math.nan
     s.kept[record + L.SO_FAR] = math.nan
-    s.kept[record + L.ITS_ARM] = f[L.ARM] if is_compared else float(L.ASIDE)
+    s.kept[record + L.ITS_ARM] = f[L.ARM] if f[L.HOLDOUT] > 0.0 else float(L.ASIDE)
     _pack(r.context, s.kept, _pack(r.x, s.kept, record + L.OF_TICKET))
     for i in range(r.k):
         out[i] = r.x[i]

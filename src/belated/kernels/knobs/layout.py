@@ -42,6 +42,7 @@ SPREAD = 7  # S2: the variance of y that the prior is made of ...
 REFRESH = 8  # ... which is looked at again after so many answers
 FILLED = 9  # answers that wait for a unit
 FED = 10  # answers that were learned before there was one
+ALARMED = 11  # 1: it reverted by itself, and was not resumed since
 HOLD = 12  # rounds that a setting is held for
 HOLDOUT = 13  # share of rounds that play the start
 SILENCE = 14  # cost of what nothing was heard of; NaN: unknown
@@ -60,13 +61,14 @@ CORRECTED = 36  # costs that replaced an earlier one
 TAMED = 37  # costs that were not learned as far out as they are
 FRESH = 38  # 1: the setting that is held may be changed before its time
 STRETCH = 39  # rounds in a stretch of the past
-HEADER = 40
+ANEW = 40  # the first ticket that the comparison counts
+HEADER = 41
 PAST = HEADER  # of every stretch: answers and their costs less FIRST; then the same of the start
 STRETCHES = 64
 OF_STRETCH = 4
 
 LEARNING, PAUSED, REVERTED = range(3)  # f[MODE]
-LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is not compared
+LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is of no coin
 
 # Of a member.
 WEIGHT = 0
