@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import belated as bl
 from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
 from belated.knobs import Among, Knobs, Whole
@@ -151,6 +153,22 @@ def test_a_person_who_reverts_loses_no_comparison() -> None:
     knobs.revert()
     knobs.resume()
     assert knobs.report().comparison == told
+
+
+def test_a_replay_compares_nothing(tmp_path: Path) -> None:
+    """The coin of knobs that only look on has decided nothing; an override leaves it valid."""
+    with bl.open(tmp_path / "store") as store:
+        model = store.model("m", Knobs(ONE, holdout=0.5))
+        for _ in range(12):
+            model.played(model.predict().ticket, {"x": 0.5})
+        for ticket in range(12):
+            model.observe(ticket, 1.0)
+        told = model.report().comparison
+        assert told.start_rounds + told.learner_rounds == 12
+        other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
+    assert other.observed == 12
+    assert other.comparison.start_rounds + other.comparison.learner_rounds == 0
+    assert [each.start_costs for each in other.past] == [0]
 
 
 def test_false_alarms_are_rare() -> None:

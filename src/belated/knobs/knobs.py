@@ -241,10 +241,22 @@ class Knobs:
         """Say what was really played, where the system rounded, clamped or overrode a setting.
 
         It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
+        The comparison with the start is of what happened after the coin, so that it still counts.
         """
+        self._correct(L.PLAYED, ticket, actual)
+
+    @alone
+    def _follow(self, ticket: int | Key, actual: Setting) -> None:
+        """Say what somebody else played in this round; otherwise this is ``played``.
+
+        Whoever chose, it was not the coin of these knobs: the round is not compared.
+        """
+        self._correct(L.OVERRIDDEN, ticket, actual)
+
+    def _correct(self, verb: int, ticket: int | Key, actual: Setting) -> None:
         number = self.ticket(ticket)
         places = self._settings.places_of(actual, "played")
-        status = self._do(L.PLAYED, number, 0.0, places, _NOTHING)
+        status = self._do(verb, number, 0.0, places, _NOTHING)
         if status == S.OUT_OF_ORDER:
             raise BadFeedback(
                 f"played: a cost of ticket {number} was heard before; nothing has changed: say "

@@ -316,11 +316,13 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
                 s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
                 lay_ghost(s, entry)
             return S.DROPPED
-        if verb == L.PLAYED:
+        if verb == L.PLAYED or verb == L.OVERRIDDEN:
             record = entry * s.n[N.KEEP]
             if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
                 return S.OUT_OF_ORDER
             _correct_place(f, s.n, given, s.kept, record)
+            if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
+                s.kept[record + L.ITS_ARM] = float(L.ASIDE)
             return S.USED
         if verb == L.CANCEL:
             count_arrival(of_lags(_NOTHING), s, entry)

@@ -15,7 +15,7 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST = range(7)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(8)
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 LONG, SHORT = 3000.0, 600.0
