@@ -465,6 +465,9 @@ def test_ranges_and_their_values() -> None:
         ({"max_step": 2}, "max_step"),
         ({"max_step": {"y": 0.1}}, "no knobs"),
         ({"holdout": 0.9}, "holdout"),
+        ({"holdout": 1e-300}, "holdout"),
+        ({"max_step": 1e-9}, "max_step"),
+        ({"knobs": {"x": bl.Whole(0, 3)}, "start": {"x": 1.5}}, "whole"),
         ({"deadline": -1}, "deadline"),
         ({"seed": "x"}, "seed"),
         ({"context": [1]}, "context"),
@@ -478,6 +481,40 @@ def test_wrong_settings_are_named(arguments: dict[str, Any], words: str) -> None
         Knobs(told.pop("knobs"), **told)
 
 
+def test_contexts_of_whole_numbers_and_of_pairs_of_texts() -> None:
+    """A whole number is one feature, every text one; errors name who was called, and whole logs
+    need one context for every cost."""
+    knobs = Knobs(ONE, context={"hour": bl.Whole(0, 23), "country": ("PT", "NO")})
+    assert knobs.settings.width == 3
+    assert knobs.settings.features({"hour": 23, "country": "NO"}).tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(BadFeatures, match=r"predict: .*whole.*'hour'"):
+        knobs.predict(context={"hour": 1.5})
+    with pytest.raises(BadFeatures, match="best: country is unknown"):
+        knobs.best({"country": "SE"})
+    with pytest.raises(BadFeatures, match="expect: a context is"):
+        knobs.expect({"x": 0.0}, {"day": 1})
+    for contexts in ([], [{}], [{}] * 3):
+        with pytest.raises(BadFeatures, match="one entry for every cost"):
+            knobs.run([0, 1], [1.0, 1.0], contexts=contexts)
+    assert len(knobs.run([0, 1], [1.0, 1.0], contexts=[{"hour": 3}, {}])) == 2
+
+
+def test_a_closed_ticket_is_corrected_by_what_was_learned_of_it() -> None:
+    """Not by what is kept of the ticket that happens to be first in the table."""
+    knobs = Knobs(ONE)
+    for t in range(22):
+        knobs.predict()
+        knobs.played(t, {"x": (t - 10.0) / 15.0})
+    for t in range(1, 12):
+        knobs.revise(t, 1.0)
+    knobs.revise(1, 3.0)
+    knobs.cancel(1)
+    for t in range(2, 22):
+        knobs.observe(t, 1.0 + t % 2)
+    assert knobs._memory.number(L.UNIT) > 0.0
+    assert 0.5 < knobs.expect({"x": 0.5}).cost < 2.5
+
+
 def test_wrong_ranges_are_named() -> None:
     """So do those of ranges."""
     for make in (
@@ -487,6 +524,7 @@ def test_wrong_ranges_are_named() -> None:
         lambda: bl.Whole(3, 3),
         lambda: bl.Among("abc"),
         lambda: bl.Among(["a", "a"]),
+        lambda: bl.Among([math.nan, 1.0]),
         lambda: bl.Among([None, "a"]),  # type: ignore[list-item]
     ):
         with pytest.raises(SpecError):

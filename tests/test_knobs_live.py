@@ -59,7 +59,8 @@ def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
 def test_the_start_is_played_as_it_was_given() -> None:
     """Pause, revert and resume; the start comes back as the same values."""
     start = {"price": 49.99, "timeout": 0.3, "retries": 2}
-    knobs = Knobs(THREE, start=start)
+    knobs = Knobs(THREE, start={**start, "retries": 2.0})
+    assert isinstance(knobs.settings.start["retries"], int)
     for t in range(12):
         ticket, last = knobs.predict()
         knobs.observe(ticket, float(t))

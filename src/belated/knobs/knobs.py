@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeedback, UnknownTicket
+from belated.errors import BadFeatures, BadFeedback, UnknownTicket
 from belated.files import StrPath, write_whole
 from belated.kernels.knobs import entries
 from belated.kernels.knobs import layout as L
@@ -175,7 +175,7 @@ class Knobs:
 
     def _best(self, context: Any, ticket: int = -1) -> Setting:
         x = np.empty(len(self._settings.knobs))
-        self._do(L.BEST, ticket, 0.0, self._settings.features(context), x)
+        self._do(L.BEST, ticket, 0.0, self._settings.features(context, "best"), x)
         return self._settings.setting(x.tolist())
 
     @alone
@@ -187,7 +187,7 @@ class Knobs:
         settings, memory = self._settings, self._memory
         unit = memory.number(L.UNIT)
         places = settings.places_of(setting, "expect")
-        features = settings.features(context)
+        features = settings.features(context, "expect")
         if unit == 0.0:
             return Expected(math.nan, math.nan)
         out = np.empty(3)
@@ -331,10 +331,13 @@ class Knobs:
         first = checked_ticket(first)
         values = numbers(costs, "run: costs must be numbers", BadFeedback).ravel()
         values = self._settings.cost(1.0) * values
-        rows = [self._settings.features(each) for each in contexts or ()]
-        width = self._settings.width
-        if width and len(rows) < values.size:
-            rows += [np.zeros(width)] * (values.size - len(rows))
+        if contexts is not None and len(contexts) != values.size:
+            raise BadFeatures(
+                f"run: contexts must have one entry for every cost, {values.size}, got "
+                f"{len(contexts)}"
+            )
+        given = [None] * values.size if contexts is None else contexts
+        rows = [self._settings.features(each, "run") for each in given]
         k = len(self._settings.knobs)
         plays = np.empty(k * values.size)
         before = self._memory.twin(self._settings)

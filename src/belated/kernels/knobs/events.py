@@ -168,7 +168,8 @@ def _learn_waiting(s: State) -> None:
                 f[L.FED] += 1.0
             if r.buffer[at + L.REPLACES] > 0.0:
                 how = CORRECTION
-                before = s.kept[record + L.LEARNED]
+                # One that was closed since then waited for a unit, and was learned as 0 before.
+                before = s.kept[record + L.LEARNED] if entry >= 0 else 0.0
                 far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
                 far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))
                 y = min(max(y, f[L.MEAN] - far), f[L.MEAN] + far) - before
