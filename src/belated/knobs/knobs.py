@@ -63,9 +63,9 @@ class Knobs:
     rounds have levels of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends
     on the unit of the costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
 
-    For a live system: a setting is held for ``hold`` rounds; no knob moves by more than
-    ``max_step`` of its range at once (a number, or a dict by knob); in a share ``holdout`` of the
-    rounds a coin plays the start, and ``report`` compares the two; when the learner is worse for
+    For a live system: a setting is held for ``hold`` rounds; from one setting of the learner to the
+    next no knob moves by more than ``max_step`` of its range (a number, or a dict by knob; what
+    plays the start may jump); in a share ``holdout`` of the rounds a coin plays the start, and ``report`` compares the two; when the learner is worse for
     sure, it goes back to the start by itself. ``deadline`` is after how many rounds a cost is no
     longer waited for, ``silence`` what it then is (None: it is left out).
 

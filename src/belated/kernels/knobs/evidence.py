@@ -7,7 +7,7 @@ Per block of 32 rounds of play time there are n, Phi = sum phi and Y = sum y. Wi
 and kappa = 1/(1 + c), then the block takes in phi and y. That leaves out a free level per block
 with precision l exactly; with l = infinity there is none. Time is u = (first play of the block -
 origin)/W and w = e^u: answers count by when they were played, not by when they came, so that their
-order does not matter. Trends are u (1, x).
+order does not matter for the sums. Trends are u (1, x).
 """
 
 from __future__ import annotations
