@@ -310,6 +310,25 @@ def test_a_cost_that_is_revised_ends_where_the_last_word_is() -> None:
     assert revised.report().corrected == 9
 
 
+def test_nothing_now_and_the_sale_later() -> None:
+    """A reward of 0 is told at once, the last word 30 rounds later: noise and best are found."""
+    knobs = Knobs({"price": (10, 200)}, start={"price": 120}, goal="max", seed=4)
+    rng = np.random.default_rng(0)
+    waiting: list[tuple[int, float]] = []
+    for _ in range(170):
+        ticket, setting = knobs.predict()
+        knobs.revise(ticket, 0.0)
+        price = setting["price"]
+        waiting.append((ticket, price * float(rng.random() < 1.0 - price / 160.0)))
+        if len(waiting) > 30:
+            knobs.observe(*waiting.pop(0))
+    report = knobs.report()
+    assert report.noise is not None
+    assert 25.0 < report.noise < 70.0
+    assert 50.0 < report.best["price"] < 110.0
+    assert knobs._memory.number(L.PROVISIONAL) == 30.0
+
+
 def test_deadlines_close_tickets_and_silence_is_their_cost() -> None:
     """After four rounds nothing is waited for; without a cost for silence it is left out."""
     silent, plain = Knobs(ONE, deadline=4, silence=2.0), Knobs(ONE, deadline=4)
@@ -493,7 +512,8 @@ def test_contexts_of_whole_numbers_and_of_pairs_of_texts() -> None:
         knobs.best({"country": "SE"})
     with pytest.raises(BadFeatures, match="expect: a context is"):
         knobs.expect({"x": 0.0}, {"day": 1})
-    for contexts in ([], [{}], [{}] * 3):
+    wrong: list[list[dict[str, Any]]] = [[], [{}], [{}] * 3]
+    for contexts in wrong:
         with pytest.raises(BadFeatures, match="one entry for every cost"):
             knobs.run([0, 1], [1.0, 1.0], contexts=contexts)
     assert len(knobs.run([0, 1], [1.0, 1.0], contexts=[{"hour": 3}, {}])) == 2

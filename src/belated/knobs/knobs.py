@@ -65,9 +65,10 @@ class Knobs:
 
     For a live system: a setting is held for ``hold`` rounds; from one setting of the learner to the
     next no knob moves by more than ``max_step`` of its range (a number, or a dict by knob; what
-    plays the start may jump); in a share ``holdout`` of the rounds a coin plays the start, and ``report`` compares the two; when the learner is worse for
-    sure, it goes back to the start by itself. ``deadline`` is after how many rounds a cost is no
-    longer waited for, ``silence`` what it then is (None: it is left out).
+    plays the start may jump); in a share ``holdout`` of the rounds a coin plays the start, and
+    ``report`` compares the two; when the learner is worse for sure, it goes back to the start by
+    itself. ``deadline`` is after how many rounds a cost is no longer waited for, ``silence`` what
+    it then is (None: it is left out).
 
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
@@ -213,7 +214,8 @@ class Knobs:
     def revise(self, ticket: int | Key, cost: float) -> bool:
         """Learn the cost so far; the ticket stays open, and the cost may change again.
 
-        What was learned of an earlier cost is taken back exactly, but for the weights of members.
+        What was learned of an earlier cost is taken back: the sums of members have the newest one
+        alone. Their weights and their noise follow last words only.
         """
         return self._hear("revise", L.REVISE, ticket, cost)
 

@@ -8,7 +8,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare, is_compared
-from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, catch_up, learn
+from belated.kernels.knobs.evidence import catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
@@ -89,7 +89,9 @@ def _unpack(kept: Floats, at: int, values: Floats) -> int:
 
 
 @limb
-def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: float) -> None:
+def _wait(
+    f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: float, is_last: bool
+) -> None:
     """Put an answer behind those that wait to be learned, or in the place of an earlier one."""
     r = room_of(f, n)
     width = L.OF_ANSWER + r.k + r.context.size
@@ -100,6 +102,7 @@ def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: flo
             place = i
     at = place * width
     r.buffer[at + L.COST] = delta
+    r.buffer[at + L.IS_LAST] = 1.0 if is_last else 0.0
     if place == filled:
         learned = kept[record + L.LEARNED]
         r.buffer[at + L.ITS_TICKET] = ticket
@@ -160,21 +163,16 @@ def _learn_waiting(s: State) -> None:
             write_features(r.x, r.context, r.order, r.chebyshev, r.phi)
             entry = locate(s, ticket)
             record = entry * s.n[N.KEEP] if entry >= 0 else 0
-            y, how, before = 0.0, UNSCORED, 0.0
+            y, before = 0.0, 0.0
+            is_new = r.buffer[at + L.REPLACES] == 0.0
             if f[L.UNIT] > 0.0:
                 y = (r.buffer[at + L.COST] - f[L.SHIFT]) / f[L.UNIT]
-                how = SCORED
             else:
-                f[L.FED] += 1.0
-            if r.buffer[at + L.REPLACES] > 0.0:
-                how = CORRECTION
-                # One that was closed since then waited for a unit, and was learned as 0 before.
-                before = s.kept[record + L.LEARNED] if entry >= 0 else 0.0
-                far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
-                far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))
-                y = min(max(y, f[L.MEAN] - far), f[L.MEAN] + far) - before
-                f[L.CORRECTED] += 1.0
-            learned = learn(f, n, ticket, y, how) + before
+                f[L.FED] += 1.0 if is_new else 0.0
+            # One that was closed since then waited for a unit, and was learned as 0 before.
+            if not is_new and entry >= 0:
+                before = s.kept[record + L.LEARNED]
+            learned = learn(f, n, ticket, y, before, is_new, r.buffer[at + L.IS_LAST] > 0.0)
             if entry >= 0:
                 s.kept[record + L.LEARNED] = learned
     left = int(f[L.FILLED]) - ready
@@ -195,22 +193,25 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
     f = s.f
     record = entry * s.n[N.KEEP]
+    is_news = False
     if cost == cost:
         if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
         delta = cost - f[L.FIRST]
-        if s.kept[record + L.SO_FAR] != delta:
-            _wait(f, s.n, s.kept, record, int(s.table[2 * entry]), delta)
-            s.kept[record + L.SO_FAR] = delta
-    _learn_waiting(s)
-    if is_last:
         so_far = s.kept[record + L.SO_FAR]
-        if so_far == so_far:
-            arm = s.kept[record + L.ITS_ARM]
-            ticket = int(s.table[2 * entry])
-            remember(f, ticket, arm, so_far)
-            if is_compared(f, ticket):
-                compare(f, arm, so_far)
+        is_news = so_far != delta
+        f[L.CORRECTED] += 1.0 if is_news and so_far == so_far else 0.0
+        s.kept[record + L.SO_FAR] = delta
+    so_far = s.kept[record + L.SO_FAR]
+    if so_far == so_far and (is_news or is_last):
+        _wait(f, s.n, s.kept, record, int(s.table[2 * entry]), so_far, is_last)
+    _learn_waiting(s)
+    if is_last and so_far == so_far:
+        arm = s.kept[record + L.ITS_ARM]
+        ticket = int(s.table[2 * entry])
+        remember(f, ticket, arm, so_far)
+        if is_compared(f, ticket):
+            compare(f, arm, so_far)
 
 
 # --- Tickets -------------------------------------------------------------------------------------
