@@ -6,7 +6,9 @@ import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import ServiceError, SpecError
-from belated.service import Limits, Server, Settings, tokens
+from belated.errors import LogError, ServiceError, SpecError
+from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
 from belated.service.openapi import description
 from belated.service.routes import ROUTES
@@ -540,6 +542,26 @@ def test_a_chooser_is_evaluated_on_its_log(tmp_path: Path) -> None:
         assert found.body["counted"] == 30
         with bl.Client(ask.server.url, str(ask.token)) as client:
             assert client.model("layout").evaluate() == found.body
+
+
+def test_evaluations_hold_up_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> Any:
+        begun.set()
+        may_end.wait(20.0)
+        raise LogError("too slow")
+
+    monkeypatch.setattr(evaluating, "evaluate", slow)
+    with serving(tmp_path) as ask, ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(ask, "GET", "/models/layout/evaluate") for _ in range(6)]
+        try:
+            assert begun.wait(10.0)
+            time.sleep(0.1)  # so that all six are there
+            assert pool.submit(ask, "GET", "/models/value").result(5.0).status == 200
+        finally:
+            may_end.set()
+        assert {each.result(10.0).body["error"]["code"] for each in waiting} == {"cannot_evaluate"}
 
 
 def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:

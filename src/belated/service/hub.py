@@ -199,6 +199,7 @@ class Hub:
         self._stopping.set()
         if self._keeper is not None:
             self._keeper.join()
+        self.evaluations.close()
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
