@@ -19,11 +19,12 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import LogError, ServiceError, SpecError
+from belated.knobs.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
 from belated.service.openapi import description
 from belated.service.routes import ROUTES
-from belated.service.specs import KINDS
+from belated.service.specs import KINDS, made
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -126,6 +127,24 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         assert server.store.model("knobs").snapshot() == expected
 
 
+def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
+    told = {
+        "knobs": {"price": [10, 200]},
+        "context": {"country": ["PT", "NO"], "hour": [0, 24], "day": [1, 2, 3]},
+        "deadline": {"predictions": 100},
+        "silence": 3,
+    }
+    settings = made("Knobs", told, 7, Limits()).settings
+    assert settings.context == {
+        "country": bl.Among(["PT", "NO"]),
+        "hour": Span(0, 24),
+        "day": bl.Among([1, 2, 3]),
+    }
+    assert (
+        settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -133,6 +152,18 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": 3}}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": "ab"}}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": {"type": ["Log"]}}}},
+        {
+            "name": "x",
+            "kind": "Knobs",
+            "settings": {"knobs": {"a": [0, 1]}, "context": {"b": "abc"}},
+        },
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": {"b": 3}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": {}}},
+        {
+            "name": "x",
+            "kind": "Knobs",
+            "settings": {"knobs": {"a": [0, 1]}, "deadline": {"predictions": 2.5}},
+        },
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
