@@ -22,6 +22,7 @@ import belated as bl
 from belated.errors import ServiceError, SpecError
 from belated.service import asking
 from belated.service.outbox import Outbox
+from belated.service.wires import _reply
 from service_calls import Caller, serving
 
 
@@ -343,6 +344,36 @@ def test_connections_that_died_while_idle_do_not_use_up_the_tries() -> None:
         asyncio.run(talk(f"http://127.0.0.1:{server.server_address[1]}"))
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "200 OK\r\ntransfer-encoding: chunked",
+        "200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2",
+        "200 OK",
+        "200 OK\r\ncontent-length: -2",
+        "200 OK\r\ncontent-length: two",
+    ],
+)
+def test_a_reply_whose_end_is_not_told_is_no_reply(head: str) -> None:
+    async def replied() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(f"HTTP/1.1 {head}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n".encode())
+        return await _reply(reader)
+
+    with pytest.raises(ValueError, match="length"):
+        asyncio.run(replied())
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_reply_without_a_body_needs_no_length(status: int) -> None:
+    async def replied() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(f"HTTP/1.1 {status} -\r\n\r\nHTTP/1.1 200 OK\r\n".encode())
+        return await _reply(reader)
+
+    assert asyncio.run(replied()) == (status, {}, b"")
 
 
 def test_a_server_that_is_not_there_says_so() -> None:
