@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -22,9 +23,12 @@ from belated.errors import LogError, ServiceError, SpecError
 from belated.knobs.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
+from belated.service.forwarding import Forwarding, Unreachable
 from belated.service.openapi import description
+from belated.service.requests import Request
 from belated.service.routes import ROUTES
 from belated.service.specs import KINDS, made
+from belated.service.waiting import Waiting
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -442,6 +446,28 @@ def test_without_a_token_there_is_nothing(ask: Caller) -> None:
     else:
         pytest.fail("anybody may try as many tokens as he likes")
     assert ask("GET", "/models").status == 200
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["here:8765", "ftp://here", "http://", "http://here:x", "http://here:99999", "http://here/b"],
+)
+def test_an_address_that_others_cannot_use_is_refused_at_the_start(
+    tmp_path: Path, url: str
+) -> None:
+    with pytest.raises(SpecError, match="advertise"):
+        Server(Settings(data=tmp_path / "x.db", port=0, advertise=url))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_address_that_cannot_be_used_is_nowhere() -> None:
+    async def nothing() -> Any:
+        raise AssertionError
+
+    request = Request({"headers": []}, nothing, Limits(), Waiting(1.0))
+    for url in ("here:8765", "http://here:x"):
+        with pytest.raises(Unreachable):
+            asyncio.run(Forwarding().send(request, url))
 
 
 @pytest.mark.parametrize(
