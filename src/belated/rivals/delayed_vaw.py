@@ -30,7 +30,7 @@ from belated.learner.turns import alone
 from belated.linear import events as of_log
 from belated.linear.model import Forecast
 from belated.rivals import vaw_events as events
-from belated.rivals.shared import is_doubled
+from belated.rivals.shared import is_count, is_doubled
 from belated.spec import positive, whole
 from belated.timeline import Timeline
 
@@ -408,7 +408,7 @@ def _restored(told: Told, parts: Mapping[str, NDArray[Any]]) -> Memory:
     ridge, widths = float(own[events.RIDGE]), memory.records[:, k]
     demanded(is_doubled(ridge / told.ridge), "lambda")
     demanded((own[events.DRIFT : events.HEADER] >= 0.0).all(), "negative sums")
-    demanded(own[events.UPDATES] in range(memory.rounds + 1), "updates")
+    demanded(is_count(float(own[events.UPDATES]), memory.rounds), "updates")
     demanded(((widths >= 0.0) & (widths <= 1.0 + 1e-6)).all(), "widths")
     demanded(abs(widths.sum() - own[events.WIDTHS]) <= 1e-6 * (1.0 + len(widths)), "widths")
     demanded((np.abs(memory.records[:, :k]) <= events.HUGE).all(), "features")
