@@ -240,9 +240,9 @@ class DelayedONS(Rival, module="rivals"):
     lambda_0 D^2 / 2 + min{2.125 d_max L_T, 4.375 G D sqrt(d_tot)} more.
     Reference: Qiu, Esposito and Zhang, "Exploiting curvature in online convex optimization with
     delayed feedback", ICML 2025.
-    Differs from the paper: only its abstract was at hand, for the rate; rule and constants are
-    derived here. lambda_t is rounded up to lambda_0 times a power of 2, so that P, the inverse of
-    the matrix, is updated in O(k^2) and computed afresh only when that doubles.
+    Differs from the paper: the rate is its own, rule and constants are derived here. lambda_t
+    is rounded up to lambda_0 times a power of 2, so that P, the inverse of the matrix, is updated
+    in O(k^2) and computed afresh only when that doubles.
 
     A play is O(k^2) where the minimum is inside of the set. Where it is not, it is found by
     projected gradients, O(k^2) each, from the last play on.

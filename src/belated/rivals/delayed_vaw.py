@@ -104,10 +104,10 @@ class DelayedVAW:
     ``bound`` says it in advance, from delays and the largest |z|.
     Reference: Qiu, Esposito and Zhang, "Exploiting curvature in online convex optimization with
     delayed feedback", ICML 2025.
-    Differs from the paper: only its abstract was at hand; rule and constants are derived here, with
-    c = 4. lambda_t is rounded up to lambda_0 times a power of 2, and w_s is that of the last time
-    that it doubled, so that an event costs O(k^2), however many labels are open. The constant c
-    is cautious: under long delays smaller ones usually predict better, and have a bound too.
+    Differs from the paper: rule and constants are derived here, with c = 4. lambda_t is
+    rounded up to lambda_0 times a power of 2, and w_s is that of the last time that it doubled, so
+    that an event costs O(k^2), however many labels are open. The constant c is cautious:
+    under long delays smaller ones usually predict better, and have a bound too.
 
     Keeps 2 k^2 numbers, and the features of open tickets. Answers in any order; a lost one, that is
     cancelled, leaves its features in A. A label beyond Y is counted in ``excess`` and learned, or
