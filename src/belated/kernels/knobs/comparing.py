@@ -65,6 +65,14 @@ def compare(f: Floats, arm: float, delta: float) -> None:
     at = L.OF_ARM + (2 if arm == L.START else 0)
     f[at] += 1.0
     f[at + 1] += (delta - f[at + 1]) / f[at]
-    if f[L.GAIN] + radius(f) < 0.0 and f[L.MODE] != L.REVERTED:
+    if f[L.GAIN] + radius(f) < 0.0 and f[L.MODE] != L.REVERTED and f[L.ALARMED] == 0.0:
         f[L.MODE] = float(L.REVERTED)
+        f[L.ALARMED] = 1.0
         f[L.ALARMS] += 1.0
+
+
+@leaf
+def is_compared(f: Floats, ticket: int) -> bool:
+    """Return whether a round counts: the last one of its setting, since the comparison began."""
+    hold = int(f[L.HOLD])
+    return f[L.HOLDOUT] > 0.0 and ticket % hold == hold - 1 and ticket >= f[L.ANEW]

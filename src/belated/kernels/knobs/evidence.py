@@ -23,6 +23,7 @@ from belated.kernels.knobs.room import room_of
 
 SCORED, UNSCORED, CORRECTION = range(3)  # how an answer is learned
 _MOST_VALUE = 1e9
+_FAR = 64.0  # windows: e^64 in sums that are then scaled by e^-64 is still exact enough
 
 
 @leaf
@@ -175,6 +176,14 @@ def _add_value(tilde: Floats, b: Floats, amount: float) -> None:
     """b += phi~ amount."""
     for i in range(b.size):
         b[i] += tilde[i] * amount
+
+
+@limb
+def catch_up(f: Floats, n: Ints, t: int) -> None:
+    """Move origins before play t is learned, if it is so far from them that e^u says nothing."""
+    if _age(f, L.SETS - 1, t) > _FAR:
+        f[L.LATEST] = t
+        _move_origins(f, n)
 
 
 @limb
