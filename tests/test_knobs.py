@@ -549,3 +549,19 @@ def test_wrong_ranges_are_named() -> None:
     ):
         with pytest.raises(SpecError):
             make()
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_sales_that_are_rare_are_believed() -> None:
+    """One visit in fifty buys, at most: revenue is 0 nearly always, and its best price is 80."""
+    knobs = bl.Knobs({"price": (10, 150)}, goal="max", seed=1)
+    rng = np.random.default_rng(1)
+    earned = 0.0
+    for _ in range(8_000):
+        ticket, setting = knobs.predict()
+        chance = 0.04 * (1.0 - setting["price"] / 160.0)
+        earned += chance * setting["price"] / 8_000
+        knobs.observe(ticket, setting["price"] if rng.random() < chance else 0.0)
+    assert earned > 0.85 * 0.04 * 40.0
+    assert knobs.expect({"price": 80.0}).cost == pytest.approx(0.04 * 40.0, rel=0.3)

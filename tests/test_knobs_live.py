@@ -204,3 +204,30 @@ def test_a_report_is_data_and_a_table() -> None:
     assert report.noise > 0.0
     assert '"best"' in report.to_json()
     assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"
+
+
+@pytest.mark.parametrize("holdout", [0.1, 0.02])
+def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
+    """Costs that are 1 in two of a hundred rounds, whatever is played, and 0 otherwise."""
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        f = np.zeros(L.HEADER)
+        f[L.HOLDOUT] = holdout
+        for cost, coin in zip(rng.random(2_000) < 0.02, rng.random(2_000), strict=True):
+            comparing.compare(f, L.START if coin < holdout else L.LEARNER, float(cost))
+        alarms += f[L.ALARMS] > 0.0
+    assert alarms == 0
+
+
+def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
+    rng = np.random.default_rng(0)
+    f = np.zeros(L.HEADER)
+    f[L.HOLDOUT] = 0.2
+    for coin, luck in rng.random((4_000, 2)):
+        is_start = coin < 0.2
+        comparing.compare(
+            f, L.START if is_start else L.LEARNER, float(luck < (0.02 if is_start else 0.2))
+        )
+    assert f[L.ALARMS] == 1.0
+    assert f[L.MODE] == L.REVERTED
