@@ -163,6 +163,24 @@ def test_rounding_is_no_unit(first: float, noise: float) -> None:
     assert 0.5 < knobs.expect({"x": 0.0}).cost < 2.5
 
 
+def test_one_large_cost_among_the_first_is_no_unit() -> None:
+    """It is tamed as later ones are; rare sales among zeros are no exceptions."""
+    for at, huge in ((0, 1e6), (3, -1e6)):
+        knobs = Knobs(ONE, seed=1)
+        rng = np.random.default_rng(0)
+        for t in range(60):
+            ticket, setting = knobs.predict()
+            cost = 1.0 + (setting["x"] - 0.4) ** 2 + 0.1 * rng.normal()
+            knobs.observe(ticket, huge if t == at else cost)
+        assert 0.01 < knobs._memory.number(L.UNIT) < 1.0
+        assert knobs.best()["x"] == pytest.approx(0.4, abs=0.25)
+        assert knobs.report().tamed >= 1
+    knobs = Knobs(ONE)
+    for t in range(7):
+        knobs.observe(knobs.predict().ticket, 100.0 if t == 2 else 0.0)
+    assert 30.0 < knobs._memory.number(L.UNIT) < 40.0
+
+
 def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
     """Millions of rounds without a cost: what has a window forgot everything, and learns on."""
     knobs = Knobs(ONE)

@@ -114,25 +114,64 @@ def _wait(
 
 
 @leaf
+def _middle(buffer: Floats, width: int, filled: int, about: float, is_apart: bool) -> float:
+    """Return the median of the costs that wait, or of how far they are from ``about``."""
+    for i in range(filled):
+        mine = buffer[i * width + L.COST]
+        mine = abs(mine - about) if is_apart else mine
+        below, equal = 0, 0
+        for j in range(filled):
+            theirs = buffer[j * width + L.COST]
+            theirs = abs(theirs - about) if is_apart else theirs
+            below += 1 if theirs < mine else 0
+            equal += 1 if theirs == mine else 0
+        if below <= filled // 2 < below + equal:
+            return mine
+    return about
+
+
+@leaf
+def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple[float, float]:
+    """Return a middle, and how far from it costs may be that the unit is made of.
+
+    A few that are beyond all others say nothing of the unit: they are tamed when they are learned.
+    Where they are no exception, or the others are all equal, as with rare sales, all count.
+    """
+    middle = _middle(buffer, width, filled, 0.0, False)
+    apart = _middle(buffer, width, filled, middle, True)
+    outside = 0
+    for i in range(filled):
+        is_outside = abs(buffer[i * width + L.COST] - middle) > L.BEYOND * apart
+        outside += 1 if is_outside else 0
+    is_exception = apart > rounding and 4 * outside <= filled
+    return middle, L.BEYOND * apart if is_exception else math.inf
+
+
+@leaf
 def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     """Return how many of the answers that wait can be learned; find the unit, if it is time."""
     filled = int(f[L.FILLED])
     if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
         return filled if f[L.UNIT] > 0.0 else 0
     common = f[L.SHIFT] if f[L.FED] > 0.0 else buffer[L.COST]
-    count = filled + f[L.FED]
-    mean, far = common if f[L.FED] > 0.0 else 0.0, 0.0
+    far = 0.0
     for i in range(filled):
-        cost = buffer[i * width + L.COST]
-        far = max(far, abs(cost - common))
-        if f[L.FED] == 0.0:
-            mean += cost / count
+        far = max(far, abs(buffer[i * width + L.COST] - common))
+    rounding = L.ROUNDING * (abs(f[L.FIRST]) + abs(common))
+    middle, most = _believed(buffer, width, filled, rounding)
+    count, mean = f[L.FED], common if f[L.FED] > 0.0 else 0.0
+    for i in range(filled):
+        count += 1.0 if abs(buffer[i * width + L.COST] - middle) <= most else 0.0
+    if f[L.FED] == 0.0:
+        for i in range(filled):
+            cost = buffer[i * width + L.COST]
+            mean += cost / count if abs(cost - middle) <= most else 0.0
     squares = 0.0
     for i in range(filled):
-        away = buffer[i * width + L.COST] - mean
-        squares += away * away
+        cost = buffer[i * width + L.COST]
+        squares += (cost - mean) * (cost - mean) if abs(cost - middle) <= most else 0.0
     unit = math.sqrt(squares / count)
-    if unit < L.LEAST_UNIT or far <= L.ROUNDING * (abs(f[L.FIRST]) + abs(common)):
+    if unit < L.LEAST_UNIT or far <= rounding:
         f[L.SHIFT] = common  # all equal so far: 0 in any unit, and nobody needs to wait
         return 1
     f[L.SHIFT] = mean

@@ -105,6 +105,7 @@ WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
 STEP = 67108864.0  # two of them in one number
 
 HUGE_COST = 1e50
+BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
