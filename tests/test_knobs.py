@@ -369,11 +369,10 @@ def test_deadlines_close_tickets_and_silence_is_their_cost() -> None:
 
 def test_what_was_really_played_is_what_is_learned() -> None:
     """A system that clamps: the model learns the clamped setting."""
-    told, clamped = Knobs(ONE), Knobs(ONE)
+    told = Knobs(ONE)
     rng = np.random.default_rng(0)
     for _ in range(60):
         ticket, setting = told.predict()
-        clamped.predict()
         actual = {"x": min(setting["x"], 0.2)}
         told.played(ticket, actual)
         told.observe(ticket, -actual["x"] + 0.01 * rng.normal())
@@ -498,6 +497,10 @@ def test_ranges_and_their_values() -> None:
         ({"knobs": {"x": bl.Whole(0, 3)}, "start": {"x": 9}}, "inside"),
         ({"start": {"y": 0}}, "start must have"),
         ({"goal": "best"}, "goal"),
+        ({"goal": np.zeros(2)}, "goal"),
+        ({"start": {"x": np.zeros(2)}}, "number"),
+        ({"knobs": {"x": bl.Among([1, 2])}, "start": {"x": np.zeros(2)}}, "one of"),
+        ({"knobs": {"\ud800": (0, 1)}}, "names of knobs"),
         ({"hold": 0}, "hold"),
         ({"max_step": 2}, "max_step"),
         ({"max_step": {"y": 0.1}}, "no knobs"),

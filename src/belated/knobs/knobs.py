@@ -151,7 +151,7 @@ class Knobs:
 
         With a ``key``, text or a whole number that no open ticket has, every other verb takes the
         key in the place of the ticket, and snapshots keep it. What is not said of a context that
-        was announced counts as average.
+        was announced counts as the middle of its range, or as none of its values.
         """
         settings = self._settings
         if key is not None:

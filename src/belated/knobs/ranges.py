@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from belated.errors import SpecError
 from belated.spec import number, positive, whole
 
@@ -148,9 +150,13 @@ class Among:
         """How many places there are."""
         return len(self.values)
 
+    def has(self, value: Any) -> bool:
+        """Return whether this is one of the values."""
+        return isinstance(value, str | int | float | np.generic) and value in self.values
+
     def place(self, value: Any, who: str) -> float:
         """Return the place in [-1, 1] of a value."""
-        if value not in self.values:
+        if not self.has(value):
             raise SpecError(f"{who}: a setting must be one of {list(self.values)}, got {value!r}")
         return 2.0 * self.values.index(value) / (self.levels - 1) - 1.0
 

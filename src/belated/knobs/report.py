@@ -59,7 +59,10 @@ class KnobsReport:
 
     ``expected`` is what a round at ``best`` is thought to cost and ``expected_at_start`` the same
     of the start, both None before there is a unit; ``noise`` is the standard deviation of a single
-    cost. ``exploring`` is how much more than the best the plays of the moment are thought to cost.
+    cost. All of them are of a context of which nothing is said: the middle of ranges, and none of
+    the values. ``exploring`` is how much more than the best the plays of the moment are thought to
+    cost, or would while nothing is learned, whatever ``max_step`` says. ``settled`` are tickets
+    whose cost was that of silence, or the one so far, when their deadline passed.
     ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
     by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
     at most 64 stretches of rounds, all of one length, and what they cost.

@@ -88,7 +88,7 @@ class Settings:
         return np.array([_rounded(place) for place in found])
 
     def features(self, context: Any, who: str = "predict") -> Floats:
-        """Return the features of a context; what is not said is 0."""
+        """Return the features of a context; 0, the middle or no value, where nothing is said."""
         values: list[float] = []
         told = {} if context is None else context
         if not isinstance(told, Mapping) or not set(told) <= set(self.context):
@@ -96,9 +96,9 @@ class Settings:
             raise BadFeatures(f"{who}: a context is a dict with names among: {names}; got {told}")
         for name, kind in self.context.items():
             if isinstance(kind, Among):
-                values += [float(told.get(name) == each) for each in kind.values]
-                if name in told and told[name] not in kind.values:
+                if name in told and not kind.has(told[name]):
                     raise BadFeatures(f"{who}: {name} is unknown, got {told[name]!r}")
+                values += [float(told.get(name) == each) for each in kind.values]
             else:
                 try:
                     values.append(kind.place(told[name], who) if name in told else 0.0)
@@ -145,7 +145,7 @@ def checked(
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     found = _ranges(knobs)
-    if goal not in ("min", "max"):
+    if not isinstance(goal, str) or goal not in ("min", "max"):
         raise SpecError(f"Knobs: goal must be 'min' or 'max', got {goal!r}")
     share = number("Knobs", "holdout", holdout)
     if share != 0.0 and not _LEAST_SHARE <= share <= 0.5:
@@ -189,7 +189,7 @@ def _ranges(knobs: Any) -> dict[str, Range]:
             f"Knobs: knobs must be a dict of 1 to {L.MOST_KNOBS} names and ranges, such as "
             f"{{'price': (10, 200)}}, got {knobs!r}"
         )
-    if not all(isinstance(name, str) for name in knobs):
+    if not all(isinstance(name, str) and _is_text(name) for name in knobs):
         raise SpecError(f"Knobs: names of knobs must be texts, got {list(knobs)!r}")
     return {name: range_of(given, name) for name, given in knobs.items()}
 
@@ -202,7 +202,10 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
         raise SpecError(
             f"Knobs: start must have a value for each of {', '.join(knobs)}, got {start!r}"
         )
-    told = {name: getattr(start[name], "item", lambda v=start[name]: v)() for name in knobs}
+    told = {
+        name: value.item() if isinstance(value := start[name], np.generic) else value
+        for name in knobs
+    }
     for name, knob in knobs.items():
         knob.place(told[name], "Knobs: start")
         if isinstance(knob, Whole):
@@ -242,6 +245,11 @@ def _context(context: Any) -> dict[str, Range]:
     if sum(_width(each) for each in found.values()) > L.MOST_CONTEXT:
         raise SpecError(f"Knobs: a context has at most {L.MOST_CONTEXT} numbers and values in all")
     return found
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a text can be written down: half a surrogate pair cannot."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def _width(known: Range) -> int:
