@@ -42,6 +42,17 @@ def test_no_knob_moves_further_than_its_largest_step() -> None:
         before = setting
 
 
+def test_steps_count_from_what_was_really_played() -> None:
+    """A system that stays where it is, whatever it is told: the next setting is near that."""
+    knobs = Knobs(ONE, max_step=0.15)
+    for _ in range(10):
+        ticket, setting = knobs.predict()
+        knobs.played(ticket, {"x": -0.9})
+        assert setting["x"] <= -0.6 + 1e-6 or ticket == 0
+    knobs.played(3, {"x": 0.9})  # an older round moves nothing
+    assert knobs.predict().setting["x"] <= -0.6 + 1e-6
+
+
 @pytest.mark.parametrize(("step", "levels"), [(0.17, 1), (0.25, 2), (0.3, 3), (0.01, 1)])
 def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
     """A step that is no whole number of levels is rounded down, but there is always one."""
@@ -165,6 +176,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
         for ticket in range(12):
             model.observe(ticket, 1.0)
         told = model.report().comparison
+        assert told is not None
         assert told.start_rounds + told.learner_rounds == 12
         other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
     assert other.observed == 12

@@ -244,6 +244,7 @@ class Knobs:
 
         It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
         The comparison with the start is of what happened after the coin, so that it still counts.
+        Said of the newest ticket, the next step of ``max_step`` is from there.
         """
         self._correct(L.PLAYED, ticket, actual)
 

@@ -297,13 +297,18 @@ def _issue(s: State, context: Floats, out: Floats) -> int:
 
 
 @leaf
-def _correct_place(f: Floats, n: Ints, given: Floats, kept: Floats, record: int) -> None:
-    """Keep what was really played in the place of what was told."""
+def _correct_place(
+    f: Floats, n: Ints, given: Floats, kept: Floats, record: int, ticket: int
+) -> None:
+    """Keep what was really played in the place of what was told; steps count from there."""
     r = room_of(f, n)
     for i in range(r.k):
         r.x[i] = given[i]
     settle(r.x, r.knobs, True)
     _pack(r.x, kept, record + L.OF_TICKET)
+    if ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER:
+        for i in range(r.k):
+            r.knobs[3 * r.k + i] = r.x[i]
 
 
 @leaf
@@ -361,7 +366,7 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
             record = entry * s.n[N.KEEP]
             if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
                 return S.OUT_OF_ORDER
-            _correct_place(f, s.n, given, s.kept, record)
+            _correct_place(f, s.n, given, s.kept, record, ticket)
             if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
                 s.kept[record + L.ITS_ARM] = float(L.ASIDE)
             return S.USED
