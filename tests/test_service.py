@@ -120,6 +120,11 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         assert model.cancel(ticket=second.ticket) == "applied"
         assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
         assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
+        paused = ask("POST", "/models/knobs/pause", Idempotency_Key="p")
+        assert model.resume() == "learning"
+        again = ask("POST", "/models/knobs/pause", Idempotency_Key="p")  # a try that was late
+        assert (again.body, again.headers["idempotency-replayed"]) == (paused.body, "true")
+        assert ask.server.store.model("knobs").read(lambda knobs: knobs.mode) == "learning"
         about = model.about()["settings"]
         assert "seed" not in about
         assert about["knobs"]["price"] == {"type": "Span", "low": 10.0, "high": 200.0}
