@@ -300,6 +300,28 @@ def test_words_about_other_keys_are_dropped() -> None:
         bl.Learner(INNER).observe("order", COST)
 
 
+@pytest.mark.parametrize("name", [None, 5.5, True, b"order", 1 << 63, (3, COST)], ids=repr)
+def test_what_can_be_neither_ticket_nor_key_is_refused(name: Any) -> None:
+    """A name that was never handed out is a mistake, and no ticket that was lost."""
+    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
+    learner.predict(key="order")
+    before = learner.snapshot()
+    for tell in (learner.cancel, lambda name: learner.observe(name, COST)):
+        with pytest.raises(bl.UnknownTicket):
+            tell(name)
+    assert learner.snapshot() == before
+
+
+def test_once_a_number_is_a_key_all_numbers_are() -> None:
+    learner = bl.Learner(bl.Capacity(INNER, 5), 2)
+    learner.predict(key=120)
+    assert learner.observe(0, COST) is False
+    names: list[Any] = [120.0, np.int64(120)]
+    with pytest.raises(bl.UnknownTicket):
+        learner.observe(names[0], COST)
+    assert learner.observe(names[1], COST) is True
+
+
 # --- Snapshots that lie --------------------------------------------------------------------------
 
 

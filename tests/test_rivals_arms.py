@@ -321,3 +321,26 @@ def test_anytime_exp3_without_delay_is_exp3_with_a_falling_rate() -> None:
         arm = int(x.argmax())
         learner.observe(ticket, float(losses[t, arm]))
         sums[arm] += losses[t, arm] / p[arm]
+
+
+# --- Losses far outside of [0, 1] ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        rivals.AnytimeExp3(3),
+        rivals.DelayedExp3(3, rounds=100, total_delay=50),
+        rivals.ZimmertSeldin(3),
+        rivals.MasoudianZimmertSeldin(3, max_delay=3),
+        rivals.BankerTINF(3),
+        rivals.BankerSFTINF(3),
+    ],
+    ids=lambda spec: str(spec.title),
+)
+def test_the_largest_losses_leave_snapshots_that_can_be_restored(spec: Rival) -> None:
+    live = bl.Learner(spec, seed=1)
+    for t in range(20):
+        live.observe(live.predict().ticket, 1e100 if t % 3 else 0.5)
+        blob = live.snapshot()
+        assert bl.Learner.restore(blob).snapshot() == blob

@@ -283,20 +283,21 @@ class Capacity(Wrapper):
 
     * without ``backlog`` tickets are thinned (a Pareto scheduler): with U_s uniform on (0, 1] and
       B = (C / 2 - g + 1) / (1 + ln T), T the next power of 2, those stay with U_s (age + 1) <= B,
-      which is looked at every g predictions, g the power of 2 below C / 8, or 1. The weight is
-      max{1, (age + 1) / B}, with the age at the last look. Nothing has to be known in advance, and
-      what never comes is lost some day;
+      which is looked at every g predictions, g the largest power of 2 up to C / 8, or 1. The
+      weight is max{1, (age + 1) / B}, with the age at the last look. Nothing has to be known in
+      advance, and what never comes is lost some day;
     * with ``backlog``, a public bound H on the answers missing at any time, a coin is tossed
       for every ticket (a Bernoulli scheduler): it is tracked with p = min{1, C / (8 (H + 1))},
       until its answer comes, and weighs 1 / p. Answers that never come must be cancelled.
 
     If C tickets are tracked, a new one is lost. In the rates w^2 stands for an arrival and w times
-    the weights that still wait for s*; what is lost counts as nothing. As long as all delays stay
-    below B (p is 1), all weights are 1, and this is the learner inside, bit for bit.
+    the weights that still wait for s*; what is lost counts as nothing. As long as d + 1 <= B
+    for all delays d (p is 1), all weights are 1, and this is the learner inside, bit for bit.
 
     A word about a ticket that is not tracked, because it was lost or answered before, is dropped
     unseen: ``observe`` returns False, and so it does for a key that no ticket has. Knowing better
-    would need the memory that there is not.
+    would need the memory that there is not. Give every key once: that of a lost ticket is free
+    again, and a late answer to it would be learned for the ticket that has it then.
 
     Guarantee (``bounds.capacity``), on average over what is drawn, for losses and delays that are
     fixed before: that of the learner inside with sum of max{1, (d_t + 1) / B} (T / p) in the place
@@ -344,7 +345,7 @@ class Capacity(Wrapper):
 
 
 def thinning_gap(tickets: int) -> int:
-    """Return g, the predictions from one thinning to the next: the power of 2 below C / 8, or 1."""
+    """Return g, predictions between two thinnings: the largest power of 2 up to C / 8, or 1."""
     return 1 << max(0, tickets.bit_length() - 4)
 
 

@@ -65,10 +65,9 @@ class Keys:
 
     def ticket(self, name: Any) -> Any:
         """Return the ticket of a key; what is none is returned as it is."""
-        if isinstance(name, str) or (self.has_numbers and _is_whole(name)):
-            found = self._tickets.get(name)
-        else:
+        if not may_be_key(name, self):
             return name
+        found = self._tickets.get(name)
         if found is None:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
@@ -118,6 +117,11 @@ class Keys:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
         kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]
         return sorted(kept, key=lambda pair: pair[1])
+
+
+def may_be_key(name: Any, keys: Keys | None) -> bool:
+    """Tell whether a name is that of a key, whether a ticket has it or not."""
+    return isinstance(name, str) or (keys is not None and keys.has_numbers and _is_whole(name))
 
 
 def _is_whole(name: Any) -> bool:

@@ -21,7 +21,7 @@ from belated.learner import refusals
 from belated.learner.blob import pack, unpack
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
-from belated.learner.keys import Key, Keys
+from belated.learner.keys import Key, Keys, may_be_key
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
@@ -135,7 +135,7 @@ class Learner:
         try:
             return self.ticket(name)
         except UnknownTicket:
-            if self._program.code[C.WEIGHED]:
+            if self._program.code[C.WEIGHED] and may_be_key(name, self._keys):
                 return None
             raise
 
@@ -146,6 +146,10 @@ class Learner:
         With a ``key``, text or a whole number that no open ticket has, every other verb takes the
         key in the place of the ticket, and snapshots keep it. Text is always a key; a number is one
         as soon as a number has been given as a key, and until then it is a ticket.
+
+        A key is free again as soon as its ticket is closed, also where that was given up on
+        (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then
+        be taken for one to the new: under these give every key once.
         """
         turn = self._turn
         try:

@@ -25,6 +25,7 @@ from belated.rivals.experts import OnArms, least, normalise
 _STREAM = 1  # of the generator; exploration directions have stream 0
 _MASK = 0xFFFFFFFF
 _RAREST = 1e-30  # no word of 32 bits draws an arm of this probability
+_LARGEST = 1e150  # above HUGE / _RAREST, the largest estimate, in any number of rounds
 
 
 @leaf
@@ -85,7 +86,7 @@ def drew_arms(memory: Memory) -> bool:
     is_open = memory.entries[:, 1] >= 0
     named = np.isin(arm[is_open], np.arange(memory.dim)).all()
     drawn = ((chance[is_open] > _RAREST) & (chance[is_open] <= 1.0)).all()
-    return bool(named and drawn and (np.abs(memory.own) <= F.HUGE).all())
+    return bool(named and drawn and (np.abs(memory.own) <= _LARGEST).all())
 
 
 class Bandit(OnArms):

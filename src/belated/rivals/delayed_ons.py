@@ -24,7 +24,7 @@ from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.base import Rival
 from belated.rivals.matrices import STALE, add_outer, invert_sum, times
-from belated.rivals.shared import into_set, is_doubled, start
+from belated.rivals.shared import into_set, is_count, is_doubled, start
 from belated.timeline import Timeline
 
 # Slots of ``own``; behind them b, the sum of slopes, M = sum g g' and P = (RIDGE I + beta M)^-1.
@@ -212,9 +212,9 @@ def _is_sound(memory: Memory) -> bool:
     matrix, inverse = own[_HEADER + k :].reshape(2, k, k)
     return (
         is_doubled(ridge / float(memory.f[_LEAST]))
-        and float(own[_BACKLOGS]) in range(rounds * rounds + 1)
-        and float(own[_OLDEST]) in range(rounds + 1)
-        and float(own[_UPDATES]) in range(rounds + 1)
+        and is_count(float(own[_BACKLOGS]), rounds * rounds)
+        and is_count(float(own[_OLDEST]), rounds)
+        and is_count(float(own[_UPDATES]), rounds)
         and bool((matrix == matrix.T).all() and (np.diag(matrix) >= 0.0).all())
         and bool((np.abs(inverse) <= (1.0 + 1e-6) / ridge).all())
     )
@@ -240,9 +240,9 @@ class DelayedONS(Rival, module="rivals"):
     lambda_0 D^2 / 2 + min{2.125 d_max L_T, 4.375 G D sqrt(d_tot)} more.
     Reference: Qiu, Esposito and Zhang, "Exploiting curvature in online convex optimization with
     delayed feedback", ICML 2025.
-    Differs from the paper: only its abstract was at hand, for the rate; rule and constants are
-    derived here. lambda_t is rounded up to lambda_0 times a power of 2, so that P, the inverse of
-    the matrix, is updated in O(k^2) and computed afresh only when that doubles.
+    Differs from the paper: the rate is its own, rule and constants are derived here. lambda_t
+    is rounded up to lambda_0 times a power of 2, so that P, the inverse of the matrix, is updated
+    in O(k^2) and computed afresh only when that doubles.
 
     A play is O(k^2) where the minimum is inside of the set. Where it is not, it is found by
     projected gradients, O(k^2) each, from the last play on.

@@ -30,7 +30,7 @@ from belated.learner.turns import alone
 from belated.linear import events as of_log
 from belated.linear.model import Forecast
 from belated.rivals import vaw_events as events
-from belated.rivals.shared import is_doubled
+from belated.rivals.shared import is_count, is_doubled
 from belated.spec import positive, whole
 from belated.timeline import Timeline
 
@@ -104,10 +104,10 @@ class DelayedVAW:
     ``bound`` says it in advance, from delays and the largest |z|.
     Reference: Qiu, Esposito and Zhang, "Exploiting curvature in online convex optimization with
     delayed feedback", ICML 2025.
-    Differs from the paper: only its abstract was at hand; rule and constants are derived here, with
-    c = 4. lambda_t is rounded up to lambda_0 times a power of 2, and w_s is that of the last time
-    that it doubled, so that an event costs O(k^2), however many labels are open. The constant c
-    is cautious: under long delays smaller ones usually predict better, and have a bound too.
+    Differs from the paper: rule and constants are derived here, with c = 4. lambda_t is
+    rounded up to lambda_0 times a power of 2, and w_s is that of the last time that it doubled, so
+    that an event costs O(k^2), however many labels are open. The constant c is cautious:
+    under long delays smaller ones usually predict better, and have a bound too.
 
     Keeps 2 k^2 numbers, and the features of open tickets. Answers in any order; a lost one, that is
     cancelled, leaves its features in A. A label beyond Y is counted in ``excess`` and learned, or
@@ -408,7 +408,7 @@ def _restored(told: Told, parts: Mapping[str, NDArray[Any]]) -> Memory:
     ridge, widths = float(own[events.RIDGE]), memory.records[:, k]
     demanded(is_doubled(ridge / told.ridge), "lambda")
     demanded((own[events.DRIFT : events.HEADER] >= 0.0).all(), "negative sums")
-    demanded(own[events.UPDATES] in range(memory.rounds + 1), "updates")
+    demanded(is_count(float(own[events.UPDATES]), memory.rounds), "updates")
     demanded(((widths >= 0.0) & (widths <= 1.0 + 1e-6)).all(), "widths")
     demanded(abs(widths.sum() - own[events.WIDTHS]) <= 1e-6 * (1.0 + len(widths)), "widths")
     demanded((np.abs(memory.records[:, :k]) <= events.HUGE).all(), "features")

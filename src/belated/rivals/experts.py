@@ -33,7 +33,7 @@ from belated.kernels.tickets import entry_of, hold, release
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.base import UNCHECKED, Rival
-from belated.rivals.shared import Mirror, check_mirror, step_of
+from belated.rivals.shared import Mirror, check_mirror, is_count, step_of
 from belated.spec import whole
 from belated.timeline import Timeline
 
@@ -333,7 +333,7 @@ def waiting(timeline: Timeline) -> int:
 def turns_are_sound(memory: Memory) -> bool:
     """Tell whether all tickets from the next one in turn on are there, and no other."""
     turn, rounds, (numbers, states) = memory.own[TURN], memory.rounds, memory.entries.T
-    is_turn = turn in range(rounds + 1)
+    is_turn = is_count(float(turn), rounds)
     in_turn = is_turn and np.array_equal(numbers, np.arange(int(turn), rounds))
     return in_turn and not (states[:1] == T.HELD).any()
 
@@ -348,7 +348,7 @@ def _waits_its_turn(memory: Memory) -> bool:
 def hint_is_sound(memory: Memory) -> bool:
     """Tell whether the weight of the hint in use can be one."""
     weight, hinted = float(memory.f[WEIGHT]), memory.f[HINTED] > 0.0
-    return weight in range(memory.rounds + 2) if hinted else weight == 0.0
+    return is_count(weight, memory.rounds + 1) if hinted else weight == 0.0
 
 
 class Hedging(OnArms):

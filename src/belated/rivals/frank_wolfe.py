@@ -106,8 +106,7 @@ class DelayedFrankWolfe(Rival, module="rivals"):
     D sqrt(3) e^(1/3) from the minimum of F_{n-1}, and that moves by at most eta G / 2 per answer.
     With this eta it is O(G D (T^(3/4) + d_max T^(1/4))).
     Reference: Wan, Tu and Zhang, "Online Frank-Wolfe with arbitrary delays", NeurIPS 2022.
-    Differs from the paper: constants were not at hand; those of eta and of the bound are derived
-    here.
+    Differs from the paper: the constants of eta and of the bound are derived here.
 
     >>> from belated import L1Ball, Learner
     >>> learner = Learner(DelayedFrankWolfe(L1Ball(2), lipschitz=1.0, rounds=14))
@@ -167,7 +166,7 @@ class DelayedFrankWolfeStronglyConvex(Rival, module="rivals"):
     regret <= sum_n (L b_n + lambda D (a_m + a_n + (L / lambda) sum_{i=m}^{n-1} 1 / i) [m < n]).
     That is O((L^2 / lambda) (T^(2/3) + d_max ln T)).
     Reference: Wan, Tu and Zhang, "Online Frank-Wolfe with arbitrary delays", NeurIPS 2022.
-    Differs from the paper: constants were not at hand; those of the bound are derived here.
+    Differs from the paper: the constants of the bound are derived here.
 
     >>> from belated import L1Ball, Learner
     >>> spec = DelayedFrankWolfeStronglyConvex(L1Ball(2), curvature=1.0, lipschitz=1.0)

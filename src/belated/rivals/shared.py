@@ -132,6 +132,15 @@ def is_doubled(guess: float) -> bool:
     return 1.0 <= guess <= 2.0**200 and math.frexp(guess)[0] == 0.5
 
 
+def is_count(number: float, most: int) -> bool:
+    """Tell whether a number is 0, 1, .. or ``most``, however many that are.
+
+    >>> is_count(3.0, 1 << 60), is_count(2.5, 1 << 60), is_count(float("nan"), 9)
+    (True, False, False)
+    """
+    return 0.0 <= number <= most and number == math.floor(number)
+
+
 @leaf
 def collect(s: State, cost: Floats) -> None:
     """Add a cost to the sum of this round's arrivals."""

@@ -136,10 +136,11 @@ OURS = (
         "that of the learner inside",
         "as the learner inside",
         "the most tickets; for coins a bound on the backlog",
-        "24 bytes per tracked ticket, and no other",
+        "24 bytes per tracked ticket, and up to 3 times that with room to grow",
         "any order; tracks at most C tickets",
-        "that of the learner inside with the sum of max{1, (d_t + 1) / B} in place of T, B of the "
-        "order of C / log T, on average over which tickets are tracked",
+        "gradients: that of the learner inside with the sum of max{1, (d_t + 1) / B} in place of "
+        "T, B of the order of C / log T; with coins, for gradients and values, T / p, p of the "
+        "order of C / backlog; on average over which tickets are tracked",
         "after Ryabchenko, Attias, Roy 2026",
     ),
 )
@@ -157,9 +158,10 @@ These are not all that were ever published, but those in the table.
 
 Each is a class in `src/belated/rivals/`, with a slow second version in the tests that it must agree
 with. Where a paper leaves something open, or a printed formula cannot be right, the docstring
-says what was chosen. Not every paper was at hand in full: a bound whose constants could not be
-checked says so, and a docstring, where a rule is from memory. "After" before a reference marks a
-tuning that is ours.
+says what was chosen. Rules and constants that are derived here, or were not compared with those of
+the paper, are said to be, in the docstring and in the words of the bound. "After" before a
+reference marks a tuning that is ours. The studies play all of them, each with losses and answers
+that it is made for, against ours: [who is best where](results.md#who-is-best-where).
 """
 
 _SYMBOLS_EXPLAINED = """\
@@ -249,29 +251,6 @@ _READING = """\
   made for late answers.
 """
 
-_BEST = """\
-## Who is best where
-
-The studies play most of them against each other and against ours ([what they found](results.md)).
-Against losses of the kinds played there, and told the truth where a method must be told something:
-
-* **gradients, convex losses**: eleven different rivals are the best one somewhere, and none comes
-  near our default, which is within 10 % of the best adaptive one in most games
-  ([first-order](results/first-order.md)). The paper's P-FTRL is ahead with linear and hinge losses;
-  AdaptiveRevision with noisy linear and logistic ones under long delays, delayed dual averaging
-  with alternating ones, delayed Frank-Wolfe against an adversary without much delay. With
-  exp-concave losses delayed ONS promises the least and is seldom the best: take the default;
-* **gradients, strongly convex losses**: Qiu-Esposito-Zhang, level with our `Leader`; without
-  projections delayed Frank-Wolfe, unless delays are long;
-* **one value**: GOLD with smaller radii than its bound asks for, and D-FTBL for quadratic losses
-  and long games; ours with linear losses in two dimensions ([table1](results/table1.md));
-* **two values**: ours for convex losses; with k + 1 values per round and strongly convex losses
-  DOGD-SC ([two-point](results/two-point.md));
-* **one value of an arm** ([arms](results/arms.md)): Banker-TINF where some answers are late and
-  others are not; anytime Exp3 or Zimmert-Seldin with `skipping` where all are equally late, and the
-  latter where answers are lost; Banker-SFTINF without delay. None of these is told anything.
-"""
-
 
 def methods() -> list[type[Rival]]:
     """Return all rivals: by what an answer is, then by year, then by name."""
@@ -359,7 +338,6 @@ def page() -> str:
         "## The table\n",
         _SYMBOLS_EXPLAINED,
         table(),
-        _BEST,
         _RUNNING,
         _FEATURES,
         _READING,

@@ -20,6 +20,7 @@ from belated.kernels.tickets import entry_of
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.arms import EXPECTED, Bandit, drew_arms, estimate, outside, play_arm
+from belated.rivals.shared import is_count
 from belated.rivals.tsallis import is_multiplier, solve
 from belated.timeline import Timeline
 
@@ -92,7 +93,7 @@ def _is_sound(memory: Memory) -> bool:
     oldest, counted = float(f[_OLDEST]), float(f[_COUNTED])
     counts = np.count_nonzero(numbers >= oldest) if f[_SKIPPING] > 0.0 else 0
     return (
-        oldest in range(memory.rounds + 1)
+        is_count(oldest, memory.rounds)
         and counted == counts
         and bool((memory.point > 0.0).all())
         and _multiplier_fits(memory)

@@ -19,7 +19,6 @@ from belated.kernels.games.losses import (
     Loss,
     both,
     coefficients,
-    dot,
     draw,
     gradient,
     of_losses,
@@ -28,6 +27,7 @@ from belated.kernels.games.losses import (
 from belated.kernels.jit import leaf
 from belated.kernels.learners import events
 from belated.kernels.learners.feedback import answer_size, chart, is_cost
+from belated.kernels.learners.sets import dot
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_answer, of_chart
 from belated.kernels.slots import code as C
