@@ -139,7 +139,7 @@ class NaiveKnobs:
             doubts.append(1.0 / kappa + float(phi @ member.inverse @ phi))
         lead = max(self.members, key=lambda member: member.weight)
         e = errors[self.members.index(lead)]
-        reach = math.sqrt(lead.noise) * (3.0 + n**0.25)
+        reach = math.sqrt(lead.noise) * (3.0 + 0.5 * math.sqrt(n))
         answer.y = y - e + min(max(e, -reach), reach)
         self.weigh(np.array(errors), np.array(doubts), n, len(block))
         self.learned.append(answer)
@@ -168,7 +168,8 @@ class NaiveKnobs:
         shared = 1.0 / (n + 100.0)
         for i, member in enumerate(self.members):
             member.weight = (1.0 - shared) * weights[i] + shared * member.share
-            felt = min(e[i] ** 2 / v[i], max(25.0 * member.noise, self.spread))
+            far = 3.0 + 0.5 * math.sqrt(n)
+            felt = min(e[i] ** 2 / v[i], max(far**2 * member.noise, self.spread))
             member.noise += (felt - member.noise) / (min(n, 300) + 3.0)
             member.noise = max(member.noise, 1e-6 * self.spread)
 

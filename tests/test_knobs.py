@@ -141,6 +141,45 @@ def test_costs_that_are_all_equal_teach_where_nothing_happens() -> None:
     assert 6.5 < knobs.expect({"x": 0.0}).cost < 8.0
 
 
+@pytest.mark.parametrize(("first", "noise"), [(0.0, 0.0), (1.0, 3e-16), (1e20, 0.0)])
+def test_rounding_is_no_unit(first: float, noise: float) -> None:
+    """Costs that are equal, but for the last digits or for what was said of the first, are equal.
+
+    Then the first real difference is the unit.
+    """
+    knobs = Knobs(ONE)
+    for _ in range(18):
+        knobs.predict()
+    knobs.revise(0, first)
+    if first == 0.0:
+        knobs.revise(1, 1.0)
+    for t in range(10):
+        knobs.observe(t, 1.0 + noise * (t % 3))
+    assert knobs._memory.number(L.UNIT) == 0.0
+    assert knobs._memory.number(L.FED) == 4.0
+    for t in range(10, 18):
+        knobs.observe(t, 1.0 + t % 2)
+    assert 0.1 < knobs._memory.number(L.UNIT) < 1.0
+    assert 0.5 < knobs.expect({"x": 0.0}).cost < 2.5
+
+
+def test_a_long_silence_is_followed_by_costs_as_if_nothing_had_been() -> None:
+    """Millions of rounds without a cost: what has a window forgot everything, and learns on."""
+    knobs = Knobs(ONE)
+    follow(knobs, life(12), costs_of(12))
+    for gap in (700 * 600, 5_000_000):
+        knobs._memory.f[L.LATEST] -= gap
+        knobs._memory.f[L.ORIGIN + 1 : L.ORIGIN + L.WINDOWS] -= gap
+        for cost in (1.0, 0.5, 1e12):
+            knobs.observe(knobs.predict().ticket, cost)
+        rows = knobs._memory.of_members
+        assert rows[:, L.WEIGHT].sum() == pytest.approx(1.0)
+        assert math.isfinite(knobs.expect({"x": 0.3}).cost)
+        assert -1.0 <= knobs.best()["x"] <= 1.0
+    p = knobs._memory.places
+    assert np.isfinite(knobs._memory.f[p.members : p.blocks]).all()
+
+
 # --- Laws ----------------------------------------------------------------------------------------
 
 
@@ -452,3 +491,19 @@ def test_wrong_ranges_are_named() -> None:
     ):
         with pytest.raises(SpecError):
             make()
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_sales_that_are_rare_are_believed() -> None:
+    """One visit in fifty buys, at most: revenue is 0 nearly always, and its best price is 80."""
+    knobs = bl.Knobs({"price": (10, 150)}, goal="max", seed=1)
+    rng = np.random.default_rng(1)
+    earned = 0.0
+    for _ in range(8_000):
+        ticket, setting = knobs.predict()
+        chance = 0.04 * (1.0 - setting["price"] / 160.0)
+        earned += chance * setting["price"] / 8_000
+        knobs.observe(ticket, setting["price"] if rng.random() < chance else 0.0)
+    assert earned > 0.85 * 0.04 * 40.0
+    assert knobs.expect({"price": 80.0}).cost == pytest.approx(0.04 * 40.0, rel=0.3)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import belated as bl
 from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
-from belated.knobs import Knobs
+from belated.knobs import Among, Knobs, Whole
+from belated.knobs.page import page_of
 from test_knobs import ONE, THREE, bowl
 
 compare = getattr(comparing.compare, "py_func", comparing.compare)
@@ -36,6 +40,20 @@ def test_no_knob_moves_further_than_its_largest_step() -> None:
         assert abs(math.log(setting["timeout"] / before["timeout"])) <= 0.1 * math.log(50) + 1e-5
         assert abs(setting["retries"] - before["retries"]) <= 1
         before = setting
+
+
+@pytest.mark.parametrize(("step", "levels"), [(0.17, 1), (0.25, 2), (0.3, 3), (0.01, 1)])
+def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
+    """A step that is no whole number of levels is rounded down, but there is always one."""
+    knobs = Knobs({"x": Whole(0, 10), "y": Among(list("abcdefghijk"))}, max_step=step)
+    before = (5, 5)
+    moved = set()
+    for _ in range(25):
+        setting = knobs.predict().setting
+        now = (setting["x"], "abcdefghijk".index(setting["y"]))
+        moved |= {abs(a - b) for a, b in zip(now, before, strict=True)}
+        before = now
+    assert moved == set(range(levels + 1))
 
 
 def test_the_start_is_played_as_it_was_given() -> None:
@@ -94,6 +112,65 @@ def test_it_goes_back_to_the_start_when_that_is_better() -> None:
     assert knobs.report().comparison.start_rounds == 0  # type: ignore[union-attr]
 
 
+def _comparing(**more: Any) -> Knobs:
+    """Return knobs whose learner has been worse in 40 rounds of each arm, with 60 open tickets."""
+    knobs = Knobs(ONE, start={"x": 0.0}, holdout=0.3, **more)
+    f = knobs._memory.f
+    for _ in range(60):
+        knobs.predict()
+    f[L.COMPARED], f[L.GAIN], f[L.GAIN_SQUARES] = 80.0, -1.0, 8.0
+    f[L.OF_ARM], f[L.OF_ARM + 2] = 40.0, 40.0
+    return knobs
+
+
+def test_an_alarm_is_one_alarm_whatever_is_called_afterwards() -> None:
+    """Pauses, late costs and reverts; only resume ends it, and then the comparison begins anew."""
+    knobs = _comparing()
+    knobs.observe(0, 1.0)
+    assert (knobs.mode, knobs.report().alarms) == ("reverted", 1)
+    assert "by itself" in page_of(knobs).lead
+    knobs.pause()
+    knobs.observe(1, 1.0)
+    assert (knobs.mode, knobs.report().alarms) == ("paused", 1)
+    knobs.resume()
+    told = knobs.report().comparison
+    assert told is not None
+    assert told.start_rounds + told.learner_rounds == 0
+    for ticket in range(2, 60):  # rounds of before do not count in what began after them
+        knobs.observe(ticket, 1.0)
+    assert knobs.report().comparison == told
+    knobs.observe(knobs.predict().ticket, 1.0)
+    assert knobs.report().comparison != told
+    knobs.revert()
+    assert "by itself" not in page_of(knobs).lead
+    assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
+
+
+def test_a_person_who_reverts_loses_no_comparison() -> None:
+    """Revert and resume by hand leave it as it was."""
+    knobs = _comparing()
+    told = knobs.report().comparison
+    knobs.revert()
+    knobs.resume()
+    assert knobs.report().comparison == told
+
+
+def test_a_replay_compares_nothing(tmp_path: Path) -> None:
+    """The coin of knobs that only look on has decided nothing; an override leaves it valid."""
+    with bl.open(tmp_path / "store") as store:
+        model = store.model("m", Knobs(ONE, holdout=0.5))
+        for _ in range(12):
+            model.played(model.predict().ticket, {"x": 0.5})
+        for ticket in range(12):
+            model.observe(ticket, 1.0)
+        told = model.report().comparison
+        assert told.start_rounds + told.learner_rounds == 12
+        other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
+    assert other.observed == 12
+    assert other.comparison.start_rounds + other.comparison.learner_rounds == 0
+    assert [each.start_costs for each in other.past] == [0]
+
+
 def test_false_alarms_are_rare() -> None:
     """Both arms cost the same, with skewed noise: of 100 comparisons at most 8 ever alarm.
 
@@ -125,3 +202,30 @@ def test_a_report_is_data_and_a_table() -> None:
     assert report.noise > 0.0
     assert '"best"' in report.to_json()
     assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"
+
+
+@pytest.mark.parametrize("holdout", [0.1, 0.02])
+def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
+    """Costs that are 1 in two of a hundred rounds, whatever is played, and 0 otherwise."""
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        f = np.zeros(L.HEADER)
+        f[L.HOLDOUT] = holdout
+        for cost, coin in zip(rng.random(2_000) < 0.02, rng.random(2_000), strict=True):
+            comparing.compare(f, L.START if coin < holdout else L.LEARNER, float(cost))
+        alarms += f[L.ALARMS] > 0.0
+    assert alarms == 0
+
+
+def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
+    rng = np.random.default_rng(0)
+    f = np.zeros(L.HEADER)
+    f[L.HOLDOUT] = 0.2
+    for coin, luck in rng.random((4_000, 2)):
+        is_start = coin < 0.2
+        comparing.compare(
+            f, L.START if is_start else L.LEARNER, float(luck < (0.02 if is_start else 0.2))
+        )
+    assert f[L.ALARMS] == 1.0
+    assert f[L.MODE] == L.REVERTED

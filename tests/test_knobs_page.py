@@ -71,6 +71,18 @@ def test_rounds_of_the_start_are_counted_apart() -> None:
     assert all(each.start_mean is None or 1.6 < each.start_mean < 2.4 for each in report.past)
 
 
+def test_rounds_of_the_start_are_counted_apart_where_settings_are_held() -> None:
+    """All of them, though only the last of every setting is compared."""
+    knobs = bl.Knobs({"x": (-1, 1)}, start={"x": 1.0}, holdout=0.5, hold=3)
+    played = [knobs.predict().setting["x"] for _ in range(30)]
+    for ticket in range(30):
+        knobs.observe(ticket, 1.0)
+    report = knobs.report()
+    assert sum(each.start_costs for each in report.past) == played.count(1.0) > 0
+    assert report.comparison is not None
+    assert report.comparison.start_rounds == played.count(1.0) // 3
+
+
 def test_a_page_says_what_was_measured_and_what_is_thought(tmp_path: Path) -> None:
     knobs = bl.Knobs({"x": (-1, 1), "y": bl.Whole(-2, 2)}, start={"x": 0.9, "y": 2}, holdout=0.3)
     _played(knobs, 150)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +19,16 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import ServiceError, SpecError
-from belated.service import Limits, Server, Settings, tokens
+from belated.errors import LogError, ServiceError, SpecError
+from belated.knobs.ranges import Span
+from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
+from belated.service.forwarding import Forwarding, Unreachable
 from belated.service.openapi import description
+from belated.service.requests import Request
 from belated.service.routes import ROUTES
-from belated.service.specs import KINDS
+from belated.service.specs import KINDS, made
+from belated.service.waiting import Waiting
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
 KNOBS = {
@@ -124,6 +131,24 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         assert server.store.model("knobs").snapshot() == expected
 
 
+def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
+    told = {
+        "knobs": {"price": [10, 200]},
+        "context": {"country": ["PT", "NO"], "hour": [0, 24], "day": [1, 2, 3]},
+        "deadline": {"predictions": 100},
+        "silence": 3,
+    }
+    settings = made("Knobs", told, 7, Limits()).settings
+    assert settings.context == {
+        "country": bl.Among(["PT", "NO"]),
+        "hour": Span(0, 24),
+        "day": bl.Among([1, 2, 3]),
+    }
+    assert (
+        settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -131,6 +156,18 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": 3}}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": "ab"}}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": {"type": ["Log"]}}}},
+        {
+            "name": "x",
+            "kind": "Knobs",
+            "settings": {"knobs": {"a": [0, 1]}, "context": {"b": "abc"}},
+        },
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": {"b": 3}}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": {}}},
+        {
+            "name": "x",
+            "kind": "Knobs",
+            "settings": {"knobs": {"a": [0, 1]}, "deadline": {"predictions": 2.5}},
+        },
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
@@ -412,6 +449,28 @@ def test_without_a_token_there_is_nothing(ask: Caller) -> None:
 
 
 @pytest.mark.parametrize(
+    "url",
+    ["here:8765", "ftp://here", "http://", "http://here:x", "http://here:99999", "http://here/b"],
+)
+def test_an_address_that_others_cannot_use_is_refused_at_the_start(
+    tmp_path: Path, url: str
+) -> None:
+    with pytest.raises(SpecError, match="advertise"):
+        Server(Settings(data=tmp_path / "x.db", port=0, advertise=url))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_address_that_cannot_be_used_is_nowhere() -> None:
+    async def nothing() -> Any:
+        raise AssertionError
+
+    request = Request({"headers": []}, nothing, Limits(), Waiting(1.0))
+    for url in ("here:8765", "http://here:x"):
+        with pytest.raises(Unreachable):
+            asyncio.run(Forwarding().send(request, url))
+
+
+@pytest.mark.parametrize(
     "text", ["{}", "[]", "x", '{"tokens": [{"name": "a", "sha256": "12", "scopes": ["read"]}]}']
 )
 def test_a_file_of_tokens_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
@@ -540,6 +599,26 @@ def test_a_chooser_is_evaluated_on_its_log(tmp_path: Path) -> None:
         assert found.body["counted"] == 30
         with bl.Client(ask.server.url, str(ask.token)) as client:
             assert client.model("layout").evaluate() == found.body
+
+
+def test_evaluations_hold_up_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> Any:
+        begun.set()
+        may_end.wait(20.0)
+        raise LogError("too slow")
+
+    monkeypatch.setattr(evaluating, "evaluate", slow)
+    with serving(tmp_path) as ask, ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(ask, "GET", "/models/layout/evaluate") for _ in range(6)]
+        try:
+            assert begun.wait(10.0)
+            time.sleep(0.1)  # so that all six are there
+            assert pool.submit(ask, "GET", "/models/value").result(5.0).status == 200
+        finally:
+            may_end.set()
+        assert {each.result(10.0).body["error"]["code"] for each in waiting} == {"cannot_evaluate"}
 
 
 def test_a_long_log_is_not_evaluated_by_the_server(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.server
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -12,12 +13,16 @@ import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.errors import ServiceError, SpecError
+from belated.service import asking
+from belated.service.outbox import Outbox
+from belated.service.wires import _reply
 from service_calls import Caller, serving
 
 
@@ -188,6 +193,59 @@ def test_an_outbox_sends_a_batch_under_one_key_until_it_is_answered(flaky: str) 
     assert len(set(Flaky.seen)) == 1
 
 
+def test_what_an_outbox_cannot_send_is_told_where_it_is_put_in() -> None:
+    sent: list[Any] = []
+
+    def send(asked: Any) -> Any:
+        sent.extend(asked.body["items"])
+        return [{"outcome": "applied"}] * len(asked.body["items"])
+
+    value = [1.0, 2.0]
+    with Outbox(send, "m", most=10, every=0.05) as outbox:
+        for wrong in (np.float32(1.0), math.nan, {1, 2}, "\ud800"):
+            with pytest.raises(SpecError, match="JSON"):
+                outbox.put("observe", "a", wrong)
+        outbox.put("observe", "b", value)
+        value[0] = 7.0  # what was put in is what is sent
+    assert sent == [{"key": "b", "value": [1.0, 2.0]}]
+    assert outbox.outcomes == {"applied": 1}
+
+
+def test_an_outbox_that_failed_says_so() -> None:
+    def send(_: Any) -> Any:
+        raise RuntimeError("out of order")
+
+    outbox = Outbox(send, "m", most=2, every=0.001)
+
+    def fill() -> None:
+        for place in range(10_000):  # and no call waits for ever
+            outbox.put("observe", f"k{place}", 1.0)
+
+    with pytest.raises(ServiceError, match="out of order"):
+        fill()
+    with pytest.raises(ServiceError, match="out of order"):
+        outbox.close()
+
+
+def test_what_is_put_in_is_sent_or_refused_also_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+
+    def send(asked: Any) -> Any:
+        sent.extend(asked.body["items"])
+        return [{"outcome": "applied"}] * len(asked.body["items"])
+
+    outbox, named = Outbox(send, "m", most=1, every=0.001), asking.named
+
+    def ending(*arguments: Any) -> Any:
+        outbox.close()  # as another thread may, in the middle of a call
+        return named(*arguments)
+
+    monkeypatch.setattr(asking, "named", ending)
+    with pytest.raises(ServiceError, match="closed"):
+        outbox.put("observe", "a", 1.0)
+    assert not sent
+
+
 class Forgetful(http.server.BaseHTTPRequestHandler):
     """Deletes, and hangs up before it says so; it is never ready."""
 
@@ -286,6 +344,36 @@ def test_connections_that_died_while_idle_do_not_use_up_the_tries() -> None:
         asyncio.run(talk(f"http://127.0.0.1:{server.server_address[1]}"))
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "200 OK\r\ntransfer-encoding: chunked",
+        "200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2",
+        "200 OK",
+        "200 OK\r\ncontent-length: -2",
+        "200 OK\r\ncontent-length: two",
+    ],
+)
+def test_a_reply_whose_end_is_not_told_is_no_reply(head: str) -> None:
+    async def replied() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(f"HTTP/1.1 {head}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n".encode())
+        return await _reply(reader)
+
+    with pytest.raises(ValueError, match="length"):
+        asyncio.run(replied())
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_reply_without_a_body_needs_no_length(status: int) -> None:
+    async def replied() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(f"HTTP/1.1 {status} -\r\n\r\nHTTP/1.1 200 OK\r\n".encode())
+        return await _reply(reader)
+
+    assert asyncio.run(replied()) == (status, {}, b"")
 
 
 def test_a_server_that_is_not_there_says_so() -> None:

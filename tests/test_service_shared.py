@@ -97,6 +97,26 @@ def test_models_are_made_and_deleted_through_either(both: tuple[Caller, Caller])
     assert (rewarded.status, rewarded.headers["belated-outcome"]) == (204, "applied")
 
 
+def test_a_model_that_is_elsewhere_costs_no_other_its_place(
+    both: tuple[Caller, Caller], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = both
+    body = {"name": "rank", "kind": "Chooser", "settings": {**CHOOSER, "actions": None}}
+    assert one("POST", "/models", body).status == 201
+    mine = dict(one.server.hub.models)
+    assert made(two, "second") == 201
+    assert made(one, "second") == 200  # sent on: no path names the model
+    assert one.server.hub.models == mine
+
+    def taken(name: str) -> None:
+        raise bl.errors.StoreInUse("taken", two.server.url, name)
+
+    monkeypatch.setattr(one.server.hub, "load", taken)
+    replayed = one("POST", "/models/value/replay", {"settings": LINEAR, "to": "third"})
+    assert (replayed.status, replayed.body["error"]["code"]) == (503, "written_elsewhere")
+    assert one.server.hub.models == mine
+
+
 def test_two_that_make_the_same_model_have_one_answer(both: tuple[Caller, Caller]) -> None:
     with ThreadPoolExecutor(2) as pool:
         for turn in range(3):

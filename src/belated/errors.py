@@ -78,12 +78,13 @@ class StoreError(BelatedError, RuntimeError):
 class StoreInUse(StoreError):
     """A store, or a model of a shared one, that another process or part of this one has open.
 
-    ``address`` is where that process says that it is found; None where it says nothing.
+    ``address`` is where that process says that it is found; None where it says nothing. ``model``
+    is the name of the model; None where it is the whole store.
     """
 
-    def __init__(self, message: str, address: str | None = None) -> None:
+    def __init__(self, message: str, address: str | None = None, model: str | None = None) -> None:
         super().__init__(message)
-        self.address = address
+        self.address, self.model = address, model
 
 
 class StoreUnavailable(StoreError):

@@ -241,10 +241,22 @@ class Knobs:
         """Say what was really played, where the system rounded, clamped or overrode a setting.
 
         It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
+        The comparison with the start is of what happened after the coin, so that it still counts.
         """
+        self._correct(L.PLAYED, ticket, actual)
+
+    @alone
+    def _follow(self, ticket: int | Key, actual: Setting) -> None:
+        """Say what somebody else played in this round; otherwise this is ``played``.
+
+        Whoever chose, it was not the coin of these knobs: the round is not compared.
+        """
+        self._correct(L.OVERRIDDEN, ticket, actual)
+
+    def _correct(self, verb: int, ticket: int | Key, actual: Setting) -> None:
         number = self.ticket(ticket)
         places = self._settings.places_of(actual, "played")
-        status = self._do(L.PLAYED, number, 0.0, places, _NOTHING)
+        status = self._do(verb, number, 0.0, places, _NOTHING)
         if status == S.OUT_OF_ORDER:
             raise BadFeedback(
                 f"played: a cost of ticket {number} was heard before; nothing has changed: say "
@@ -270,7 +282,10 @@ class Knobs:
 
     @alone
     def pause(self) -> None:
-        """Play the last setting of the learner from now on; costs are still learned."""
+        """Play the last setting of the learner from now on; costs are still learned.
+
+        An alarm still goes back to the start.
+        """
         self._change(L.PAUSED)
 
     @alone
@@ -280,9 +295,14 @@ class Knobs:
 
     @alone
     def resume(self) -> None:
-        """Learn and explore again. After an alarm, the comparison with the start begins anew."""
-        if self._memory.number(L.MODE) == L.REVERTED:
-            self._memory.f[L.COMPARED : L.OF_ARM + 4] = 0.0
+        """Learn and explore again.
+
+        After an alarm, the comparison with the start begins anew, with rounds from now on.
+        """
+        f = self._memory.f
+        if f[L.ALARMED]:
+            f[L.COMPARED : L.OF_ARM + 4] = 0.0
+            f[L.ALARMED], f[L.ANEW] = 0.0, self.rounds
         self._change(L.LEARNING)
 
     def _change(self, mode: int) -> None:

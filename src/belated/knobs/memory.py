@@ -32,7 +32,7 @@ _FIXED = [L.HOLD, L.HOLDOUT]
 _ENDLESS = [L.REFRESH, L.SILENCE, *range(L.SINCE, L.SINCE + L.SETS)]
 _COUNTED = [
     *(L.COUNT, L.FILLED, L.FED, L.LATEST, L.COMPARED, L.ALARMS, L.SETTLED, L.CORRECTED, L.TAMED),
-    *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH),
+    *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH, L.ALARMED, L.ANEW),
 ]
 
 
@@ -135,6 +135,7 @@ class KnobsMemory(Memory):
         demand(f[L.SPREAD] > 0.0 and f[L.SQUARES] >= 0.0, "the spread of costs")
         demand(f[L.GAIN_SQUARES] >= 0.0, "the comparison")
         demand(f[L.MODE] <= L.REVERTED and f[L.ARM] <= L.ASIDE and f[L.FRESH] <= 1.0, "the mode")
+        demand(f[L.ALARMED] <= min(1.0, f[L.ALARMS]) and f[L.ANEW] <= self.rounds, "alarms")
         since = f[L.SINCE : L.SINCE + L.SETS]
         demand((since >= 0.0).all() and f[L.REFRESH] >= 16.0, "when members are solved")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from belated._version import __version__
 from belated.files import StrPath
+from belated.kernels.knobs import layout as L
 from belated.knobs.ranges import Among, Log, Range, Whole
 from belated.knobs.report import KnobsReport
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
@@ -45,14 +46,17 @@ def page_of(knobs: Knobs) -> Page:
         "seed": str(settings.seed),
     }
     title = f"Knobs: {', '.join(settings.knobs)}"
-    return Page(title, _lead(report), tuple(sections), "knobs.page(path)", facts, _numbers(report))
+    return Page(
+        title, _lead(knobs, report), tuple(sections), "knobs.page(path)", facts, _numbers(report)
+    )
 
 
-def _lead(report: KnobsReport) -> str:
+def _lead(knobs: Knobs, report: KnobsReport) -> str:
     """Say where things stand, measured before modelled."""
     said = []
     if report.mode == "reverted":
-        by_itself = " by itself, as the learner was worse" if report.alarms else ""
+        is_alarmed = knobs._memory.number(L.ALARMED) > 0.0
+        by_itself = " by itself, as the learner was worse" if is_alarmed else ""
         said.append(f"Knobs play the start: they were reverted{by_itself}.")
     elif report.mode == "paused":
         said.append("Knobs are paused, and play the last setting of the learner.")

@@ -135,9 +135,12 @@ class App:
             try:
                 return await route.handler(self.hub, request)
             except StoreInUse as error:
-                name = request.path.get("name", MODEL)
+                asked = request.path.get("name")
+                name = error.model or asked or MODEL
                 self.hub.lose(name, error.address)
                 if error.address is None or request.header(SENT_ON) is not None:
+                    raise
+                if asked not in (None, name):  # a replay into a model of another server
                     raise
                 try:
                     return await self._forwarding.send(request, error.address)

@@ -64,12 +64,15 @@ class Address(NamedTuple):
     token: str
 
     @classmethod
-    def of(cls, url: str, token: str) -> Self:
+    def of(cls, url: str, token: str, who: str = "Client") -> Self:
         """Read an address."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:  # of a port that is none
+            raise SpecError(f"{who}: {error}, got {url!r}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError(f"Client: the address of a server is http://HOST:PORT, got {url!r}")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+            raise SpecError(f"{who}: the address of a server is http://HOST:PORT, got {url!r}")
         return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
 
     def headers(self, key: str | None) -> dict[str, str]:

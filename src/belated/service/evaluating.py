@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -18,14 +19,17 @@ _KEPT = 16  # models whose evaluations are kept until something new happens to t
 
 
 class Evaluations:
-    """Evaluates one log at a time, and each one once as long as nothing is added to it."""
+    """Evaluates one log at a time, and each one once as long as nothing is added to it.
+
+    It has a thread of its own: what waits for it must not take those that bring models back.
+    """
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store, self._limits = store, limits
-        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, "belated-evaluate")
         self._kept: OrderedDict[int, tuple[int, dict[str, Any]]] = OrderedDict()
 
-    def of(self, served: Served) -> dict[str, Any]:
+    async def of(self, served: Served) -> dict[str, Any]:
         """Return what ``bl.evaluate`` says of a chooser, as plain data; it may take a while."""
         if served.kind != "Chooser":
             raise Refused(
@@ -33,22 +37,29 @@ class Evaluations:
                 "no_such_verb",
                 f"{served.name!r} is of kind {served.kind}, and chooses nothing",
             )
-        with self._lock:
-            events, first, _ = served.stored.history
-            if events - first > self._limits.evaluated:
-                raise Refused(
-                    409,
-                    "log_too_long",
-                    f"the log has more than {self._limits.evaluated} events; export it, and "
-                    "evaluate the file",
-                )
-            known = self._kept.pop(served.number, None)
-            if known is None or known[0] != events:
-                known = events, self._evaluated(served)
-            self._kept[served.number] = known
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-            return known[1]
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._known, served)
+
+    def close(self) -> None:
+        """Begin nothing more, and return when nothing is under way."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _known(self, served: Served) -> dict[str, Any]:
+        events, first, _ = served.stored.history
+        if events - first > self._limits.evaluated:
+            raise Refused(
+                409,
+                "log_too_long",
+                f"the log has more than {self._limits.evaluated} events; export it, and "
+                "evaluate the file",
+            )
+        known = self._kept.pop(served.number, None)
+        if known is None or known[0] != events:
+            known = events, self._evaluated(served)
+        self._kept[served.number] = known
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return known[1]
 
     def _evaluated(self, served: Served) -> dict[str, Any]:
         settings = served.stored.read(lambda model: model.model.settings)

@@ -12,6 +12,8 @@ import asyncio
 from secrets import token_hex
 from urllib.parse import urlsplit
 
+from belated.errors import SpecError
+from belated.service.asking import Address
 from belated.service.requests import Answer, Request
 from belated.service.wires import Wires
 
@@ -38,17 +40,13 @@ class Forwarding:
         """Return what another server answers, or raise ``Unreachable``."""
         if request.header(b"idempotency-key") is None:
             request.add_header(b"idempotency-key", token_hex(16).encode())
-        parts = urlsplit(address)
         wires = self._wires.get(address)
         if wires is None:
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-            wires = self._wires[address] = Wires(
-                str(parts.hostname), port, is_secure=parts.scheme == "https"
-            )
+            wires = self._wires[address] = _wires(address)
         content = await request.body()
         try:
             async with asyncio.timeout(_PATIENCE):
-                reply = await wires.exchange(_as_sent(request, parts.netloc, content))
+                reply = await wires.exchange(_as_sent(request, urlsplit(address).netloc, content))
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             raise Unreachable(address) from error
         headers = tuple((name, reply.headers[name]) for name in _BACK & reply.headers.keys())
@@ -59,6 +57,15 @@ class Forwarding:
         """Close all connections."""
         for wires in self._wires.values():
             await wires.close()
+
+
+def _wires(address: str) -> Wires:
+    """Return connections to a server; whoever opened the store has said where that is."""
+    try:
+        there = Address.of(address, "")
+    except SpecError as error:
+        raise Unreachable(address) from error
+    return Wires(there.host, there.port, is_secure=there.scheme == "https")
 
 
 def _as_sent(request: Request, host: str, content: bytes) -> bytes:

@@ -252,7 +252,7 @@ live_model = _looking(Served.shown)
 async def evaluate_model(hub: Hub, request: Request) -> Answer:
     """Return what other policies would have earned in the choices of a model."""
     served = await hub.model(request.path["name"])
-    return answer(bodies.plain(await hub.work(hub.evaluations.of, served)))
+    return answer(bodies.plain(await hub.evaluations.of(served)))
 
 
 async def timeline_model(hub: Hub, request: Request) -> Answer:

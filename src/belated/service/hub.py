@@ -199,6 +199,7 @@ class Hub:
         self._stopping.set()
         if self._keeper is not None:
             self._keeper.join()
+        self.evaluations.close()
         self._pool.shutdown()
         for served in self.models.values():
             if served.watch.is_changed:
@@ -219,7 +220,7 @@ class Hub:
             return served
         address, until = self._elsewhere.get(name, ("", 0.0))
         if until > monotonic():
-            raise StoreInUse(f"the model {name!r} is written by another server", address)
+            raise StoreInUse(f"the model {name!r} is written by another server", address, name)
         if name not in self.names and self.store.is_shared:
             await self.work(self.look_around)
         if name not in self.names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -10,7 +11,7 @@ from itertools import groupby
 from queue import Empty, Queue
 from typing import Any, Self
 
-from belated.errors import ServiceError
+from belated.errors import ServiceError, SpecError
 from belated.service import asking
 from belated.service.asking import AGAIN, SIZE, Ask, Item
 
@@ -20,20 +21,23 @@ class Outbox:
 
     ``put`` returns at once unless ``most`` wait to be sent: then it waits too, so that a producer
     cannot run away from the server. What could not be sent is tried again until it could; ``close``
-    waits for that.
+    waits for that. What no request can hold is refused by ``put``; where sending itself fails, what
+    is left is not sent, and ``put`` and ``close`` raise ``ServiceError``.
     """
 
     def __init__(
         self, send: Callable[[Ask[list[Item]]], list[Item]], name: str, most: int, every: float
     ) -> None:
-        self._ask, self._name, self._every = send, name, every
+        self._send, self._name, self._every = send, name, every
         self._queue: Queue[tuple[str, Item] | None] = Queue(most)
         self.outcomes: Counter[str] = Counter()
         """What came of the items so far."""
         self.errors: Counter[str] = Counter()
         """Codes of what was refused."""
         self._thread = threading.Thread(target=self._work, name="belated-outbox", daemon=True)
+        self._turn = threading.Lock()  # so that nothing is put in behind the end
         self._is_over = False
+        self._failure: Exception | None = None
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -48,21 +52,36 @@ class Outbox:
         self, verb: str, key: str | None = None, value: Any = None, *, ticket: str | None = None
     ) -> None:
         """Send something of a ticket, in a while."""
-        if self._is_over:
-            raise ServiceError("the outbox is closed", code="closed")
-        self._queue.put((verb, {**asking.named(ticket, key), **asking.given(value=value)}))
+        item = _as_sent({**asking.named(ticket, key), **asking.given(value=value)})
+        with self._turn:
+            if self._is_over:
+                raise ServiceError("the outbox is closed", code="closed")
+            self._check()
+            self._queue.put((verb, item))
 
     def close(self) -> None:
         """Return when all that was put in is answered."""
-        if not self._is_over:
-            self._is_over = True
-            self._queue.put(None)
+        with self._turn:
+            if not self._is_over:
+                self._is_over = True
+                self._queue.put(None)
         self._thread.join()
+        self._check()
+
+    def _check(self) -> None:
+        """Raise what went wrong in the background."""
+        if self._failure is not None:
+            raise ServiceError(f"the outbox failed: {self._failure}") from self._failure
 
     def _work(self) -> None:
         for batch in self._batches():
-            for verb, items in groupby(batch, key=lambda item: item[0]):
-                self._send(verb, [item for _, item in items])
+            if self._failure is not None:
+                continue  # what is put in is taken out, so that nobody waits for ever
+            try:
+                for verb, items in groupby(batch, key=lambda item: item[0]):
+                    self._deliver(verb, [item for _, item in items])
+            except Exception as error:  # told by the next call
+                self._failure = error
 
     def _batches(self) -> Iterator[list[tuple[str, Item]]]:
         """Return what was put in, some at a time, until the outbox is closed."""
@@ -80,11 +99,11 @@ class Outbox:
                     batch.append(item)
             yield batch
 
-    def _send(self, verb: str, items: list[Item]) -> None:
+    def _deliver(self, verb: str, items: list[Item]) -> None:
         attempt, ask = 0, asking.some(self._name, verb, items)
         while True:
             try:
-                found = self._ask(ask)
+                found = self._send(ask)
                 break
             except ServiceError as error:
                 if error.status not in AGAIN and error.status != 0:
@@ -94,3 +113,12 @@ class Outbox:
                 time.sleep(asking.pause(attempt))
         self.outcomes.update(each["outcome"] for each in found)
         self.errors.update(each["error"]["code"] for each in found if "error" in each)
+
+
+def _as_sent(item: Item) -> Item:
+    """Return what a server will read; one that it cannot would take its whole batch with it."""
+    try:
+        found: Item = json.loads(json.dumps(item, allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SpecError(f"Outbox: a value must be plain data that JSON has: {error}") from error
+    return found

@@ -16,6 +16,7 @@ from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
+from belated.service.asking import Address
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
@@ -50,6 +51,8 @@ class Server:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
+        if self.settings.advertise is not None:
+            _check_advertised(self.settings.advertise)
         uvicorn = _uvicorn()
         known = None if self.settings.tokens is None else of.read(self.settings.tokens)
         with ExitStack() as held:  # let go of, from the last to the first, whatever fails
@@ -143,6 +146,12 @@ class Server:
             if self._is_up.is_set() and self._failure is not None:
                 failure, self._failure = self._failure, None
                 raise failure
+
+
+def _check_advertised(url: str) -> None:
+    """Refuse an address that other servers could not send requests to, as they are."""
+    if Address.of(url, "", "serve: --advertise").path:
+        raise SpecError(f"serve: --advertise: an address is http://HOST:PORT, no path, got {url!r}")
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -25,15 +25,21 @@ NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _NAME = re.compile(NAME + r"\Z")
 _SHARED = ("silence", "deadline", "late", "wait", "most_open", "bits", "loss")
 _LINEAR = frozenset(
-    (*_SHARED, *("quantile", "delta", "l1", "l2", "intercept", "interactions", "patience"))
+    (*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions", "patience")
 )
-_CHOOSER = frozenset(
-    (*_SHARED, *("actions", "explore", "baseline", "mode", "interactions", "seed"))
-)
+_CHOOSER = frozenset((*_SHARED, "actions", "explore", "baseline", "mode", "interactions", "seed"))
 _KNOBS = frozenset(
     (
-        *("knobs", "start", "goal", "context", "hold"),
-        *("max_step", "holdout", "silence", "deadline"),
+        "knobs",
+        "start",
+        "goal",
+        "context",
+        "hold",
+        "max_step",
+        "holdout",
+        "silence",
+        "deadline",
+        "seed",
     )
 )
 _LEARNER = frozenset(("spec", "seed", "strict"))
@@ -95,29 +101,38 @@ def _learner(settings: dict[str, Any], seed: int, limits: Limits) -> Learner:
 
 
 def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
-    given = dict(bodies.an_object(settings, _KNOBS | {"seed"}))
+    given = dict(bodies.an_object(settings, _KNOBS))
     given["knobs"] = _ranges(given.get("knobs"), "knobs")
     if given.get("context") is not None:
         given["context"] = _ranges(given["context"], "context")
+    if isinstance(given.get("deadline"), dict):
+        given["deadline"] = _predictions(given["deadline"])
     if given.get("seed") is None:
         given["seed"] = seed
     return Knobs(given.pop("knobs"), **given)
 
 
 def _ranges(given: Any, what: str) -> dict[str, Any]:
-    """Return ranges by name: [low, high], or an object with a type."""
+    """Return ranges by name: [low, high], an object with a type, or a list of values."""
     if not isinstance(given, dict):
         raise bodies.bad(f"{what} must be an object of names and ranges")
     try:
-        return {
-            name: range_from(each) if isinstance(each, dict) else tuple(each)
-            for name, each in given.items()
-        }
+        return {name: _range(each) for name, each in given.items()}
     except (KeyError, TypeError):
         raise bodies.bad(
             f'{what}: a range is [low, high], or such as {{"type": "Log", "low": 1, "high": 9}}; '
-            'other types are "Whole", and "Among" with "values"'
+            'other types are "Whole", and "Among" with "values"; in a context a list is its values'
         ) from None
+
+
+def _range(given: Any) -> Any:
+    """Return a range as ``Knobs`` take it: two numbers are a span, and other lists stay lists."""
+    if isinstance(given, dict):
+        return range_from(given)
+    if not isinstance(given, list):
+        raise TypeError
+    is_span = len(given) == 2 and all(type(end) in (int, float) for end in given)
+    return tuple(given) if is_span else given
 
 
 KINDS: dict[str, Callable[[dict[str, Any], int, Limits], Any]] = {
@@ -138,13 +153,19 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
         raise Refused(422, "too_many_bits", f"bits must be a whole number from 1 to {limits.bits}")
     deadline = given.get("deadline")
     if isinstance(deadline, dict):
-        only = bodies.an_object(deadline, frozenset({"predictions"})).get("predictions")
-        given["deadline"] = bodies.number(only, "deadline: predictions")
+        given["deadline"] = float(_predictions(deadline))
     elif deadline is not None:
         given["deadline"] = bodies.span(deadline, "deadline")
     if given.get("seed", 0) is None:
         del given["seed"]
     return given
+
+
+def _predictions(deadline: dict[str, Any]) -> Any:
+    """Return a deadline that counts predictions."""
+    only = bodies.an_object(deadline, frozenset({"predictions"})).get("predictions")
+    bodies.number(only, "deadline: predictions")
+    return only
 
 
 def _spec(document: Any, what: str) -> Spec:

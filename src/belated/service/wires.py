@@ -7,6 +7,7 @@ import ssl
 from typing import NamedTuple
 
 _Wire = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_EMPTY = (204, 304)  # replies that have no body, whatever they tell
 
 
 class Reply(NamedTuple):
@@ -73,8 +74,18 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
     while line := (await reader.readline()).strip():
         name, _, value = line.decode("latin-1").partition(":")
         headers[name.strip().lower()] = value.strip()
-    length = int(headers.get("content-length", 0))
-    return Reply(int(first[1]), headers, await reader.readexactly(length))
+    status = int(first[1])
+    return Reply(status, headers, await reader.readexactly(_length(status, headers)))
+
+
+def _length(status: int, headers: dict[str, str]) -> int:
+    """Return the bytes of a body; where they are not told, the next reply could begin anywhere."""
+    if status in _EMPTY:
+        return 0
+    told = headers.get("content-length", "")
+    if "transfer-encoding" in headers or not (told.isascii() and told.isdigit()):
+        raise ValueError("the reply does not tell its length (Content-Length)")
+    return int(told)
 
 
 async def _hang_up(wire: _Wire) -> None:

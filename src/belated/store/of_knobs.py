@@ -184,7 +184,8 @@ def apply(model: Knobs, event: Event) -> None:
 def play(model: Knobs, event: Event, past: Past) -> None:
     """Let knobs with other settings see what was played.
 
-    What they have closed is passed over, and so are rounds whose setting they cannot have.
+    What they have closed is passed over, and so are rounds whose setting they cannot have. No round
+    is compared with the start: the coin of these knobs decided nothing.
     """
     verb = event[0]
     if verb == of.PREDICT:
@@ -221,7 +222,7 @@ def _known(model: Knobs, context: Any) -> dict[str, Any] | None:
 def _say(model: Knobs, ticket: int, setting: Setting) -> None:
     """Say what was played; a setting that the knobs cannot have closes its ticket."""
     try:
-        model.played(ticket, setting)
+        model._follow(ticket, setting)
     except SpecError:
         with suppress(AlreadyObserved, UnknownTicket):
             model.cancel(ticket)

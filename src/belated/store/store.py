@@ -11,7 +11,7 @@ from time import time
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
-from belated.errors import SnapshotError, SpecError, StoreError, UnknownModel
+from belated.errors import SnapshotError, SpecError, StoreError, StoreInUse, UnknownModel
 from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.knobs import Knobs
@@ -203,7 +203,7 @@ class Store:
         with self._lock:
             about = self._about(name)
             with self._quiet(about), self.writer.turn:
-                self._database.hold(about.number)
+                self._own(about)
                 notes = () if note is None else (Note(note[0], time(), note[1]),)
                 self._database.delete(about.number, notes)
                 self._forget(name)
@@ -343,9 +343,17 @@ class Store:
                     entry.take(found)
                     return
 
+    def _own(self, about: Described) -> None:
+        """Become the one who writes a model; who cannot is told which one it is."""
+        try:
+            self._database.hold(about.number)
+        except StoreInUse as error:
+            error.model = about.name
+            raise
+
     def _hold(self, about: Described) -> int:
         """Become the one who writes a model; return how often that was lost so far."""
-        self._database.hold(about.number)
+        self._own(about)
         if self._database.is_shared:
             now = self._database.described(about.number)
             if now is None:
@@ -391,7 +399,7 @@ class Store:
             if about.is_deleted:
                 raise StoreError(f"replay: the model {name!r} was deleted meanwhile")
             with self.writer.turn:
-                self._database.hold(about.number)
+                self._own(about)
                 replay.go_on(self._database)  # what has come meanwhile
             replay.finish()
             return self._put(about, spec, blob, replay.model.snapshot(), replay.length, to)
@@ -581,7 +589,7 @@ class Store:
                 if number is None:
                     raise SpecError(f"load: there is a model {name!r}; nothing has changed")
                 about.number = number
-                self._database.hold(number)
+                self._own(about)
             self._known[name] = about
             entry = self._entries[name] = Entry(self, about, objects)
             entry.take(found)

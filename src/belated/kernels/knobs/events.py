@@ -7,8 +7,8 @@ import math
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.comparing import compare
-from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, learn
+from belated.kernels.knobs.comparing import compare, is_compared
+from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
@@ -116,17 +116,21 @@ def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     filled = int(f[L.FILLED])
     if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
         return filled if f[L.UNIT] > 0.0 else 0
+    common = f[L.SHIFT] if f[L.FED] > 0.0 else buffer[L.COST]
     count = filled + f[L.FED]
-    mean = 0.0
-    if f[L.FED] == 0.0:
-        for i in range(filled):
-            mean += buffer[i * width + L.COST] / count
+    mean, far = common if f[L.FED] > 0.0 else 0.0, 0.0
+    for i in range(filled):
+        cost = buffer[i * width + L.COST]
+        far = max(far, abs(cost - common))
+        if f[L.FED] == 0.0:
+            mean += cost / count
     squares = 0.0
     for i in range(filled):
         away = buffer[i * width + L.COST] - mean
         squares += away * away
     unit = math.sqrt(squares / count)
-    if unit < L.LEAST_UNIT:  # all equal so far: they are 0 in any unit, and nobody needs to wait
+    if unit < L.LEAST_UNIT or far <= L.ROUNDING * (abs(f[L.FIRST]) + abs(common)):
+        f[L.SHIFT] = common  # all equal so far: 0 in any unit, and nobody needs to wait
         return 1
     f[L.SHIFT] = mean
     f[L.UNIT] = unit
@@ -142,6 +146,8 @@ def _learn_waiting(s: State) -> None:
     width = L.OF_ANSWER + r.k + r.context.size
     ready = _ready(f, n, r.buffer, width)
     for i in range(ready + 1):
+        if i < ready:
+            catch_up(f, n, int(r.buffer[i * width + L.ITS_TICKET]))
         if f[L.UNIT] > 0.0:
             solve_due(f, n)
         if i < ready:
@@ -176,13 +182,20 @@ def _learn_waiting(s: State) -> None:
     f[L.FILLED] = float(left)
 
 
+@leaf
+def _is_alone(s: State, ticket: int) -> bool:
+    """Return whether no other ticket has had a cost: then its last word is the first cost."""
+    r = room_of(s.f, s.n)
+    return s.f[L.COUNT] == 0.0 and s.f[L.FILLED] == 1.0 and r.buffer[L.ITS_TICKET] == ticket
+
+
 @limb
 def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
     f = s.f
     record = entry * s.n[N.KEEP]
     if cost == cost:
-        if f[L.COUNT] + f[L.FILLED] == 0.0:
+        if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
         delta = cost - f[L.FIRST]
         if s.kept[record + L.SO_FAR] != delta:
@@ -193,8 +206,10 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
         so_far = s.kept[record + L.SO_FAR]
         if so_far == so_far:
             arm = s.kept[record + L.ITS_ARM]
-            remember(f, int(s.table[2 * entry]), arm, so_far)
-            compare(f, arm, so_far)
+            ticket = int(s.table[2 * entry])
+            remember(f, ticket, arm, so_far)
+            if is_compared(f, ticket):
+                compare(f, arm, so_far)
 
 
 # --- Tickets -------------------------------------------------------------------------------------
@@ -231,11 +246,9 @@ def _issue(s: State, context: Floats, out: Floats) -> int:
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
-    hold = int(f[L.HOLD])
-    is_compared = f[L.HOLDOUT] > 0.0 and ticket % hold == hold - 1
     s.kept[record + L.LEARNED] = math.nan
     s.kept[record + L.SO_FAR] = math.nan
-    s.kept[record + L.ITS_ARM] = f[L.ARM] if is_compared else float(L.ASIDE)
+    s.kept[record + L.ITS_ARM] = f[L.ARM] if f[L.HOLDOUT] > 0.0 else float(L.ASIDE)
     _pack(r.context, s.kept, _pack(r.x, s.kept, record + L.OF_TICKET))
     for i in range(r.k):
         out[i] = r.x[i]
@@ -303,11 +316,13 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
                 s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
                 lay_ghost(s, entry)
             return S.DROPPED
-        if verb == L.PLAYED:
+        if verb == L.PLAYED or verb == L.OVERRIDDEN:
             record = entry * s.n[N.KEEP]
             if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
                 return S.OUT_OF_ORDER
             _correct_place(f, s.n, given, s.kept, record)
+            if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
+                s.kept[record + L.ITS_ARM] = float(L.ASIDE)
             return S.USED
         if verb == L.CANCEL:
             count_arrival(of_lags(_NOTHING), s, entry)

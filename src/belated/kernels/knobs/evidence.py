@@ -18,11 +18,12 @@ from belated.arrays import Floats, Ints
 from belated.kernels.exact import exp
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.members import leading, score, weigh, window_of, write_prior
+from belated.kernels.knobs.members import leading, reach, score, weigh, window_of, write_prior
 from belated.kernels.knobs.room import room_of
 
 SCORED, UNSCORED, CORRECTION = range(3)  # how an answer is learned
 _MOST_VALUE = 1e9
+_FAR = 64.0  # windows: e^64 in sums that are then scaled by e^-64 is still exact enough
 
 
 @leaf
@@ -137,13 +138,13 @@ def _write_net(
 
 @leaf
 def _tame(f: Floats, members: Floats, y: float) -> float:
-    """Return a value no further from what the leading member expects than n^(1/4) allows."""
+    """Return a value that is within reach of what the leading member expects."""
     at = leading(members) * L.OF_MEMBER
     e = members[at + L.ERROR]
-    reach = math.sqrt(members[at + L.NOISE]) * (3.0 + math.sqrt(math.sqrt(f[L.COUNT])))
-    if abs(e) > reach:
+    far = math.sqrt(members[at + L.NOISE]) * reach(f[L.COUNT])
+    if abs(e) > far:
         f[L.TAMED] += 1.0
-        return y - e + (reach if e > 0.0 else -reach)
+        return y - e + (far if e > 0.0 else -far)
     return y
 
 
@@ -175,6 +176,14 @@ def _add_value(tilde: Floats, b: Floats, amount: float) -> None:
     """b += phi~ amount."""
     for i in range(b.size):
         b[i] += tilde[i] * amount
+
+
+@limb
+def catch_up(f: Floats, n: Ints, t: int) -> None:
+    """Move origins before play t is learned, if it is so far from them that e^u says nothing."""
+    if _age(f, L.SETS - 1, t) > _FAR:
+        f[L.LATEST] = t
+        _move_origins(f, n)
 
 
 @limb

@@ -15,7 +15,7 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST = range(7)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(8)
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 LONG, SHORT = 3000.0, 600.0
@@ -32,7 +32,7 @@ RING = 128  # blocks that are remembered
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
-FIRST = 1  # the first cost
+FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost
 SHIFT = 2  # y = (cost - FIRST - SHIFT) / UNIT ...
 UNIT = 3  # ... once there is a unit; 0 before
 LATEST = 4  # tau: the latest play that was answered
@@ -42,6 +42,7 @@ SPREAD = 7  # S2: the variance of y that the prior is made of ...
 REFRESH = 8  # ... which is looked at again after so many answers
 FILLED = 9  # answers that wait for a unit
 FED = 10  # answers that were learned before there was one
+ALARMED = 11  # 1: it reverted by itself, and was not resumed since
 HOLD = 12  # rounds that a setting is held for
 HOLDOUT = 13  # share of rounds that play the start
 SILENCE = 14  # cost of what nothing was heard of; NaN: unknown
@@ -52,21 +53,23 @@ COMPARED = 18  # answers of both arms, and ...
 GAIN = 19  # ... mean of what each says about start - learner, and ...
 GAIN_SQUARES = 20  # ... sum of squared distances from it
 BASELINE = 21  # mean cost of both arms, less FIRST
-OF_ARM = 22  # of each arm: answers, and the mean cost less FIRST
-ORIGIN = 26  # of each window: the play that time is counted from
-SINCE = 29  # of each set: answers since its members were solved
-SETTLED = 35  # tickets whose cost was that of silence
-CORRECTED = 36  # costs that replaced an earlier one
-TAMED = 37  # costs that were not learned as far out as they are
-FRESH = 38  # 1: the setting that is held may be changed before its time
-STRETCH = 39  # rounds in a stretch of the past
-HEADER = 40
+COST_SQUARES = 22  # sum of squared distances of costs from it
+OF_ARM = 23  # of each arm: answers, and the mean cost less FIRST
+ORIGIN = 27  # of each window: the play that time is counted from
+SINCE = 30  # of each set: answers since its members were solved
+SETTLED = 36  # tickets whose cost was that of silence
+CORRECTED = 37  # costs that replaced an earlier one
+TAMED = 38  # costs that were not learned as far out as they are
+FRESH = 39  # 1: the setting that is held may be changed before its time
+STRETCH = 40  # rounds in a stretch of the past
+ANEW = 41  # the first ticket that the comparison counts
+HEADER = 42
 PAST = HEADER  # of every stretch: answers and their costs less FIRST; then the same of the start
 STRETCHES = 64
 OF_STRETCH = 4
 
 LEARNING, PAUSED, REVERTED = range(3)  # f[MODE]
-LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is not compared
+LEARNER, START, ASIDE = range(3)  # the arm of a ticket: ASIDE is of no coin
 
 # Of a member.
 WEIGHT = 0
@@ -100,6 +103,7 @@ STEP = 67108864.0  # two of them in one number
 
 HUGE_COST = 1e50
 LEAST_UNIT = 1e-150
+ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 
 class Places(NamedTuple):

@@ -235,6 +235,16 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
 
 
 @leaf
+def reach(known: float) -> float:
+    """Return how many deviations away a cost is believed: few at first, more after every cost.
+
+    So a cost that is far from all others moves little, and costs that are often far, as sales are
+    where most visits end without one, are soon believed as they are: s^2 follows them up to there.
+    """
+    return 3.0 + 0.5 * math.sqrt(known)
+
+
+@leaf
 def leading(members: Floats) -> int:
     """Return the member with the largest weight."""
     best = 0
@@ -251,6 +261,7 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
     What nobody was played beside says little but where the level is, which is not asked for.
     """
     known, spread = f[L.COUNT], f[L.SPREAD]
+    far = reach(known)
     top = -math.inf
     for i in range(L.MEMBERS):
         at = i * L.OF_MEMBER
@@ -262,7 +273,7 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
             members[at + L.ERROR] = level
             top = max(top, level)
             count = min(known, L.RECENT)
-            felt = min(square, max(25.0 * noise, spread))
+            felt = min(square, max(far * far * noise, spread))
             noise += (felt - noise) / (count + 3.0)
             members[at + L.NOISE] = max(noise, _LEAST_NOISE * spread)
     total = 0.0

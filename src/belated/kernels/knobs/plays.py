@@ -29,6 +29,7 @@ from belated.kernels.slots import ints as N
 UNIFORM, NORMAL = 48, 49  # second words of counters, beside those of directions and choosers
 _WORD = 0xFFFFFFFF
 _INVERSE = 2.3283064365386963e-10  # 2^-32
+_SLACK = 1e-6  # of a level: what a step lacks by rounding
 
 
 @leaf
@@ -165,7 +166,12 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
             x = -1.0
         x = min(x, 1.0)
         if levels > 1.0:
-            x = 2.0 * math.floor(0.5 * (x + 1.0) * (levels - 1.0) + 0.5) / (levels - 1.0) - 1.0
+            level = math.floor(0.5 * (x + 1.0) * (levels - 1.0) + 0.5)
+            if not is_free:
+                here = math.floor(0.5 * (last + 1.0) * (levels - 1.0) + 0.5)
+                most = math.floor(0.5 * step * (levels - 1.0) + _SLACK)
+                level = min(max(level, here - most), here + most)
+            x = 2.0 * level / (levels - 1.0) - 1.0
         places[i] = math.floor((x + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
 
 
