@@ -59,7 +59,8 @@ def test_levels_are_within_the_largest_step(step: float, levels: int) -> None:
 def test_the_start_is_played_as_it_was_given() -> None:
     """Pause, revert and resume; the start comes back as the same values."""
     start = {"price": 49.99, "timeout": 0.3, "retries": 2}
-    knobs = Knobs(THREE, start=start)
+    knobs = Knobs(THREE, start={**start, "retries": 2.0})
+    assert isinstance(knobs.settings.start["retries"], int)
     for t in range(12):
         ticket, last = knobs.predict()
         knobs.observe(ticket, float(t))
@@ -167,6 +168,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
         assert told.start_rounds + told.learner_rounds == 12
         other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
     assert other.observed == 12
+    assert other.comparison is not None
     assert other.comparison.start_rounds + other.comparison.learner_rounds == 0
     assert [each.start_costs for each in other.past] == [0]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeedback, UnknownTicket
+from belated.errors import BadFeatures, BadFeedback, UnknownTicket
 from belated.files import StrPath, write_whole
 from belated.kernels.knobs import entries
 from belated.kernels.knobs import layout as L
@@ -63,11 +63,12 @@ class Knobs:
     rounds have levels of their own (see docs/knobs.md). Nothing needs tuning, and nothing depends
     on the unit of the costs. No bound on the regret is claimed; ``bl.OnePoint`` has one.
 
-    For a live system: a setting is held for ``hold`` rounds; no knob moves by more than
-    ``max_step`` of its range at once (a number, or a dict by knob); in a share ``holdout`` of the
-    rounds a coin plays the start, and ``report`` compares the two; when the learner is worse for
-    sure, it goes back to the start by itself. ``deadline`` is after how many rounds a cost is no
-    longer waited for, ``silence`` what it then is (None: it is left out).
+    For a live system: a setting is held for ``hold`` rounds; from one setting of the learner to the
+    next no knob moves by more than ``max_step`` of its range (a number, or a dict by knob; what
+    plays the start may jump); in a share ``holdout`` of the rounds a coin plays the start, and
+    ``report`` compares the two; when the learner is worse for sure, it goes back to the start by
+    itself. ``deadline`` is after how many rounds a cost is no longer waited for, ``silence`` what
+    it then is (None: it is left out).
 
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
@@ -175,7 +176,7 @@ class Knobs:
 
     def _best(self, context: Any, ticket: int = -1) -> Setting:
         x = np.empty(len(self._settings.knobs))
-        self._do(L.BEST, ticket, 0.0, self._settings.features(context), x)
+        self._do(L.BEST, ticket, 0.0, self._settings.features(context, "best"), x)
         return self._settings.setting(x.tolist())
 
     @alone
@@ -187,7 +188,7 @@ class Knobs:
         settings, memory = self._settings, self._memory
         unit = memory.number(L.UNIT)
         places = settings.places_of(setting, "expect")
-        features = settings.features(context)
+        features = settings.features(context, "expect")
         if unit == 0.0:
             return Expected(math.nan, math.nan)
         out = np.empty(3)
@@ -213,7 +214,8 @@ class Knobs:
     def revise(self, ticket: int | Key, cost: float) -> bool:
         """Learn the cost so far; the ticket stays open, and the cost may change again.
 
-        What was learned of an earlier cost is taken back exactly, but for the weights of members.
+        What was learned of an earlier cost is taken back: the sums of members have the newest one
+        alone. Their weights and their noise follow last words only.
         """
         return self._hear("revise", L.REVISE, ticket, cost)
 
@@ -331,10 +333,13 @@ class Knobs:
         first = checked_ticket(first)
         values = numbers(costs, "run: costs must be numbers", BadFeedback).ravel()
         values = self._settings.cost(1.0) * values
-        rows = [self._settings.features(each) for each in contexts or ()]
-        width = self._settings.width
-        if width and len(rows) < values.size:
-            rows += [np.zeros(width)] * (values.size - len(rows))
+        if contexts is not None and len(contexts) != values.size:
+            raise BadFeatures(
+                f"run: contexts must have one entry for every cost, {values.size}, got "
+                f"{len(contexts)}"
+            )
+        given = [None] * values.size if contexts is None else contexts
+        rows = [self._settings.features(each, "run") for each in given]
         k = len(self._settings.knobs)
         plays = np.empty(k * values.size)
         before = self._memory.twin(self._settings)

@@ -32,7 +32,7 @@ _FIXED = [L.HOLD, L.HOLDOUT]
 _ENDLESS = [L.REFRESH, L.SILENCE, *range(L.SINCE, L.SINCE + L.SETS)]
 _COUNTED = [
     *(L.COUNT, L.FILLED, L.FED, L.LATEST, L.COMPARED, L.ALARMS, L.SETTLED, L.CORRECTED, L.TAMED),
-    *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH, L.ALARMED, L.ANEW),
+    *(L.OF_ARM, L.OF_ARM + 2, L.MODE, L.ARM, L.FRESH, L.ALARMED, L.ANEW, L.PROVISIONAL),
 ]
 
 
@@ -127,6 +127,7 @@ class KnobsMemory(Memory):
         demand((counts >= 0.0).all() and (counts == np.floor(counts)).all(), "counts")
         demand(f[L.COUNT] + f[L.FILLED] <= 2.0 * self.rounds + 1.0, "the number of costs")
         demand(f[L.FILLED] <= self.places.waits and f[L.FED] <= f[L.COUNT], "costs that wait")
+        demand(f[L.PROVISIONAL] <= f[L.COUNT], "last words")
         demand(f[L.UNIT] == 0.0 or f[L.UNIT] >= L.LEAST_UNIT, "the unit")
         demand(f[L.UNIT] == 0.0 or f[L.FILLED] == 0.0, "costs that wait")
         demand(f[L.LATEST] <= max(self.rounds - 1, 0), "the latest play")

@@ -106,6 +106,8 @@ class Whole:
     def place(self, value: Any, who: str) -> float:
         """Return the place in [-1, 1] of a value."""
         found = number(who, "a setting", value)
+        if found != math.floor(found):
+            raise SpecError(f"{who}: a setting of whole numbers must be one, got {value!r}")
         return _inside((found - self.low) / (self.high - self.low), who)
 
     def value(self, place: float) -> int:
@@ -128,10 +130,15 @@ class Among:
         values = self.values
         if isinstance(values, str) or not isinstance(values, list | tuple):
             raise SpecError(f"Among: values must be a list, got {values!r}")
-        if not 2 <= len(values) < _MOST_LEVELS:
-            raise SpecError("Among: there must be at least two values")
+        if not 2 <= len(values) <= _MOST_LEVELS:
+            raise SpecError(
+                f"Among: there must be at least two values and at most {_MOST_LEVELS}, got "
+                f"{len(values)}"
+            )
         if not all(type(value) in (str, int, float) for value in values):
             raise SpecError(f"Among: values must be texts or numbers, got {values!r}")
+        if any(value != value for value in values):
+            raise SpecError(f"Among: no value may be NaN, got {values!r}")
         if len(set(values)) < len(values):
             raise SpecError(f"Among: no value may come twice, got {values!r}")
         object.__setattr__(self, "values", tuple(values))

@@ -14,13 +14,15 @@ from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
 from belated.knobs import ranges
-from belated.knobs.ranges import Among, Log, Range, Span, range_of
+from belated.knobs.ranges import Among, Log, Range, Span, Whole, range_of
 from belated.learner.state import FEWEST, Memory
 from belated.spec import number, whole
 
 Goal = Literal["min", "max"]
 Setting = dict[str, Any]
 """A value for every knob, by its name."""
+_LEAST_SHARE = 0.001  # of rounds that play the start
+_LEAST_STEP = 1e-6  # of a range; places are known to 2^-25 of it
 _FORGET = 8  # deadlines after which a late cost is not even counted
 
 
@@ -45,7 +47,7 @@ class Settings:
     @property
     def width(self) -> int:
         """Features of the context."""
-        return sum(max(each.levels, 1) for each in self.context.values())
+        return sum(_width(each) for each in self.context.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
@@ -85,23 +87,23 @@ class Settings:
         found = [knob.place(setting[name], who) for name, knob in self.knobs.items()]
         return np.array([_rounded(place) for place in found])
 
-    def features(self, context: Any) -> Floats:
+    def features(self, context: Any, who: str = "predict") -> Floats:
         """Return the features of a context; what is not said is 0."""
         values: list[float] = []
         told = {} if context is None else context
         if not isinstance(told, Mapping) or not set(told) <= set(self.context):
             names = ", ".join(self.context) or "none"
-            raise BadFeatures(f"predict: a context is a dict with names among: {names}; got {told}")
+            raise BadFeatures(f"{who}: a context is a dict with names among: {names}; got {told}")
         for name, kind in self.context.items():
             if isinstance(kind, Among):
                 values += [float(told.get(name) == each) for each in kind.values]
                 if name in told and told[name] not in kind.values:
-                    raise BadFeatures(f"predict: {name} is unknown, got {told[name]!r}")
+                    raise BadFeatures(f"{who}: {name} is unknown, got {told[name]!r}")
             else:
                 try:
-                    values.append(kind.place(told[name], "predict") if name in told else 0.0)
+                    values.append(kind.place(told[name], who) if name in told else 0.0)
                 except SpecError as error:
-                    raise BadFeatures(f"predict: {name}: {error}") from error
+                    raise BadFeatures(f"{error} ({name!r} of the context)") from error
         return np.array(values)
 
     def fresh(self) -> Memory:
@@ -146,8 +148,8 @@ def checked(
     if goal not in ("min", "max"):
         raise SpecError(f"Knobs: goal must be 'min' or 'max', got {goal!r}")
     share = number("Knobs", "holdout", holdout)
-    if not 0.0 <= share <= 0.5:
-        raise SpecError(f"Knobs: holdout must be from 0 to 0.5, got {holdout!r}")
+    if share != 0.0 and not _LEAST_SHARE <= share <= 0.5:
+        raise SpecError(f"Knobs: holdout must be 0, or from 0.001 to 0.5, got {holdout!r}")
     silent = None if silence is None else number("Knobs", "silence", silence)
     if silent is not None and abs(silent) > L.HUGE_COST:
         raise SpecError(f"Knobs: silence must be at most 1e50, got {silence!r}")
@@ -200,7 +202,12 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
         raise SpecError(
             f"Knobs: start must have a value for each of {', '.join(knobs)}, got {start!r}"
         )
-    return {name: getattr(start[name], "item", lambda v=start[name]: v)() for name in knobs}
+    told = {name: getattr(start[name], "item", lambda v=start[name]: v)() for name in knobs}
+    for name, knob in knobs.items():
+        knob.place(told[name], "Knobs: start")
+        if isinstance(knob, Whole):
+            told[name] = int(told[name])
+    return told
 
 
 def _steps(knobs: dict[str, Range], max_step: Any) -> dict[str, float]:
@@ -213,8 +220,10 @@ def _steps(knobs: dict[str, Range], max_step: Any) -> dict[str, float]:
     else:
         steps = dict.fromkeys(knobs, max_step)
     found = {name: number("Knobs", "max_step", step) for name, step in steps.items()}
-    if not all(0.0 < step <= 1.0 for step in found.values()):
-        raise SpecError(f"Knobs: max_step must be a part of the range, up to 1, got {max_step!r}")
+    if not all(_LEAST_STEP <= step <= 1.0 for step in found.values()):
+        raise SpecError(
+            f"Knobs: max_step must be a part of the range, from 1e-6 to 1, got {max_step!r}"
+        )
     least = {name: 1.0 / (each.levels - 1) if each.levels else 0.0 for name, each in knobs.items()}
     return {name: max(step, least[name]) for name, step in found.items()}
 
@@ -226,12 +235,18 @@ def _context(context: Any) -> dict[str, Range]:
         raise SpecError(f"Knobs: context must be a dict of names and ranges, got {context!r}")
     found: dict[str, Range] = {}
     for name, given in context.items():
-        is_range = isinstance(given, Span | Log | Among)
-        is_range = is_range or (isinstance(given, tuple) and len(given) == 2)
+        is_range = isinstance(given, Span | Log | Whole | Among)
+        is_pair = isinstance(given, tuple) and len(given) == 2
+        is_range = is_range or (is_pair and not any(isinstance(each, str) for each in given))
         found[name] = range_of(given, name) if is_range else Among(given)
-    if sum(max(each.levels, 1) for each in found.values()) > L.MOST_CONTEXT:
+    if sum(_width(each) for each in found.values()) > L.MOST_CONTEXT:
         raise SpecError(f"Knobs: a context has at most {L.MOST_CONTEXT} numbers and values in all")
     return found
+
+
+def _width(known: Range) -> int:
+    """Return how many features something known takes: one of a number, one for each of values."""
+    return known.levels if isinstance(known, Among) else 1
 
 
 def _rounded(place: float) -> float:

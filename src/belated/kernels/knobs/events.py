@@ -8,7 +8,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare, is_compared
-from belated.kernels.knobs.evidence import CORRECTION, SCORED, UNSCORED, catch_up, learn
+from belated.kernels.knobs.evidence import catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
@@ -89,7 +89,9 @@ def _unpack(kept: Floats, at: int, values: Floats) -> int:
 
 
 @limb
-def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: float) -> None:
+def _wait(
+    f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: float, is_last: bool
+) -> None:
     """Put an answer behind those that wait to be learned, or in the place of an earlier one."""
     r = room_of(f, n)
     width = L.OF_ANSWER + r.k + r.context.size
@@ -100,6 +102,7 @@ def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: flo
             place = i
     at = place * width
     r.buffer[at + L.COST] = delta
+    r.buffer[at + L.IS_LAST] = 1.0 if is_last else 0.0
     if place == filled:
         learned = kept[record + L.LEARNED]
         r.buffer[at + L.ITS_TICKET] = ticket
@@ -111,25 +114,64 @@ def _wait(f: Floats, n: Ints, kept: Floats, record: int, ticket: int, delta: flo
 
 
 @leaf
+def _middle(buffer: Floats, width: int, filled: int, about: float, is_apart: bool) -> float:
+    """Return the median of the costs that wait, or of how far they are from ``about``."""
+    for i in range(filled):
+        mine = buffer[i * width + L.COST]
+        mine = abs(mine - about) if is_apart else mine
+        below, equal = 0, 0
+        for j in range(filled):
+            theirs = buffer[j * width + L.COST]
+            theirs = abs(theirs - about) if is_apart else theirs
+            below += 1 if theirs < mine else 0
+            equal += 1 if theirs == mine else 0
+        if below <= filled // 2 < below + equal:
+            return mine
+    return about
+
+
+@leaf
+def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple[float, float]:
+    """Return a middle, and how far from it costs may be that the unit is made of.
+
+    A few that are beyond all others say nothing of the unit: they are tamed when they are learned.
+    Where they are no exception, or the others are all equal, as with rare sales, all count.
+    """
+    middle = _middle(buffer, width, filled, 0.0, False)
+    apart = _middle(buffer, width, filled, middle, True)
+    outside = 0
+    for i in range(filled):
+        is_outside = abs(buffer[i * width + L.COST] - middle) > L.BEYOND * apart
+        outside += 1 if is_outside else 0
+    is_exception = apart > rounding and 4 * outside <= filled
+    return middle, L.BEYOND * apart if is_exception else math.inf
+
+
+@leaf
 def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     """Return how many of the answers that wait can be learned; find the unit, if it is time."""
     filled = int(f[L.FILLED])
     if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
         return filled if f[L.UNIT] > 0.0 else 0
     common = f[L.SHIFT] if f[L.FED] > 0.0 else buffer[L.COST]
-    count = filled + f[L.FED]
-    mean, far = common if f[L.FED] > 0.0 else 0.0, 0.0
+    far = 0.0
     for i in range(filled):
-        cost = buffer[i * width + L.COST]
-        far = max(far, abs(cost - common))
-        if f[L.FED] == 0.0:
-            mean += cost / count
+        far = max(far, abs(buffer[i * width + L.COST] - common))
+    rounding = L.ROUNDING * (abs(f[L.FIRST]) + abs(common))
+    middle, most = _believed(buffer, width, filled, rounding)
+    count, mean = f[L.FED], common if f[L.FED] > 0.0 else 0.0
+    for i in range(filled):
+        count += 1.0 if abs(buffer[i * width + L.COST] - middle) <= most else 0.0
+    if f[L.FED] == 0.0:
+        for i in range(filled):
+            cost = buffer[i * width + L.COST]
+            mean += cost / count if abs(cost - middle) <= most else 0.0
     squares = 0.0
     for i in range(filled):
-        away = buffer[i * width + L.COST] - mean
-        squares += away * away
+        cost = buffer[i * width + L.COST]
+        squares += (cost - mean) * (cost - mean) if abs(cost - middle) <= most else 0.0
     unit = math.sqrt(squares / count)
-    if unit < L.LEAST_UNIT or far <= L.ROUNDING * (abs(f[L.FIRST]) + abs(common)):
+    if unit < L.LEAST_UNIT or far <= rounding:
         f[L.SHIFT] = common  # all equal so far: 0 in any unit, and nobody needs to wait
         return 1
     f[L.SHIFT] = mean
@@ -160,20 +202,16 @@ def _learn_waiting(s: State) -> None:
             write_features(r.x, r.context, r.order, r.chebyshev, r.phi)
             entry = locate(s, ticket)
             record = entry * s.n[N.KEEP] if entry >= 0 else 0
-            y, how, before = 0.0, UNSCORED, 0.0
+            y, before = 0.0, 0.0
+            is_new = r.buffer[at + L.REPLACES] == 0.0
             if f[L.UNIT] > 0.0:
                 y = (r.buffer[at + L.COST] - f[L.SHIFT]) / f[L.UNIT]
-                how = SCORED
             else:
-                f[L.FED] += 1.0
-            if r.buffer[at + L.REPLACES] > 0.0:
-                how = CORRECTION
+                f[L.FED] += 1.0 if is_new else 0.0
+            # One that was closed since then waited for a unit, and was learned as 0 before.
+            if not is_new and entry >= 0:
                 before = s.kept[record + L.LEARNED]
-                far = math.sqrt(f[L.SQUARES] / (f[L.COUNT] + 1.0) + 1.0)
-                far *= 3.0 + math.sqrt(math.sqrt(f[L.COUNT]))
-                y = min(max(y, f[L.MEAN] - far), f[L.MEAN] + far) - before
-                f[L.CORRECTED] += 1.0
-            learned = learn(f, n, ticket, y, how) + before
+            learned = learn(f, n, ticket, y, before, is_new, r.buffer[at + L.IS_LAST] > 0.0)
             if entry >= 0:
                 s.kept[record + L.LEARNED] = learned
     left = int(f[L.FILLED]) - ready
@@ -194,22 +232,25 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
     f = s.f
     record = entry * s.n[N.KEEP]
+    is_news = False
     if cost == cost:
         if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
         delta = cost - f[L.FIRST]
-        if s.kept[record + L.SO_FAR] != delta:
-            _wait(f, s.n, s.kept, record, int(s.table[2 * entry]), delta)
-            s.kept[record + L.SO_FAR] = delta
-    _learn_waiting(s)
-    if is_last:
         so_far = s.kept[record + L.SO_FAR]
-        if so_far == so_far:
-            arm = s.kept[record + L.ITS_ARM]
-            ticket = int(s.table[2 * entry])
-            remember(f, ticket, arm, so_far)
-            if is_compared(f, ticket):
-                compare(f, arm, so_far)
+        is_news = so_far != delta
+        f[L.CORRECTED] += 1.0 if is_news and so_far == so_far else 0.0
+        s.kept[record + L.SO_FAR] = delta
+    so_far = s.kept[record + L.SO_FAR]
+    if so_far == so_far and (is_news or is_last):
+        _wait(f, s.n, s.kept, record, int(s.table[2 * entry]), so_far, is_last)
+    _learn_waiting(s)
+    if is_last and so_far == so_far:
+        arm = s.kept[record + L.ITS_ARM]
+        ticket = int(s.table[2 * entry])
+        remember(f, ticket, arm, so_far)
+        if is_compared(f, ticket):
+            compare(f, arm, so_far)
 
 
 # --- Tickets -------------------------------------------------------------------------------------

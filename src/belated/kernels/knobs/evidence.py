@@ -7,7 +7,7 @@ Per block of 32 rounds of play time there are n, Phi = sum phi and Y = sum y. Wi
 and kappa = 1/(1 + c), then the block takes in phi and y. That leaves out a free level per block
 with precision l exactly; with l = infinity there is none. Time is u = (first play of the block -
 origin)/W and w = e^u: answers count by when they were played, not by when they came, so that their
-order does not matter. Trends are u (1, x).
+order does not matter for the sums. Trends are u (1, x).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.members import leading, reach, score, weigh, window_of, write_prior
 from belated.kernels.knobs.room import room_of
 
-SCORED, UNSCORED, CORRECTION = range(3)  # how an answer is learned
 _MOST_VALUE = 1e9
 _FAR = 64.0  # windows: e^64 in sums that are then scaled by e^-64 is still exact enough
 
@@ -48,51 +47,81 @@ def block_of(blocks: Floats, width: int, t: int) -> int:
 
 
 @limb
-def learn(f: Floats, n: Ints, t: int, y: float, how: int) -> float:
+def learn(
+    f: Floats, n: Ints, t: int, y: float, before: float, is_new: bool, is_last: bool
+) -> float:
     """Take in the value of play t, whose features are written; return what was learned of it.
 
-    A correction changes the value of what was learned before by y.
+    One that is not new replaces ``before``, which was learned of it. Sums have the newest value;
+    weights, noise and spread follow last words alone, as what is said before may mean nothing.
     """
     r = room_of(f, n)
     plain, most = r.base + r.cosines, r.most
     at = block_of(r.blocks, L.SUMS + plain, t)
-    answers = r.blocks[at + L.ANSWERS] if at >= 0 else 0.0
-    total = r.blocks[at + L.SUM] if at >= 0 else 0.0
+    block = r.blocks[max(at, 0) : max(at, 0) + L.SUMS + plain]
     y = min(max(y, -_MOST_VALUE), _MOST_VALUE)
-    for g in range(L.SETS):
-        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
-        _write_net(
-            r.phi, r.blocks, at, c, _age(f, g, t), plain, r.k, r.tilde[g * most : (g + 1) * most]
-        )
-        if how == SCORED:
-            score(f, n, g, y - c * total, c)
-    if how == SCORED:
+    if not is_new and at >= 0:
+        _join(block, r.phi, -before, -1.0)
+    _write_nets(f, n, at, t)
+    if f[L.UNIT] > 0.0:
+        answers = block[L.ANSWERS] if at >= 0 else 0.0
+        for g in range(L.SETS):
+            c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+            score(f, n, g, y - c * block[L.SUM] if at >= 0 else y, c)
         y = _tame(f, r.members, y)
-        weigh(f, r.members, answers)
-        _count(f, y)
+        if is_last:
+            weigh(f, r.members, answers)
+            _count(f, y)
+    if not is_new and at >= 0:
+        _join(block, r.phi, before, 1.0)
+        _write_nets(f, n, at, t)
+    answers = block[L.ANSWERS] if at >= 0 else 0.0
+    total = block[L.SUM] if at >= 0 else 0.0
     for g in range(L.SETS):
         c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
         w = growth(_age(f, g, t))
         tilde, b = r.tilde[g * most : (g + 1) * most], r.b[g * most : (g + 1) * most]
-        if how == CORRECTION:
-            _add_value(tilde, b, w * y if at >= 0 else w * y / (1.0 + c))
-        else:
+        if is_new:
             triangle = most * (most + 1) // 2
             a = r.a[g * triangle : (g + 1) * triangle]
             ends = most if g >= 2 else plain  # without a window there are no trends
             _add(tilde, a, b, r.base, plain, ends, w / (1.0 + c), y - c * total)
+        else:
+            change = w * (y - before)
+            _add_value(tilde, b, change if at >= 0 else change / (1.0 + c))
         f[L.SINCE + g] += 1.0
     if at >= 0:
-        _join(r.blocks[at : at + L.SUMS + plain], r.phi, y, how != CORRECTION)
-    if how != CORRECTION:
+        _join(block, r.phi, y - before, 1.0 if is_new else 0.0)
+    f[L.PROVISIONAL] += (1.0 if is_new else 0.0) - (1.0 if is_last else 0.0)
+    if is_new:
         f[L.COUNT] += 1.0
         f[L.LATEST] = max(f[L.LATEST], t)
         _move_origins(f, n)
-        if f[L.COUNT] >= f[L.REFRESH] and how == SCORED:
-            f[L.REFRESH] = 2.0 * f[L.REFRESH] if f[L.REFRESH] < 512.0 else math.inf
-            f[L.SPREAD] = max(f[L.SQUARES] / f[L.COUNT], f[L.SPREAD])
-            write_prior(f, n)
+    if is_last and f[L.UNIT] > 0.0:
+        _refresh(f, n)
     return y
+
+
+@limb
+def _refresh(f: Floats, n: Ints) -> None:
+    """Look at the spread of values again, after so many of them."""
+    known = f[L.COUNT] - f[L.PROVISIONAL]
+    if known >= f[L.REFRESH]:
+        f[L.REFRESH] = 2.0 * f[L.REFRESH] if f[L.REFRESH] < 512.0 else math.inf
+        f[L.SPREAD] = max(f[L.SQUARES] / known, f[L.SPREAD])
+        write_prior(f, n)
+
+
+@limb
+def _write_nets(f: Floats, n: Ints, at: int, t: int) -> None:
+    """Write the features of play t, net of its contemporaries, for every set."""
+    r = room_of(f, n)
+    plain, most = r.base + r.cosines, r.most
+    answers = r.blocks[at + L.ANSWERS] if at >= 0 else 0.0
+    for g in range(L.SETS):
+        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+        tilde = r.tilde[g * most : (g + 1) * most]
+        _write_net(r.phi, r.blocks, at, c, _age(f, g, t), plain, r.k, tilde)
 
 
 @leaf
@@ -105,13 +134,13 @@ def _age(f: Floats, g: int, t: int) -> float:
 
 
 @leaf
-def _join(block: Floats, phi: Floats, y: float, is_new: bool) -> None:
-    """Let a block take in the features and the value of a play, or a change of its value."""
+def _join(block: Floats, phi: Floats, y: float, times: float) -> None:
+    """Add y to the sum of a block, and the features of a play so many times."""
     block[L.SUM] += y
-    if is_new:
-        block[L.ANSWERS] += 1.0
+    if times != 0.0:
+        block[L.ANSWERS] += times
         for i in range(L.SUMS, block.size):
-            block[i] += phi[i - L.SUMS]
+            block[i] += times * phi[i - L.SUMS]
 
 
 @leaf
@@ -152,7 +181,7 @@ def _tame(f: Floats, members: Floats, y: float) -> float:
 def _count(f: Floats, y: float) -> None:
     """Take a value into mean and variance."""
     away = y - f[L.MEAN]
-    f[L.MEAN] += away / (f[L.COUNT] + 1.0)
+    f[L.MEAN] += away / (f[L.COUNT] - f[L.PROVISIONAL] + 1.0)
     f[L.SQUARES] += away * (y - f[L.MEAN])
 
 

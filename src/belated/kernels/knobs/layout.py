@@ -63,7 +63,8 @@ TAMED = 38  # costs that were not learned as far out as they are
 FRESH = 39  # 1: the setting that is held may be changed before its time
 STRETCH = 40  # rounds in a stretch of the past
 ANEW = 41  # the first ticket that the comparison counts
-HEADER = 42
+PROVISIONAL = 42  # answers whose last word is not in: they are in the sums, and in nothing else
+HEADER = 43
 PAST = HEADER  # of every stretch: answers and their costs less FIRST; then the same of the start
 STRETCHES = 64
 OF_STRETCH = 4
@@ -92,16 +93,19 @@ ITS_ARM = 1
 SO_FAR = 2
 OF_TICKET = 3
 
-# Of an answer that waits: ticket, cost, whether it replaces another; then place and context.
+# Of an answer that waits: ticket, cost, whether it replaces another, whether it is the last word;
+# then place and context.
 ITS_TICKET = 0
 COST = 1
 REPLACES = 2
-OF_ANSWER = 3
+IS_LAST = 3
+OF_ANSWER = 4
 
 WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
 STEP = 67108864.0  # two of them in one number
 
 HUGE_COST = 1e50
+BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 

@@ -260,7 +260,7 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
 
     What nobody was played beside says little but where the level is, which is not asked for.
     """
-    known, spread = f[L.COUNT], f[L.SPREAD]
+    known, spread = f[L.COUNT] - f[L.PROVISIONAL], f[L.SPREAD]
     far = reach(known)
     top = -math.inf
     for i in range(L.MEMBERS):
