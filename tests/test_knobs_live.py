@@ -181,6 +181,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
         other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
     assert other.observed == 12
     assert other.comparison is not None
+    assert other.comparison is not None
     assert other.comparison.start_rounds + other.comparison.learner_rounds == 0
     assert [each.start_costs for each in other.past] == [0]
 

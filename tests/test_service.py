@@ -24,6 +24,7 @@ from belated.knobs.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
 from belated.service.forwarding import Forwarding, Unreachable
+from belated.service.journal import Journal, Told
 from belated.service.openapi import description
 from belated.service.requests import Request
 from belated.service.routes import ROUTES
@@ -70,6 +71,9 @@ def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
     assert (shown["kind"], shown["settings"]["bits"], shown["rounds"]) == ("LinearModel", 8, 0)
     assert ask("DELETE", "/models/gone").status == 204
     assert ask("GET", "/models/gone").body["error"]["code"] == "unknown_model"
+    for place in range(3):
+        assert ask("DELETE", f"/models/never-{place}").status == 404
+    assert not ask.server.hub._turns  # nothing is kept of names that were tried
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,10 +124,18 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         assert model.cancel(ticket=second.ticket) == "applied"
         assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
         assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
+        paused = ask("POST", "/models/knobs/pause", Idempotency_Key="p")
+        assert model.resume() == "learning"
+        again = ask("POST", "/models/knobs/pause", Idempotency_Key="p")  # a try that was late
+        assert (again.body, again.headers["idempotency-replayed"]) == (paused.body, "true")
+        assert ask.server.store.model("knobs").read(lambda knobs: knobs.mode) == "learning"
         about = model.about()["settings"]
         assert "seed" not in about
         assert about["knobs"]["price"] == {"type": "Span", "low": 10.0, "high": 200.0}
         assert ask("POST", "/models/knobs/peek", {"context": {"hour": 7}}).body["setting"].keys()
+        assert ask("GET", "/models/knobs/live").body["measure"] == "expected cost at the best"
+        client.create("profit", "Knobs", knobs={"price": [1, 9]}, goal="max")
+        assert ask("GET", "/models/profit/live").body["measure"] == "expected value at the best"
         report = model.report()
         assert (report["rounds"], report["open"], report["observed"]) == (2, 0, 1)
         expected = ask.server.store.model("knobs").snapshot()
@@ -670,3 +682,12 @@ def test_what_the_server_library_logs_is_json_too(
     assert {(line["level"], line["by"]) for line in logged} == {("warning", "uvicorn.error")}
     assert "Invalid HTTP" in logged[0]["message"]
     assert not logging.getLogger("uvicorn").handlers
+
+
+def test_loggers_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", False)
+    monkeypatch.setattr(logging.getLogger("belated"), "propagate", True)
+    with Told(Journal("json")):
+        assert not logging.getLogger("belated").propagate
+    assert not logging.getLogger("uvicorn").propagate
+    assert logging.getLogger("belated").propagate

@@ -501,6 +501,43 @@ def test_models_by_name(path: Path) -> None:
         assert "new" not in store.models()
 
 
+def test_events_are_read_as_far_as_they_are_asked_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    def counted(about: Any, row: Any) -> Any:
+        read.append(row.first)
+        return opened(about, row)
+
+    monkeypatch.setattr(of_store, "opened", counted)
+    with bl.open(path) as store:
+        model = store.model("a", linear())
+        for place in range(5):
+            model.predict([float(place)])
+        found = list(store.events(model._entry.about, 1, 3))
+    assert (len(found), read) == (2, [1, 2])
+
+
+def test_a_log_is_copied_row_by_row(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bl.open(path) as store:
+        model = store.model("a", linear())
+        for place in range(5):
+            model.predict([float(place)])
+        database: Any = store._database
+        create, given = database.create, []
+
+        def looked(about: Any, rows: Any, snapshots: Any) -> Any:
+            given.append(rows)
+            return create(about, rows, snapshots)
+
+        monkeypatch.setattr(database, "create", looked)
+        copied = store.replay("a", linear(bits=7), to="b")
+        assert not isinstance(given[0], list | tuple)  # all of it in memory
+        assert (copied.rounds, copied.history.events) == (5, 5)
+        assert list(store.log("b")) == list(store.log("a"))
+
+
 def test_another_spec_is_refused_and_replay_named(path: Path) -> None:
     with bl.open(path) as store:
         store.model("m", linear())

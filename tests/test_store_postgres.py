@@ -87,7 +87,7 @@ def test_every_kind_is_there_again(url: str, tmp_path: Path) -> None:
         assert store.load("wide", tmp_path / "wide.parquet").snapshot() == state
 
 
-def test_several_share_a_store_and_each_model_has_one_writer(url: str) -> None:
+def test_several_share_a_store_and_each_model_has_one_writer(url: str, server: Server) -> None:
     with bl.open(url) as one, bl.open(url) as two:
         first = one.model("first", linear())
         lived(first, "linear")
@@ -113,6 +113,8 @@ def test_several_share_a_store_and_each_model_has_one_writer(url: str) -> None:
         assert first.rounds == 9
         two.delete("second")
         assert one.models() == ["first"]
+        owned = server.execute("SELECT count(*) FROM belated.owners")
+        assert owned == [(1,)]
         with pytest.raises(StoreError, match="deleted"):
             second.predict([1.0])
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from belated.rivals import WOFTRL
-from belated.study.two_players import METHODS, _play
+from belated.study.two_players import METHODS, TwoPlayers, _play
 
 Array = NDArray[np.float64]
 
@@ -68,3 +68,18 @@ def test_weighted_optimism_keeps_the_sum_bounded_where_plain_methods_do_not() ->
         grew[name] = late / early
     assert grew["WOFTRL, large steps"] < 1.1
     assert grew["no copies, large steps"] > 1.5
+
+
+def test_the_sum_is_compared_with_one_over_the_step() -> None:
+    """A sum of 3 (d + 1) (d + 2) grows like d^2, and is said to, though d = 1 to 16 are small."""
+    rows = [
+        {"game": "zero-sum", "method": name, "delay": d, "rounds": 9, "seed": 0, "regret": regret}
+        for d in (1, 2, 4, 8, 16)
+        for name in METHODS
+        for regret in [3.0 * (d + 1) * (d + 2 if name == "WOFTRL, small steps" else 1)]
+    ]
+    study = TwoPlayers()
+    assert study.opening(rows).numbers[-1][0] == "3 to 3"
+    says = study.sections(rows)[0].says
+    assert "3 to 3 times (d + 1) (d + 2)" in says
+    assert "3 to 3 times d + 1" in says

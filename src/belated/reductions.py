@@ -336,7 +336,9 @@ class Capacity(Wrapper):
 
     def sizes(self) -> dict[int, float]:
         """Return what the kernels look up, by its slot among the floats."""
-        return {} if self.backlog is None else {F.MINE: coin(self.tickets, self.backlog)}
+        if self.backlog is None:
+            return {}
+        return {F.MINE: coin(self.tickets, self.backlog)}  # CHANCE of tracking, which loads numba
 
     @property
     def most_known(self) -> int | None:

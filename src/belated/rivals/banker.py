@@ -143,8 +143,9 @@ def _learn_any(code: Code, s: State, entry: int, ticket: int, answer: Floats) ->
 
 @leaf
 def _negative(code: Code, s: State, answer: Floats, norm: float) -> bool:
-    """Tell whether a loss is below 0."""
-    return bool(answer[0] < 1.0 - F.SLACK)
+    """Tell whether a loss is below 0, by more than rounding."""
+    room = F.SLACK - 1.0
+    return bool(answer[0] < -room)
 
 
 _SFTINF = method(

@@ -197,8 +197,19 @@ def turn(verb: str) -> Handler:
         served = await hub.model(request.path["name"])
         if served.kind != "Knobs":
             raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no {verb}")
-        await hub.commits.wait(served.stored.begin(verb))
-        return answer({"mode": served.state.mode})
+
+        async def work(known: Known) -> Answer:
+            def noted(_: list[Any]) -> tuple[str, bytes]:
+                return known.note(answer({"mode": served.state.mode}))
+
+            pending = served.stored.begin_many([(verb, {})], noted if known.name else None)
+            if isinstance(pending.answer[0], BelatedError):
+                raise pending.answer[0]
+            await hub.commits.wait(pending)
+            return Answer(*known.answer) if known.answer else answer({"mode": served.state.mode})
+
+        key = request.header(b"idempotency-key")
+        return await once(hub, request, served.number, key, b"", _whole, work)
 
     return handle
 

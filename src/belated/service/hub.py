@@ -63,7 +63,7 @@ class Hub:
         """Models that could not be brought back, and why."""
         self.is_ready = False
         self._lock = threading.Lock()
-        self._turns: dict[str, threading.Lock] = {}
+        self._turns: dict[str, _Turn] = {}
         self._resting: dict[str, asyncio.Event] = {}
         self._elsewhere: dict[str, tuple[str, float]] = {}  # where models are, and until when
         self._pool = ThreadPoolExecutor(4, "belated-serve")
@@ -165,10 +165,20 @@ class Hub:
         if address is not None:
             self._elsewhere[name] = address, monotonic() + _TOLD
 
-    def _turn(self, name: str) -> threading.Lock:
-        """Return what lets one thread at a time bring a model back or put it away."""
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        """Let one thread at a time bring a model back or put it away."""
         with self._lock:
-            return self._turns.setdefault(name, threading.Lock())
+            turn = self._turns.setdefault(name, _Turn())
+            turn.users += 1
+        try:
+            with turn.lock:
+                yield
+        finally:
+            with self._lock:
+                turn.users -= 1
+                if turn.users == 0:  # strangers may try any name
+                    del self._turns[name]
 
     def _keep(self) -> None:
         """Sample the curves, and keep them now and then."""
@@ -435,6 +445,13 @@ def known_of(token: Token, path: str, number: int, key: str, body: bytes, form: 
     """Return a request with an ``Idempotency-Key``, to the model of this number."""
     name = name_of(token.name, path, number, key)
     return Known(name, hashlib.sha256(body).digest(), form)
+
+
+class _Turn:
+    """What threads wait for that want the same model, and how many they are."""
+
+    def __init__(self) -> None:
+        self.lock, self.users = threading.Lock(), 0
 
 
 class _Rest:

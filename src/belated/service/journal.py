@@ -44,21 +44,22 @@ class Told(logging.Handler):
     def __init__(self, journal: Journal) -> None:
         super().__init__(logging.WARNING)
         self._journal = journal
+        self._before: dict[str, bool] = {}  # whether others wrote these lines too
 
     def __enter__(self) -> Self:
         """Listen, and let nobody else write these lines."""
         for name in self.LOGGERS:
             logger = logging.getLogger(name)
             logger.addHandler(self)
-            logger.propagate = False
+            self._before[name], logger.propagate = logger.propagate, False
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Listen no more."""
+        """Listen no more, and leave everything as it was."""
         for name in self.LOGGERS:
             logger = logging.getLogger(name)
             logger.removeHandler(self)
-            logger.propagate = True
+            logger.propagate = self._before[name]
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""

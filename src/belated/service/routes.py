@@ -184,7 +184,16 @@ ROUTES: tuple[Route, ...] = (
         "Report",
     ),
     *(
-        Route("POST", f"/models/{{name}}/{verb}", "admin", handlers.turn(verb), about, None, "Mode")
+        Route(
+            "POST",
+            f"/models/{{name}}/{verb}",
+            "admin",
+            handlers.turn(verb),
+            about,
+            None,
+            "Mode",
+            has_key=True,
+        )
         for verb, about in (
             ("pause", "Let knobs stand where they are; costs are still learned."),
             ("revert", "Let knobs go back to their start; costs are still learned."),

@@ -115,7 +115,8 @@ class Served:
         if self.kind == "Intervals":
             return "coverage", report["coverage"], report["observed"]
         if self.kind == "Knobs":
-            return "expected cost at the best", report["expected"], report["observed"]
+            what = "cost" if report["goal"] == "min" else "value"
+            return f"expected {what} at the best", report["expected"], report["observed"]
         if self.kind == "Learner":
             return "answers", None, report["observed"]
         return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]

@@ -179,6 +179,10 @@ class PostgreSQL(Tables):
                 execute(_OWN, (model, self._address))
         return bool(is_ours)
 
+    def _disown(self, execute: Execute, model: int) -> None:
+        """Remove what is known of who writes a model, which is this session."""
+        execute("DELETE FROM owners WHERE model = ?", (model,))
+
     def _in_use(self, model: int) -> StoreInUse:
         with self._reading() as execute:
             holder = execute(_WHO, (_CLASS, model))
@@ -195,6 +199,7 @@ class PostgreSQL(Tables):
         if model in self._held:
             self._held.discard(model)
             with self._reading() as execute:
+                self._disown(execute, model)
                 execute("SELECT pg_advisory_unlock(?, ?)", (_CLASS, model))
 
     def close(self) -> None:

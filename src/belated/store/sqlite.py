@@ -90,6 +90,9 @@ class SQLite(Tables):
             self._fail(connection, error)
             raise
 
+    def _disown(self, execute: Execute, model: int) -> None:
+        """Nothing is known: who has the file writes all models."""
+
     def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
         self._connection = None

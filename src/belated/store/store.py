@@ -428,7 +428,7 @@ class Store:
         if about.name in self._known:
             raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
         with self.writer.turn:
-            rows = list(self._database.rows(source.number, 0))
+            rows = self._database.rows(source.number, 0)  # some at a time, as they are written
             number = self._database.create(about, rows, [Saved(0, length, snapshot)])
         if number is None:
             raise SpecError(f"replay: there is a model {about.name!r}; nothing has changed")
@@ -534,6 +534,8 @@ class Store:
     def events(self, about: Described, first: int, end: int) -> Iterator[tuple[Event, float]]:
         """Return the events from ``first`` to before ``end``, and when each was written."""
         for row in self._in_turns.rows(about.number, first):
+            if row.first >= end:
+                return
             for place, event in enumerate(decoded([opened(about, row)]), row.first):
                 if first <= place < end:
                     yield event, row.written

@@ -88,6 +88,10 @@ class Tables(ABC):
     def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
         """Add one row of events, and commit."""
 
+    @abstractmethod
+    def _disown(self, execute: Execute, model: int) -> None:
+        """Remove what is known of who writes a model, where several may."""
+
     # --- Writing --------------------------------------------------------------------------------
 
     def create(
@@ -122,6 +126,7 @@ class Tables(ABC):
             execute("DELETE FROM models WHERE number = ?", (model,))
             for table in ("eras", "events", "snapshots"):
                 execute(f"DELETE FROM {table} WHERE {_BETWEEN}", _all(model))
+            self._disown(execute, model)
 
     def write(
         self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()

@@ -144,7 +144,7 @@ class Arms(Study):
             else f"; of the methods that are told nothing it is {quoted(free)}, with "
             f"{percent(_mean_share(shares, free))}."
         )
-        numbers = [
+        figures = [
             (percent(_mean_share(shares, first)), f"of the regret of luck: {quoted(first)}"),
             (
                 f"{_wins(shares, free)} of {len(shares)}",
@@ -154,8 +154,8 @@ class Arms(Study):
         reached = _reached(rows)
         if reached:
             name = max(reached, key=lambda each: reached[each])
-            numbers.append((short(reached[name]), f"of a bound is reached at most, by {name}"))
-        return Opening(says + told, tuple(numbers))
+            figures.append((short(reached[name]), f"of a bound is reached at most, by {name}"))
+        return Opening(says + told, tuple(figures))
 
     def sections(self, rows: Sequence[Row]) -> tuple[Section, ...]:
         """Who loses least, then loss by loss, then the promises."""
@@ -240,7 +240,7 @@ def _answer(shares: Shares) -> Section:
         table=Table(
             columns=(
                 *("method", "told in advance", "share of the regret of luck"),
-                *("kinds of games: best", "within 10 % of the best", "worst share"),
+                *("kinds of games: best", f"within {percent(_GOOD)} of the best", "worst share"),
             ),
             rows=tuple(
                 (

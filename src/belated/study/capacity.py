@@ -88,7 +88,8 @@ class CapacityStudy(Study):
             "With room for a quarter of the largest backlog, and told gradients, Capacity has "
             f"{short(ratios['Capacity'])} times the regret of a learner without a limit, dropping "
             f"the oldest {short(ratios['dropping the oldest'])} times and a deadline "
-            f"{short(ratios['Deadline'])} times, in the mean over worlds. {_of_late_ones(few)}"
+            f"{short(ratios['Deadline'])} times, in the geometric mean over worlds. "
+            f"{_of_late_ones(few)}"
         )
         names = ("Capacity", "dropping the oldest", "Deadline")
         numbers = tuple(
@@ -161,7 +162,7 @@ def _drop_oldest(
 
 
 def _ratio(rows: Sequence[Row], way: str) -> float | None:
-    """Return how much more regret a way has than no limit, in the mean over worlds."""
+    """Return how much more regret a way has than no limit, in the geometric mean over worlds."""
     ratios = []
     for group in by(rows, "world").values():
         regret, best = (mean(where(group, way=each), "regret") for each in (way, "no limit"))
