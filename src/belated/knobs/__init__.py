@@ -2,7 +2,7 @@
 
 from belated.knobs.knobs import Expected, Knobs, Turn
 from belated.knobs.ranges import Among, Log, Span, Whole
-from belated.knobs.report import Comparison, KnobsReport
+from belated.knobs.report import Comparison, KnobsReport, Stretch
 
 __all__ = [
     "Among",
@@ -12,6 +12,7 @@ __all__ = [
     "KnobsReport",
     "Log",
     "Span",
+    "Stretch",
     "Turn",
     "Whole",
 ]

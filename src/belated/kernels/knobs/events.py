@@ -151,7 +151,7 @@ def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple
 def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     """Return how many of the answers that wait can be learned; find the unit, if it is time."""
     filled = int(f[L.FILLED])
-    if f[L.UNIT] > 0.0 or filled < 6 + n[N.DIM]:
+    if f[L.UNIT] > 0.0 or filled < L.FIRST_COSTS + n[N.DIM]:
         return filled if f[L.UNIT] > 0.0 else 0
     common = f[L.SHIFT] if f[L.FED] > 0.0 else buffer[L.COST]
     far = 0.0

@@ -105,6 +105,7 @@ WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
 STEP = 67108864.0  # two of them in one number
 
 HUGE_COST = 1e50
+FIRST_COSTS = 6  # and one for every knob: so many are waited for before there is a unit
 BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
@@ -176,7 +177,7 @@ def places(k: int, c: int) -> Places:
     triangle = most * (most + 1) // 2
     one, two, three = base, base + cosines, base + k + 1
     of_set = (one * (one + 1) + two * (two + 1) + three * (three + 1)) // 2
-    waits = 6 + k
+    waits = FIRST_COSTS + k
     knobs = PAST + STRETCHES * OF_STRETCH
     table = knobs + 4 * k
     prior = table + points * (order + 2)
