@@ -207,7 +207,7 @@ def test_warm_compiles_and_says_where(
 
 def test_warm_covers_every_feedback_with_and_without_skipping() -> None:
     names = [name for name, _ in warm._common()]
-    assert len(names) == len(set(names)) == 2 * (3 * 2 + 2) + len(LOSSES) + 1  # and a chooser
+    assert len(names) == len(set(names)) == 2 * (3 * 2 + 2) + len(LOSSES) + 2  # a chooser, knobs
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -17,7 +17,7 @@ from belated.audits.intervals import IntervalLines
 from belated.audits.label_page import chosen
 from belated.audits.quantiles import SHARES
 from belated.audits.result import Audit, Felt
-from belated.audits.words import CONSTANTS, title, unanswered
+from belated.audits.words import CONSTANTS, title
 from belated.report import Bars, Lines, Page, Section, Series, Table, write_page
 from belated.report.durations import axis, wait_axis
 from belated.report.plain import counted, first_up, plain
@@ -63,11 +63,12 @@ def _page(audit: Audit, axis: _Axis, whole: IntervalLines, beginning: IntervalLi
         facts["notes"] = "; ".join(audit.notes)
     if audit.bad:
         facts["left out"] = str(audit.bad)
+    others = f"{audit.never:,} never" if audit.deadline is None else audit.settled_by_silence
     return Page(
         f"{Path(audit.name).name}: what lateness costs",
         f"{f'{audit.experience} {audit.warning}'.rstrip()}\n\n{audit.theory}\n\n{title(audit)}. "
         f"{audit.answered:,} {'was' if audit.answered == 1 else 'were'} answered, "
-        f"{unanswered(audit)}.",
+        f"{others}.",
         tuple(sections),
         _command(audit),
         facts,

@@ -44,8 +44,9 @@ _QUICK = {
 _LEFT_OUT = (
     *("DMD", "SDMD", "SOLID", "Delayed OGD", "FTDRL", "DOOMD"),
     *("Koloskova-Stich-Jaggi", "Ringmaster", "WOFTRL", "ODFTRL, learned hints"),
+    *("Delayed Frank-Wolfe", "Delayed Frank-Wolfe, strongly convex"),
 )
-"""Not in the quick version of the convex setting: most take nearly the steps of another."""
+"""Not in the quick version: most take nearly the steps of another, or are far behind."""
 _QUICK_ONLY = {
     "adversary": (
         *(DEFAULT, OURS, TIGHT, "Zinkevich", "BOLD", "Quanrud-Khashabi", "ODFTRL"),
@@ -137,7 +138,7 @@ def _who_can(setting: str, loss: str, pattern: str, quick: bool) -> Iterator[str
 def _is_left_out(setting: str, loss: str, name: str) -> bool:
     if loss in _QUICK_ONLY:
         return name not in _QUICK_ONLY[loss]
-    return setting == "convex" and name in _LEFT_OUT
+    return name in _LEFT_OUT and (setting == "convex" or "strongly convex" in name)
 
 
 class Score(NamedTuple):
