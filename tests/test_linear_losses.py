@@ -90,7 +90,7 @@ def test_replays_know_them_all(name: Any) -> None:
     log = bl.logs.Log(
         np.arange(60.0), np.arange(60.0) + 2.5, target=size + 1.0, features={"s": size}
     )
-    found = replay(log, loss=name, threshold=1.0 if name in BINARY else None)
+    found = replay(log, loss=name, threshold=1.0 if name in BINARY else None, known=["s"])
     assert found.measure == LOSSES[name].measure
     ours = found.methods["belated"]
     model = bl.LinearModel(name)
