@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import NotCommitted
-from belated.service.commits import Commits
+from belated.service.commits import After, Commits
 from belated.service.demo import Flights, Shop
 from belated.service.hub import Hub
 from belated.service.watch import AGES, Watch
@@ -64,13 +63,14 @@ def test_times_are_those_of_their_tickets_where_some_were_lost_or_came_later() -
 def test_what_is_not_committed_is_not_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(commits: Commits, pending: Any) -> None:
-        raise NotCommitted("lost")
+    def lost(commits: Commits, pending: Any, after: After) -> None:
+        after(RuntimeError("lost"))
 
     with serving(tmp_path) as ask:
-        monkeypatch.setattr(Commits, "wait", lost)
+        monkeypatch.setattr(Commits, "then", lost)
         assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
         assert ask("POST", "/models/layout/choose", {}).status == 503
+        assert ask("POST", "/models/layout/choose", {}, Connection="close").status == 503
         assert ask("GET", "/models/value/timeline").body["asked"] == 0
         assert ask("GET", "/models/layout/timeline").body["asked"] == 0
 

@@ -3,56 +3,72 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
 from typing import Any
 
 from belated.errors import NotCommitted
 from belated.store import Pending
 
+_LOG = logging.getLogger("belated")
+
+After = Callable[[BaseException | None], None]
+"""Is told, in the thread of the loop, why an event is lost, or None when it is committed."""
+
 
 class Commits:
-    """Lets coroutines wait until what they began is committed."""
+    """Lets those who live in an event loop go on when what they began is committed."""
 
     def __init__(self) -> None:
         self._batch: Any = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[After] = []
 
-    async def wait(self, pending: Pending) -> None:
-        """Return when an event is committed, or raise ``NotCommitted``."""
+    def then(self, pending: Pending, after: After) -> None:
+        """Have something called in this loop when an event is committed or lost."""
         batch = pending.batch
-        if batch.is_done:
-            if batch.error is not None:
-                raise _lost(batch.error)
-            return
         loop = asyncio.get_running_loop()
+        if batch.is_done:
+            loop.call_soon(after, batch.error)
+            return
         if batch is not self._batch:
             self._batch, self._waiting = batch, []
             waiting = self._waiting
             # Not at once: what else came in with this round of the loop shares the commit.
             loop.call_soon(pending.then, lambda error: _tell(loop, waiting, error))
-        future: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(future)
+        self._waiting.append(after)
+
+    async def wait(self, pending: Pending) -> None:
+        """Return when an event is committed, or raise ``NotCommitted``."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def told(error: BaseException | None) -> None:
+            if future.done():  # who waited was told to stop
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(lost(error))
+
+        self.then(pending, told)
         await future
 
 
 def _tell(
-    loop: asyncio.AbstractEventLoop,
-    waiting: list[asyncio.Future[None]],
-    error: BaseException | None,
+    loop: asyncio.AbstractEventLoop, waiting: list[After], error: BaseException | None
 ) -> None:
     """Wake those who wait, from the thread that commits."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(_wake, waiting, error)
 
 
-def _wake(waiting: list[asyncio.Future[None]], error: BaseException | None) -> None:
-    for future in waiting:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(_lost(error))
+def _wake(waiting: list[After], error: BaseException | None) -> None:
+    for after in waiting:
+        try:
+            after(error)
+        except Exception:  # the others are told all the same
+            _LOG.exception("what was to be called after a commit has raised")
 
 
-def _lost(error: BaseException) -> NotCommitted:
+def lost(error: BaseException) -> NotCommitted:
+    """Return what is raised for an event that was lost."""
     return NotCommitted(f"the event could not be committed, and does not count: {error}")

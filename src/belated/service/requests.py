@@ -76,7 +76,7 @@ class Request:
         length = self.header(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:
             self.is_abandoned = True
-            raise _too_large(most)
+            raise too_large(most)
         task = self.waiting.begin()
         try:
             return await self._read(most)
@@ -98,7 +98,7 @@ class Request:
             size += len(parts[-1])
             if size > most:
                 self.is_abandoned = True
-                raise _too_large(most)
+                raise too_large(most)
             if not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -107,5 +107,6 @@ class Request:
         return decoded(await self.body())
 
 
-def _too_large(most: int) -> Refused:
+def too_large(most: int) -> Refused:
+    """Return the refusal of a body of more bytes than these."""
     return Refused(413, "body_too_large", f"a body may have {most} bytes")

@@ -57,9 +57,13 @@ class StoredLinear(CorrectedModel):
         at: Time | None = None,
         deadline: Duration | None = None,
     ) -> Done:
-        row = row_out(model, features)
+        if features.__class__ is dict and model.settings.columns is None:  # as nearly always
+            row = given = of.plain_dict(features)
+        else:
+            row = row_out(model, features)
+            given = as_logged(model, features, row)
         now, span = self._when(at, deadline, "predict")
-        forecast = model.predict(as_logged(model, features, row), key=key, at=now, deadline=span)
+        forecast = model.predict(given, key=key, at=now, deadline=span)
         return forecast, [of.PREDICT, row, key, now, span]
 
     def observe(

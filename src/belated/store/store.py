@@ -18,7 +18,7 @@ from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
-from belated.store.database import Database, Described, Era, Note, Saved
+from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
 from belated.store.in_turns import InTurns
@@ -305,7 +305,8 @@ class Store:
         """Put a batch on disk."""
         self.check_open()
         now = time()
-        rows, snapshots = [], []
+        rows: list[Row] = []
+        snapshots: list[Saved] = []
         for entry, (first, events, saved) in parts.items():
             number = entry.about.number
             if events:
@@ -315,7 +316,8 @@ class Store:
                         f"{entry.committed - 1} of the log; it is not written"
                     )
                 rows.append(new_row(number, first, now, events))
-            snapshots += [Saved(number, length, blob) for length, blob in saved]
+            if saved:
+                snapshots += [Saved(number, length, blob) for length, blob in saved]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += len(part.events)

@@ -91,16 +91,17 @@ class StoredModel:
 
     def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
         """Apply a verb, and return its answer once it is committed."""
-        entry, answer, batch = self._entry, None, None
-        entry.store.check_open()
-        self._writer.check()
-        if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's own
-            call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
-            self._writer.do(call)
-            answer, batch = call.result()
+        entry, writer, answer, batch = self._entry, self._writer, None, None
+        if not writer.is_idle:  # others are at work, and one does it for all
+            entry.store.check_open()
+            writer.check()
+            if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's
+                call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
+                writer.do(call)
+                answer, batch = call.result()
         if batch is None:  # it is left to this thread, which may wait for what it needs
             answer, batch = self._begun(verb, arguments, {})
-        self._writer.settle(batch)
+        writer.settle(batch)
         return answer
 
     def _begun(
@@ -124,7 +125,7 @@ class StoredModel:
         entry = self._entry
         try:
             answer, event = verb(self, model, *arguments, **named)
-            batch = self._writer.add(entry, encoded(event))
+            batch = self._writer.add(entry, (encoded(event),))
         except BelatedError:  # refused: nothing has changed
             raise
         except BaseException as error:
@@ -177,16 +178,18 @@ class StoredModel:
         is committed with them (see ``Store.keep``). Where all are refused there is nothing to
         commit, and so no note.
         """
-        entry, outcomes = self._entry, list[Any]()
-        events: list[Event | None] = []
+        entry, writer = self._entry, self._writer
         wanted = [(self._verb(verb), named) for verb, named in calls]
         for verb, named in wanted:
-            _check_names(verb, named)
-        self._writer.check()
+            if (verb, *named) not in _right:
+                _check_names(verb, named)
+        writer.check()
+        outcomes: list[Any] = []
+        events: list[Event | None] = []
+        texts: list[str] = []
         with entry.lock:
             model = entry.ready()
             try:
-                texts = []
                 for verb, named in wanted:
                     event: Event | None = None
                     try:
@@ -197,15 +200,14 @@ class StoredModel:
                     outcomes.append(answer)
                     events.append(event)
                 if not texts:
-                    return Pending(outcomes, done(), self._writer, events)
-                kept = None if note is None else note(outcomes)
-                batch = self._writer.add(entry, *texts, note=kept)
+                    return Pending(outcomes, done(), writer, events)
+                batch = writer.add(entry, texts, () if note is None else (note(outcomes),))
             except BaseException:
                 entry.is_stale = True
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
-        return Pending(outcomes, batch, self._writer, events)
+        return Pending(outcomes, batch, writer, events)
 
     def _verb(self, name: str) -> Callable[..., Done]:
         verb = self._verbs.get(name)
@@ -284,6 +286,8 @@ class StoredModel:
         self, at: Time | None, deadline: Duration | None, who: str
     ) -> tuple[float | None, float | None]:
         """Return the time of a prediction and the deadline of its ticket, as they are logged."""
+        if at is None and deadline is None and not self._entry.needs_times:
+            return None, None
         now, span = self._now(at, who), span_in(deadline, who)
         if now is not None and has_unit(deadline):
             check_seconds(now, who)
@@ -361,6 +365,9 @@ def _names(verb: Callable[..., Done]) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(needed), frozenset(each.name for each in given)
 
 
+_right: set[tuple[Any, ...]] = set()  # verbs with names that were seen to be right for them
+
+
 def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
     """Refuse a call of the wrong arguments before it, or one before it, gets to the model."""
     needed, known = _names(verb)
@@ -368,6 +375,7 @@ def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
         raise TypeError(
             f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
         )
+    _right.add((verb, *named))
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:

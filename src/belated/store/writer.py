@@ -9,14 +9,15 @@ every time, at once, and no other thread is involved.
 
 Calls that wait for their commit anyway are also applied by the leader, all in one go: the others
 sleep meanwhile, and are woken once, when they are done. Threads that apply their own would wake
-each other for the interpreter lock at every kernel, which takes several times as long.
+each other for the interpreter lock at every kernel, which takes several times as long. Where one
+thread is alone (``is_idle``), it applies its call itself.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -106,23 +107,31 @@ class Writer:
         Every event that is applied and then lost has its model built anew. So after some failures
         in a row a commit is tried only now and then.
         """
-        if self._rests_until > monotonic():
+        if self._rests_until and self._rests_until > monotonic():
             raise NotCommitted(
                 f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
                 f"it is tried again within {_LONGEST_REST:g} s"
             )
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody leads, and the last commit was of one caller alone."""
+        return self._leader is None and self._expected == 1
+
     # --- Adding ---------------------------------------------------------------------------------
 
-    def add(self, entry: Entry, *events: str, note: tuple[str, bytes] | None = None) -> Batch:
-        """Append events to the open batch; their model is locked by the caller."""
+    def add(
+        self, entry: Entry, events: Sequence[str], notes: Iterable[tuple[str, bytes]] = ()
+    ) -> Batch:
+        """Append events to the open batch, and notes; their model is locked by the caller."""
         with self._lock:
+            batch = self._open
             self._part(entry).events.extend(events)
-            if note is not None:
-                self._open.notes[note[0]] = note[1]
+            if notes:
+                batch.notes.update(notes)
             entry.length += len(events)
-            entry.newest = self._open
-            return self._open
+            entry.newest = batch
+            return batch
 
     def add_snapshot(self, entry: Entry, blob: bytes) -> None:
         """Append a snapshot of what a model is after all of its events so far."""
@@ -150,7 +159,7 @@ class Writer:
 
         An interrupt may come anywhere in here, as in ``_wait``.
         """
-        taken = list[Batch]()
+        taken: list[Batch] = []
         if self._applies == threading.get_ident():  # from within another call
             call.is_left = True
             return
@@ -194,9 +203,13 @@ class Writer:
 
         An interrupt may come anywhere in here. Who it hits leads no more, and waits no more.
         """
-        gate, taken = _closed_gate(), list[Batch]()
+        gate = threading.Lock()
+        gate.acquire()
+        taken: list[Batch] = []
         if self._applies == threading.get_ident():  # from within a call: nobody else can lead
-            self._end(taken, self._commit(batch, taken))
+            error = self._commit(batch, taken)
+            with self._lock:
+                self._end(taken, error)
             _tell(taken)
             return
         try:
@@ -268,7 +281,9 @@ class Writer:
         """
         if self._expected > 1:
             self._wait_for_others()
-        is_wanted = self._apply_all() or mine is not None
+        is_wanted = mine is not None
+        if self._calls:
+            is_wanted = self._apply_all() or is_wanted
         self._finish(taken, self._commit(mine, taken) if is_wanted else None)
 
     def _apply_all(self) -> bool:
@@ -304,7 +319,8 @@ class Writer:
                     self._took = perf_counter() - begin
                     self._failures = 0
                     self.commits += 1
-                    self.events += sum(len(part.events) for part in taken[0].parts.values())
+                    for part in taken[0].parts.values():
+                        self.events += len(part.events)
         except Exception as error:
             if not taken:
                 raise
@@ -324,21 +340,20 @@ class Writer:
 
     def _finish(self, taken: list[Batch], error: BaseException | None) -> None:
         """Say what became of a batch, and step down; what was added since fails with it."""
-        self._end(taken, error)
         with self._lock:
+            self._end(taken, error)
             self._step_down()
         _tell(taken)
 
     def _end(self, taken: list[Batch], error: BaseException | None) -> None:
-        """Say what became of a batch; what was added since fails with it."""
-        with self._lock:
-            if taken:
-                later = len(self._open.waiting) + len(self._calls)
-                self._expected = 1 + len(taken[0].waiting) + later
-                if error is None:
-                    taken[0].is_done = True
-                else:
-                    self._fail_all(taken, error)
+        """Say what became of a batch; what was added since fails with it. The lock is held."""
+        if taken:
+            later = len(self._open.waiting) + len(self._calls)
+            self._expected = 1 + len(taken[0].waiting) + later
+            if error is None:
+                taken[0].is_done = True
+            else:
+                self._fail_all(taken, error)
 
     def _fail_all(self, taken: list[Batch], error: BaseException) -> None:
         """Let a batch fail, and what came later, as it may stand on what is lost."""
@@ -420,17 +435,12 @@ class Writer:
             thread.join()
 
 
-def _closed_gate() -> threading.Lock:
-    """Return a lock that somebody can wait at."""
-    gate = threading.Lock()
-    gate.acquire()
-    return gate
-
-
 def _open_gate(gate: threading.Lock) -> None:
     """Let the one go on who waits at a lock; once more does no harm."""
-    with suppress(RuntimeError):
+    try:  # the quickest way to say it, for every event there is
         gate.release()
+    except RuntimeError:
+        return
 
 
 def _tell(batches: list[Batch]) -> None:
