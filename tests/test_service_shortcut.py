@@ -247,10 +247,10 @@ def test_the_same_request_twice_at_once(
         assert first.body == second.body
         assert "idempotency-replayed" not in first.headers
         assert second.headers["idempotency-replayed"] == "true"
-        assert ways == [True, False]
+        assert ways == [True, True]
 
 
-def test_what_another_server_writes_is_left_to_the_application(
+def test_what_another_server_writes_is_sent_on_by_the_application(
     tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def elsewhere(*_: Any) -> Any:
@@ -261,5 +261,14 @@ def test_what_another_server_writes_is_left_to_the_application(
         for key in ("a", "b"):
             wire.send(wire.post("/models/value/predict", {"features": {}}, Idempotency_Key=key))
             assert wire.answer().status == 200
-        assert ways == [False, False]
+        assert ways == [True, True]
         assert ask.server.app.at_once == 0
+
+
+def test_models_that_are_not_there_yet_or_not_at_all(tmp_path: Path, ways: list[bool]) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        ask.server.hub.models.pop("value")
+        for name, status in (("value", 200), ("nobody", 404)):
+            wire.send(wire.post(f"/models/{name}/predict", {"features": {}}, Idempotency_Key="k"))
+            assert wire.answer().status == status
+        assert ways == [True, True]

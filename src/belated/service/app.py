@@ -6,6 +6,7 @@ import errno
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
+from typing import Any
 
 from belated.errors import BelatedError, StoreInUse
 from belated.service.bodies import encoded
@@ -73,6 +74,18 @@ class App:
                 await self._forwarding.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+    async def answer(self, route: Route, request: Request) -> Answer:
+        """Answer a request that was read and let in already."""
+        try:
+            return await self._here_or_there(route, request)
+        except Exception as error:
+            return self.refusal(error, route)
+
+    def request(self, route: Route, where: str, headers: list[tuple[bytes, bytes]]) -> Request:
+        """Return a request that was read by another, less its body."""
+        scope = {"method": route.method, "raw_path": where.encode(), "headers": headers}
+        return Request(scope, _nothing, self.hub.limits, self._waiting, where)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
@@ -180,16 +193,17 @@ class App:
             raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
         raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
 
-    def token_of(self, header: Callable[[bytes], str | None]) -> Token | None:
+    def token_of(self, header: Callable[[bytes], bytes | None]) -> Token | None:
         """Return the token that a request shows, if it is known."""
-        kind, _, secret = (header(b"authorization") or "").partition(" ")
-        if kind.lower() != "bearer":
-            secret = header(b"ocp-apim-subscription-key") or ""
-        return self.hub.tokens.find(secret.strip()) if secret else None
+        tokens, shown = self.hub.tokens, header(b"authorization")
+        if shown is not None and shown[:7].lower() == b"bearer ":
+            return tokens.shown(shown)
+        secret = header(b"ocp-apim-subscription-key")
+        return tokens.find(secret.decode("latin-1").strip()) if secret else None
 
     def _let_in(self, scope: str, request: Request) -> Token:
         """Return the token of a request that may do what it asks for."""
-        token = self.token_of(request.header)
+        token = self.token_of(request.raw)
         if token is not None:
             self.check(token, scope)
             return token
@@ -214,6 +228,10 @@ class App:
 
 
 _AFTER = (("retry-after", "1"),)
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.request"}
 
 
 def _no(refused: Refused) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from belated.errors import NotCommitted
@@ -22,6 +23,8 @@ class Commits:
     def __init__(self) -> None:
         self._batch: Any = None
         self._waiting: list[After] = []
+        self._ahead = 0
+        self._next: list[Callable[[], None]] = []
 
     def then(self, pending: Pending, after: After) -> None:
         """Have something called in this loop when an event is committed or lost."""
@@ -32,10 +35,22 @@ class Commits:
             return
         if batch is not self._batch:
             self._batch, self._waiting = batch, []
-            waiting = self._waiting
+            self._ahead += 1
+            tell = partial(_tell, loop, partial(self._wake, self._waiting))
             # Not at once: what else came in with this round of the loop shares the commit.
-            loop.call_soon(pending.then, lambda error: _tell(loop, waiting, error))
+            loop.call_soon(pending.then, tell)
         self._waiting.append(after)
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Have something done when no commit is under way, or after the one that is.
+
+        What is to be committed cannot be before that; what comes meanwhile is done in one go, which
+        takes half as long for each as one by one, between other things.
+        """
+        if self._ahead:
+            self._next.append(work)
+        else:
+            asyncio.get_running_loop().call_soon(work)
 
     async def wait(self, pending: Pending) -> None:
         """Return when an event is committed, or raise ``NotCommitted``."""
@@ -52,21 +67,20 @@ class Commits:
         self.then(pending, told)
         await future
 
+    def _wake(self, waiting: list[After], error: BaseException | None) -> None:
+        self._ahead -= 1
+        following, self._next = self._next, []
+        for told in (*(partial(after, error) for after in waiting), *following):
+            try:
+                told()
+            except Exception:  # the others are told all the same
+                _LOG.exception("what was to be called after a commit has raised")
 
-def _tell(
-    loop: asyncio.AbstractEventLoop, waiting: list[After], error: BaseException | None
-) -> None:
+
+def _tell(loop: asyncio.AbstractEventLoop, wake: After, error: BaseException | None) -> None:
     """Wake those who wait, from the thread that commits."""
     if not loop.is_closed():
-        loop.call_soon_threadsafe(_wake, waiting, error)
-
-
-def _wake(waiting: list[After], error: BaseException | None) -> None:
-    for after in waiting:
-        try:
-            after(error)
-        except Exception:  # the others are told all the same
-            _LOG.exception("what was to be called after a commit has raised")
+        loop.call_soon_threadsafe(wake, error)
 
 
 def lost(error: BaseException) -> NotCommitted:

@@ -2,11 +2,13 @@
 
 Nearly all requests bring items to a model that is in memory. For those the way through a task, a
 scope and its messages takes longer than what is asked for. They are read, applied and answered by
-the same functions as all others; what is anything else is left to the application.
+the same functions as all others, all that came in during a commit one after the other. What has to
+wait for something else, such as a model that is brought back, gets a task.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
@@ -23,7 +25,6 @@ from belated.service.handlers import AGAIN, items_of
 from belated.service.hub import Form, Known
 from belated.service.requests import JSON, Answer, too_large
 from belated.service.routes import Route
-from belated.service.served import Served
 from belated.service.tokens import Token
 
 _REMEMBERED = 1000  # paths; models are asked for again and again
@@ -53,6 +54,8 @@ class Shortcut:
     def __init__(self, app: App) -> None:
         self._app = app
         self._found: dict[bytes, _Place | None] = {}
+        self._come: list[_Asked] = []  # what is to be applied, in order
+        self._long: set[asyncio.Task[None]] = set()
 
     def knows(self, url: bytes) -> bool:
         """Tell whether a request to here may be answered on the short way, if it is a POST."""
@@ -73,72 +76,89 @@ class Shortcut:
         return _Place(route, route.verb, route.scope, named["name"], where, unquote(where))
 
     def answer(self, url: bytes, headers: Headers, body: bytes, reply: Reply) -> bool:
-        """Begin to answer a request, and tell whether that is done here; if not, nothing was.
+        """Take a request, and tell whether that was done; a stranger is left to the application.
 
-        ``reply`` is called when what was done is committed, or at once if nothing was.
+        ``reply`` is called when what was done is committed, or when it is refused.
         """
-        place = self._found[url]
-        served = None if place is None else self._app.hub.here(place.name)
-        if place is None or served is None:
+        place, given = self._found[url], dict(reversed(headers))
+        token = self._app.token_of(given.get)
+        if place is None or token is None:
             return False
-        asked = _Asked(self._app, place, reply)
         self._app.at_once += 1
-        try:
-            if asked.begin(served, dict(reversed(headers)), body):
-                return True
-        except StoreInUse:  # the application knows where to send it
-            asked.end()
-        except Exception as error:
-            asked.end()
-            asked.say(self._app.refusal(error, place.route))
-            return True
-        self._app.at_once -= 1
-        return False
+        self._come.append(_Asked(self._app, place, token, given, body, reply))
+        if len(self._come) == 1:
+            self._app.hub.commits.soon(self._apply)
+        return True
+
+    def _apply(self) -> None:
+        """Apply what has come."""
+        come, self._come = self._come, []
+        for asked in come:
+            try:
+                is_begun = asked.begin()
+            except StoreInUse:  # the application knows where to send it
+                is_begun = False
+            except Exception as error:
+                asked.refuse(error)
+                continue
+            if not is_begun:
+                task = asyncio.get_running_loop().create_task(asked.take_the_long_way())
+                self._long.add(task)
+                task.add_done_callback(self._long.discard)
 
 
 class _Asked:
     """A request that is being answered."""
 
-    __slots__ = ("_app", "_applied", "_begin", "_form", "_known", "_place", "_reply", "_token")
+    __slots__ = (
+        *("_app", "_applied", "_begin", "_body", "_form", "_headers", "_known", "_place", "_reply"),
+        "_token",
+    )
 
-    def __init__(self, app: App, place: _Place, reply: Reply) -> None:
+    def __init__(
+        self,
+        app: App,
+        place: _Place,
+        token: Token,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        reply: Reply,
+    ) -> None:
         self._begin = perf_counter()
-        self._app, self._place, self._reply = app, place, reply
-        self._token: Token | None = None
+        self._app, self._place, self._token, self._reply = app, place, token, reply
+        self._headers, self._body = headers, body
         self._known = _NONE
         self._form: Form
         self._applied: Applied
 
-    def begin(self, served: Served, headers: dict[bytes, bytes], body: bytes) -> bool:
-        """Apply the items; False: this is for the application, and nothing was done.
-
-        So it is with a stranger, and with a request that is being answered already.
-        """
+    def begin(self) -> bool:
+        """Apply the items; False: that has to wait for something, and nothing was done."""
         app, hub, place = self._app, self._app.hub, self._place
-
-        def header(name: bytes) -> str | None:
-            value = headers.get(name)
-            return None if value is None else value.decode("latin-1")
-
-        token = app.token_of(header)
-        if token is None:
-            return False
-        self._token = token
-        app.check(token, place.scope)
-        if len(body) > hub.limits.body:
+        app.check(self._token, place.scope)
+        if len(self._body) > hub.limits.body:
             raise too_large(hub.limits.body)
-        items, self._form = items_of(bodies.decoded(body), hub)
-        key = header(b"idempotency-key")
+        served = hub.here(place.name)
+        if served is None:
+            return False
+        items, self._form = items_of(bodies.decoded(self._body), hub)
+        key = self._headers.get(b"idempotency-key")
         if key is not None:
-            known = hub.known(token, place.where, served.number, key, body, self._form)
+            known = hub.known(
+                self._token,
+                place.where,
+                served.number,
+                key.decode("latin-1"),
+                self._body,
+                self._form,
+            )
             if hub.answers.is_busy(known.name):
                 return False
             first = hub.answers.begin(known.name, known.asked)
             if first is not None:
-                self.say(Answer(first.status, first.body, JSON, AGAIN))
+                self._say(Answer(first.status, first.body, JSON, AGAIN))
                 return True
             self._known = known
-        self._applied = begun(hub, served, place.verb, items, token, self._known)
+        self._applied = begun(hub, served, place.verb, items, self._token, self._known)
         if self._applied.pending is None:
             self._done(None)
         else:
@@ -156,16 +176,31 @@ class _Asked:
                 hub.answers.add(known.name, known.asked, *known.answer)
             given = Answer(*(known.answer or self._form(self._applied.said)))
         except Exception as wrong:
-            given = self._app.refusal(wrong, self._place.route)
-        self.end()
-        self.say(given)
+            self.refuse(wrong)
+        else:
+            self._end()
+            self._say(given)
 
-    def end(self) -> None:
+    def refuse(self, error: Exception) -> None:
+        """Say what went wrong."""
+        self._end()
+        self._say(self._app.refusal(error, self._place.route))
+
+    async def take_the_long_way(self) -> None:
+        """Have the application answer."""
+        self._end()
+        place = self._place
+        request = self._app.request(place.route, place.where, list(self._headers.items()))
+        request.path, request.token, request.content = {"name": place.name}, self._token, self._body
+        self._say(await self._app.answer(place.route, request))
+
+    def _end(self) -> None:
         """Let those go on that wait with the same key."""
-        if self._known.name:
-            self._app.hub.answers.done(self._known.name)
+        known, self._known = self._known, _NONE
+        if known.name:
+            self._app.hub.answers.done(known.name)
 
-    def say(self, given: Answer) -> None:
+    def _say(self, given: Answer) -> None:
         """Send an answer."""
         self._app.at_once -= 1
         self._reply(_whole(given))

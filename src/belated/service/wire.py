@@ -5,7 +5,7 @@ keeps what it has of a line until the line ends, however long it gets; so what c
 part of a body is counted here.
 
 A request of events whose body comes with its head, or right after it, takes the short way
-(``shortcut``): there is no task for it, and no scope. While it is being answered its place in the
+(``shortcut``): there is no scope for it, and no task. While it is being answered its place in the
 connection is held by ``_Short``, so that whatever comes behind it waits as behind any other.
 """
 
@@ -61,11 +61,15 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             self._held: list[bytes] | None = None  # the body of what may take the short way
             self._short = _Short()
             self._timer: asyncio.TimerHandle | None = None  # for a head, or for what is held
+            self._idle_since = 0.0
+            self._idle_timer: asyncio.TimerHandle | None = None
             self._wait(patience, self.transport.close)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._wait_no_more()
             self._held = None
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
@@ -87,13 +91,15 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             self.url, self.headers, self.expect_100_continue = b"", [], False
 
         def on_url(self, url: bytes) -> None:
-            self._count(len(url))
-            super().on_url(url)
+            self._size += len(url)
+            if self._size > BYTES:  # the parser says 400 of what is raised here
+                raise ValueError("too long a head")
+            self.url += url
 
         def on_header(self, name: bytes, value: bytes) -> None:
-            self._count(len(name) + len(value))
-            if len(self.headers) >= HEADERS:
-                raise ValueError("too many headers")
+            self._size += len(name) + len(value)
+            if self._size > BYTES or len(self.headers) >= HEADERS:
+                raise ValueError("too long a head, or too many headers")
             super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
@@ -180,10 +186,32 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
 
         # --- Bounds ---------------------------------------------------------------------------
 
-        def _count(self, size: int) -> None:
-            self._size += size
-            if self._size > BYTES:  # the parser says 400 of what is raised here
-                raise ValueError("too long a head")
+        def on_response_complete(self) -> None:
+            """Read on; who asks nothing more for a while is hung up on.
+
+            Where uvicorn has a timer for every answer, here is one that looks when the last was.
+            """
+            if self.pipeline or self.transport.is_closing():
+                super().on_response_complete()
+                return
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._idle_since = self.loop.time()
+            if self._idle_timer is None:
+                self._look_after(self.timeout_keep_alive)
+
+        def _look_after(self, seconds: float) -> None:
+            self._idle_timer = self.loop.call_later(seconds, self._look)
+
+        def _look(self) -> None:
+            self._idle_timer = None
+            left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+            if self._is_in_head or self._held is not None or not self.cycle.response_complete:
+                return  # the next answer looks again
+            if left > 0.0:
+                self._look_after(left)
+            else:
+                self.timeout_keep_alive_handler()
 
         def _wait(self, seconds: float, then: Any) -> None:
             if self._timer is None:

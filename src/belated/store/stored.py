@@ -179,10 +179,12 @@ class StoredModel:
         commit, and so no note.
         """
         entry, writer = self._entry, self._writer
-        wanted = [(self._verb(verb), named) for verb, named in calls]
-        for verb, named in wanted:
+        wanted: list[tuple[Callable[..., Done], dict[str, Any]]] = []
+        for name, named in calls:
+            verb = self._verb(name)
             if (verb, *named) not in _right:
                 _check_names(verb, named)
+            wanted.append((verb, named))
         writer.check()
         outcomes: list[Any] = []
         events: list[Event | None] = []

@@ -90,7 +90,8 @@ class Writer:
         self._took = 0.0  # seconds, the last commit
         self.turn = threading.Lock()
         """Held by the one who uses the database."""
-        self._wanted = threading.Semaphore(0)
+        self._wanted = threading.Lock()  # a gate: it is opened for a commit that nobody waits for
+        self._wanted.acquire()
         self._thread: threading.Thread | None = None
         self._is_stopped = False
         self._failures = 0  # commits in a row that failed
@@ -412,15 +413,13 @@ class Writer:
         elif is_stopped:  # there is no other thread to do it
             self._wait(batch)
         else:
-            self._wanted.release()
+            _open_gate(self._wanted)
 
     def _work(self) -> None:
         """Commit what nobody waits for."""
         is_stopped = False
         while not is_stopped:
-            self._wanted.acquire()
-            while self._wanted.acquire(blocking=False):
-                pass  # one commit for all that asked
+            self._wanted.acquire()  # once for all that asked meanwhile
             is_stopped = self._is_stopped  # all that asked before that are in what is settled now
             with suppress(Exception):  # which those who asked are told
                 self.settle_all()
@@ -430,7 +429,7 @@ class Writer:
         with self._lock:
             self._is_stopped = True
             thread = self._thread
-        self._wanted.release()
+        _open_gate(self._wanted)
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
