@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 import threading
 import time
@@ -19,6 +20,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.cli import main
 from belated.errors import LogError, ServiceError, SpecError
 from belated.knobs.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
@@ -691,3 +693,31 @@ def test_loggers_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not logging.getLogger("belated").propagate
     assert not logging.getLogger("uvicorn").propagate
     assert logging.getLogger("belated").propagate
+
+
+def test_a_server_has_pages_for_the_features_that_models_have_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str | None] = []
+
+    def asked(settings: Settings) -> None:
+        found.append(os.environ.get("NUMPY_MADVISE_HUGEPAGE"))
+        raise SpecError("enough")
+
+    monkeypatch.setattr("belated.service.Server", asked)
+    for told, expected in ((None, "0"), ("1", "1")):
+        with monkeypatch.context() as patch:
+            patch.setenv("NUMPY_MADVISE_HUGEPAGE", told or "")
+            if told is None:
+                patch.delenv("NUMPY_MADVISE_HUGEPAGE")
+            assert main(["serve"]) == 1
+            assert found.pop() == expected
+
+
+def test_the_header_that_was_let_in_last_lets_in_nobody_else() -> None:
+    (one, first), (two, second) = (tokens.made(name, ("read",)) for name in "ab")
+    known = tokens.Tokens((first, second))
+    for secret, expected in ((one, first), (one, first), (two, second), (one, first)):
+        assert known.shown(f"Bearer {secret}".encode()) is expected
+        for wrong in (f"Bearer {secret}x", f"Bearer {secret[:-1]}", f"Basic {secret}", "Bearer "):
+            assert known.shown(wrong.encode()) is None

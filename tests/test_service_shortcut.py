@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("httptools", reason="httptools is not installed")
+
 from belated.errors import StoreInUse
 from belated.service import Limits, shortcut
 from belated.service.shortcut import Shortcut

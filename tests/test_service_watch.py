@@ -60,6 +60,16 @@ def test_times_are_those_of_their_tickets_where_some_were_lost_or_came_later() -
     assert watch.ages[0] == 2
 
 
+def test_the_newest_tickets_are_drawn_however_many_came() -> None:
+    watch = Watch()
+    for ticket in range(10_000):
+        watch.ask(ticket, float(ticket))
+    drawn = [ticket for ticket, *_ in watch.recent()]
+    assert drawn == list(range(9_100, 10_000, 20))
+    watch.hear([OBSERVE, 9_100, 1.0], True, 10_000.5)
+    assert watch.recent()[0] == [9_100, 9_100.0, 10_000.5]
+
+
 def test_what_is_not_committed_is_not_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

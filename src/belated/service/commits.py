@@ -70,11 +70,18 @@ class Commits:
     def _wake(self, waiting: list[After], error: BaseException | None) -> None:
         self._ahead -= 1
         following, self._next = self._next, []
-        for told in (*(partial(after, error) for after in waiting), *following):
-            try:
-                told()
-            except Exception:  # the others are told all the same
-                _LOG.exception("what was to be called after a commit has raised")
+        for after in waiting:
+            _call(after, error)
+        for work in following:
+            _call(work)
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    """Call something; whatever it raises, the others are called as well."""
+    try:
+        function(*arguments)
+    except Exception:
+        _LOG.exception("what was to be called after a commit has raised")
 
 
 def _tell(loop: asyncio.AbstractEventLoop, wake: After, error: BaseException | None) -> None:

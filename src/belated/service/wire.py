@@ -100,7 +100,10 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             self._size += len(name) + len(value)
             if self._size > BYTES or len(self.headers) >= HEADERS:
                 raise ValueError("too long a head, or too many headers")
-            super().on_header(name, value)
+            name = name.lower()
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            self.headers.append((name, value))
 
         def on_headers_complete(self) -> None:
             self._is_heard, self._is_in_head = True, False

@@ -58,17 +58,18 @@ def writing(allow_nan: bool) -> Callable[[Any], str]:
 _dumps = writing(allow_nan=True)
 
 
-def encoded(event: Event) -> str:
-    """Return an event as text."""
-    while event[-1] is None:
-        event.pop()
-    return _dumps(event)
+def encoded(*events: Event) -> str:
+    """Return events as text, with commas between them."""
+    for event in events:
+        while event[-1] is None:
+            event.pop()
+    return _dumps(events)[1:-1]
 
 
-def new_row(model: int, first: int, written: float, events: Sequence[str]) -> Row:
-    """Return a row of the log."""
-    place = model, first, len(events), written
-    return Row(*place, _sealed(place, ",".join(events).encode("ascii")))
+def new_row(model: int, first: int, written: float, texts: Sequence[str], size: int) -> Row:
+    """Return a row of the log, of so many events."""
+    place = model, first, size, written
+    return Row(*place, _sealed(place, ",".join(texts).encode("ascii")))
 
 
 def opened_row(row: Row) -> bytes:

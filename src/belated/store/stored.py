@@ -27,6 +27,7 @@ Call = tuple[str, dict[str, Any]]
 """A verb and its arguments by name."""
 Noted = Callable[[list[Any]], tuple[str, bytes]]
 """What came of calls, to the name and the body of a note."""
+_Wanted = tuple[Callable[..., Done], dict[str, Any]]
 
 
 class Pending:
@@ -125,7 +126,7 @@ class StoredModel:
         entry = self._entry
         try:
             answer, event = verb(self, model, *arguments, **named)
-            batch = self._writer.add(entry, (encoded(event),))
+            batch = self._writer.add(entry, encoded(event), 1)
         except BelatedError:  # refused: nothing has changed
             raise
         except BaseException as error:
@@ -179,37 +180,41 @@ class StoredModel:
         commit, and so no note.
         """
         entry, writer = self._entry, self._writer
-        wanted: list[tuple[Callable[..., Done], dict[str, Any]]] = []
-        for name, named in calls:
-            verb = self._verb(name)
-            if (verb, *named) not in _right:
-                _check_names(verb, named)
-            wanted.append((verb, named))
+        wanted = self._wanted(calls)
         writer.check()
-        outcomes: list[Any] = []
-        events: list[Event | None] = []
-        texts: list[str] = []
         with entry.lock:
             model = entry.ready()
+            outcomes: list[Any] = []
+            events: list[Event | None] = []
             try:
                 for verb, named in wanted:
-                    event: Event | None = None
                     try:
                         answer, event = verb(self, model, **named)
-                        texts.append(encoded(event))
                     except BelatedError as error:
-                        answer = error
+                        answer, event = error, None
                     outcomes.append(answer)
                     events.append(event)
-                if not texts:
+                happened = [event for event in events if event is not None]
+                if not happened:
                     return Pending(outcomes, done(), writer, events)
-                batch = writer.add(entry, texts, () if note is None else (note(outcomes),))
+                notes = () if note is None else (note(outcomes),)
+                batch = writer.add(entry, encoded(*happened), len(happened), notes)
             except BaseException:
                 entry.is_stale = True
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
         return Pending(outcomes, batch, writer, events)
+
+    def _wanted(self, calls: Iterable[Call]) -> list[_Wanted]:
+        """Return calls that have the right arguments, before any of them gets to the model."""
+        wanted: list[_Wanted] = []
+        for name, named in calls:
+            verb = self._verb(name)
+            if (verb, *named) not in _right:
+                _check_names(verb, named)
+            wanted.append((verb, named))
+        return wanted
 
     def _verb(self, name: str) -> Callable[..., Done]:
         verb = self._verbs.get(name)

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted
 
@@ -38,14 +38,20 @@ _FAILURES = 3  # in a row, after which commits are tried only now and then
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 
 
-class Part(NamedTuple):
+class Part:
     """Events of one model in a batch, and its snapshots if there are any."""
 
-    first: int
-    """Number of the first event."""
-    events: list[str]
-    snapshots: list[tuple[int, bytes]]
-    """Number of the event before which each was taken, and what it holds."""
+    __slots__ = ("first", "size", "snapshots", "texts")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        """Number of the first event."""
+        self.size = 0
+        """How many there are."""
+        self.texts: list[str] = []
+        """What they are, some in each."""
+        self.snapshots: list[tuple[int, bytes]] = []
+        """Number of the event before which each was taken, and what it holds."""
 
 
 class Batch:
@@ -122,15 +128,17 @@ class Writer:
     # --- Adding ---------------------------------------------------------------------------------
 
     def add(
-        self, entry: Entry, events: Sequence[str], notes: Iterable[tuple[str, bytes]] = ()
+        self, entry: Entry, text: str, size: int, notes: Iterable[tuple[str, bytes]] = ()
     ) -> Batch:
-        """Append events to the open batch, and notes; their model is locked by the caller."""
+        """Append so many events to the open batch, and notes; the caller has locked the model."""
         with self._lock:
             batch = self._open
-            self._part(entry).events.extend(events)
+            part = self._part(entry)
+            part.texts.append(text)
+            part.size += size
             if notes:
                 batch.notes.update(notes)
-            entry.length += len(events)
+            entry.length += size
             entry.newest = batch
             return batch
 
@@ -150,7 +158,7 @@ class Writer:
             raise NotCommitted("the store could not be written meanwhile; nothing has changed")
         part = self._open.parts.get(entry)
         if part is None:
-            part = self._open.parts[entry] = Part(entry.length, [], [])
+            part = self._open.parts[entry] = Part(entry.length)
         return part
 
     # --- Waiting --------------------------------------------------------------------------------
@@ -321,7 +329,7 @@ class Writer:
                     self._failures = 0
                     self.commits += 1
                     for part in taken[0].parts.values():
-                        self.events += len(part.events)
+                        self.events += part.size
         except Exception as error:
             if not taken:
                 raise
