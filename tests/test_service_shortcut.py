@@ -200,6 +200,7 @@ def slowly(ask: Caller, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Even
         write(*arguments)
 
     monkeypatch.setattr(database, "write", slow)
+    ask.server.store.writer._took = 1.0  # as if it had been slow before: a thread commits
     return begun, go_on
 
 
@@ -274,3 +275,14 @@ def test_models_that_are_not_there_yet_or_not_at_all(tmp_path: Path, ways: list[
             wire.send(wire.post(f"/models/{name}/predict", {"features": {}}, Idempotency_Key="k"))
             assert wire.answer().status == status
         assert ways == [True, True]
+
+
+def test_who_commits_goes_by_how_long_it_took(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        writer = ask.server.store.writer
+        assert writer._thread is None
+        for took, is_elsewhere in ((0.0, False), (1.0, True)):
+            writer._took = took
+            wire.send(wire.post("/models/value/predict", {"features": {}}))
+            assert wire.answer().status == 200
+            assert (writer._thread is not None) == is_elsewhere

@@ -18,9 +18,14 @@ After = Callable[[BaseException | None], None]
 
 
 class Commits:
-    """Lets those who live in an event loop go on when what they began is committed."""
+    """Lets those who live in an event loop go on when what they began is committed.
 
-    def __init__(self) -> None:
+    Where the last commit took less than ``within`` seconds, the loop itself does the next one: to
+    have another thread do it takes as much, and longer until it is done.
+    """
+
+    def __init__(self, within: float = 0.0) -> None:
+        self._within = within
         self._batch: Any = None
         self._waiting: list[After] = []
         self._ahead = 0
@@ -38,7 +43,7 @@ class Commits:
             self._ahead += 1
             tell = partial(_tell, loop, partial(self._wake, self._waiting))
             # Not at once: what else came in with this round of the loop shares the commit.
-            loop.call_soon(pending.then, tell)
+            loop.call_soon(pending.then, tell, self._within)
         self._waiting.append(after)
 
     def soon(self, work: Callable[[], None]) -> None:

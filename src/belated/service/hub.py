@@ -35,6 +35,7 @@ T = TypeVar("T")
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
+_QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
 _TOLD = 1.0  # seconds for which it is believed who writes a model
 
 
@@ -50,7 +51,7 @@ class Hub:
         self.evaluations = Evaluations(store, limits)
         self.answers = Answers(store)
         self.answers.load()  # before anything is answered: what is sent again must be known
-        self.commits = Commits()
+        self.commits = Commits(0.0 if store.is_shared else _QUICK)
         self.metrics = Metrics()
         self.paths = (os.path.realpath(store.where), store.where)
         """Where the store lies; answers do not say."""

@@ -55,12 +55,13 @@ class Pending:
         self._writer.settle(self.batch)
         return self.answer
 
-    def then(self, after: After) -> None:
+    def then(self, after: After, within: float = 0.0) -> None:
         """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
 
-        What it raises is logged (logger ``belated``) and goes no further.
+        What it raises is logged (logger ``belated``) and goes no further. Who gives ``within``
+        commits it himself if the last commit took less than so many seconds.
         """
-        self._writer.then(self.batch, after)
+        self._writer.then(self.batch, after, within)
 
 
 class History(NamedTuple):

@@ -402,23 +402,26 @@ class Writer:
 
     # --- Not waiting ----------------------------------------------------------------------------
 
-    def then(self, batch: Batch, after: After) -> None:
+    def then(self, batch: Batch, after: After, within: float = 0.0) -> None:
         """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
 
-        What ``after`` raises is logged.
+        That is a thread of its own; or the caller, here and now, where nobody else is at it and the
+        last commit took less than ``within`` seconds. What ``after`` raises is logged.
         """
         with self._lock:
-            is_done, is_stopped = batch.is_done, self._is_stopped
+            is_done = batch.is_done
             if not is_done:
                 batch.after.append(after)
-                if self._thread is None and not is_stopped:
-                    self._thread = threading.Thread(
-                        target=self._work, name="belated-store", daemon=True
-                    )
-                    self._thread.start()
+            is_quick = self.is_idle and self._took < within and not self.turn.locked()
+            is_here = is_quick or self._is_stopped  # then there is no other thread to do it
+            if not is_done and not is_here and self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="belated-store", daemon=True
+                )
+                self._thread.start()
         if is_done:
             _call(after, batch.error)
-        elif is_stopped:  # there is no other thread to do it
+        elif is_here:
             self._wait(batch)
         else:
             _open_gate(self._wanted)
