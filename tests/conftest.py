@@ -6,6 +6,7 @@ and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -64,6 +65,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         out = [item for item in items if item.get_closest_marker("needs_compiler")]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if not item.get_closest_marker("needs_compiler")]
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what is there to stay, and look less often.
+
+    Modules and tests make up most objects, and each of its rounds would look at them all.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
