@@ -7,6 +7,7 @@ import dataclasses
 import json
 import pickle
 import random
+import zlib
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -470,9 +471,16 @@ SEEDS = 6
 
 
 def guaranteed(case: RivalCase) -> dict[str, tuple[Rival, bl.Timeline, float]]:
-    """Return by pattern: the method told the facts, the delays, and its published bound."""
+    """Return by pattern: the method told the facts, the delays, and its published bound.
+
+    Where there are many patterns and not all is asked for, every method has a third of them.
+    """
     found = {}
-    for name, timeline in timelines(case, GAME).items():
+    patterns = timelines(case, GAME)
+    few = len(patterns) > 3 and not everything()
+    for place, (name, timeline) in enumerate(patterns.items(), zlib.crc32(case.name.encode())):
+        if few and place % 3:
+            continue
         spec = rival(case).told(timeline)
         bound = spec.bound(timeline)
         if bound is not None:
