@@ -26,7 +26,7 @@ EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmc
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-FEW, MANY = 25, 200
+FEW, MANY = 20, 200
 for name, most in (("few", FEW), ("many", MANY)):
     settings.register_profile(
         name,
