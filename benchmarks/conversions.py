@@ -130,7 +130,8 @@ def _split_step(model: LinearModel, ticket: int) -> None:
         before = memory.coordinates(places)
         model.observe(ticket, 1.0)
         energies = before.energies + x * x
-        steps = _SCALES * x / np.sqrt(np.maximum(energies, _TINY))
+        of_scales = energies[:, [0, 0, 1, 2]]
+        steps = _SCALES * x / np.sqrt(np.maximum(of_scales, _TINY))
         memory.put_scales(places, before.weights + steps, energies)
 
 

@@ -58,12 +58,13 @@ class NaiveChooser:
         self.silence = silence
 
     def spread(self) -> float:
-        """Return the standard deviation of all rewards so far."""
-        known = list(self.rewards.values())
+        """Return the standard deviation of all rewards so far, each as often as it counts."""
+        known = [(r, self.model.counted[ticket][1]) for ticket, r in self.rewards.items()]
         if not known:
             return 0.0
-        mean = sum(known) / len(known)
-        return math.sqrt(sum((r - mean) ** 2 for r in known) / len(known))
+        total = sum(h for _, h in known)
+        mean = sum(h * r for r, h in known) / total
+        return math.sqrt(sum(h * (r - mean) ** 2 for r, h in known) / total)
 
     def probabilities(self, context: Row, actions: dict[str, Row]) -> list[float]:
         """Return what every action is worth, by asking a copy of the model.

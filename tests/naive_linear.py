@@ -3,9 +3,11 @@
 Nothing here imports the library and nothing here is fast: plain dicts, lists and floats, and roots
 are found by halving an interval.
 
-Five linear experts share the rows. Experts 1 to 4 are AdaGrad per coordinate at the scales
-a = 1/64, 1/16, 1/4, 1 with implicit steps; expert 5 bets coins. Each learns from a label at its
-weights of that moment (fresh gradients). MLpol mixes them by the predictions that were issued.
+Six linear experts share the rows. Experts 1 to 4 are AdaGrad per coordinate at the scales
+a = 1/64, 1/16, 1/4, 1 with implicit steps, the first with the energies of the second; expert 5 bets
+coins; expert 6 has a mean of the weights of expert 3. Each learns from a label at its weights of
+that moment (fresh gradients). MLpol mixes them by the predictions that were issued. What is shown
+mixes probabilities and rates, not their logarithms.
 
 Symbols: x a feature and s its standardised value, p a prediction, y a label, h its weight,
 l'(p, y) the slope of the loss in p.
@@ -33,8 +35,8 @@ Row = list[tuple[int, float]]
 
 SCALES = [1.0 / 64.0, 1.0 / 16.0, 1.0 / 4.0, 1.0]
 CAUTION = [0.01 / math.sqrt(a) for a in SCALES]
-EXPERTS = 5
-COIN = 4
+EXPERTS = 6
+AVERAGED, COIN, MEAN = 2, 4, 5
 ENDOWMENT = 0.25
 BIAS = -1
 ANSWERS = ("logistic", "hinge")
@@ -138,6 +140,17 @@ class NaiveLoss:
                 high = middle
         return (low + high) / 2.0
 
+    def together(self, shares: list[float], said: list[float], mixed: float) -> float:
+        """Return what experts say together, before the link: the mean of what users would see."""
+        if self.kind == "logistic":
+            odds = sum(v * sigmoid(p) for v, p in zip(shares, said, strict=True)) / sum(
+                v * sigmoid(-p) for v, p in zip(shares, said, strict=True)
+            )
+            return math.log(odds)
+        if self.kind == "poisson":
+            return math.log(sum(v * math.exp(p) for v, p in zip(shares, said, strict=True)))
+        return mixed
+
     def shown(self, p: float) -> float:
         """Return what the user sees: a probability, a mean count, or p itself."""
         if self.kind == "logistic":
@@ -170,7 +183,7 @@ def rounded_up(v: float) -> float:
 
 @dataclass
 class Coordinate:
-    """All that is kept of one coordinate: the standardiser and five experts.
+    """All that is kept of one coordinate: the standardiser and six experts.
 
     The coin bets the fraction theta / (G + L) of its wealth, which is counted in units of L.
     """
@@ -181,6 +194,7 @@ class Coordinate:
     variance: float = 0.0
     w: list[float] = field(default_factory=lambda: [0.0] * len(SCALES))
     A: list[float] = field(default_factory=lambda: [0.0] * len(SCALES))
+    mean_of_w: float = 0.0
     fraction: float = 0.0
     wealth: float = 0.0
     G: float = 0.0
@@ -192,6 +206,8 @@ class Coordinate:
 
     def weight(self, k: int) -> float:
         """Return the weight of expert k."""
+        if k == MEAN:
+            return self.mean_of_w
         return self.fraction * self.wealth if k == COIN else self.w[k]
 
     def standardise(self, x: float) -> float:
@@ -205,6 +221,11 @@ class Coordinate:
         if variance > 1e-12 * mean**2:
             return (x - mean) / math.sqrt(variance)
         return 1.0 if mean != 0.0 else 0.0
+
+    def average(self) -> None:
+        """Let the weight of expert 3 count in the mean, by how many values there were."""
+        share = 2.0 / (self.count + 1)
+        self.mean_of_w = self.short((1.0 - share) * self.mean_of_w + share * self.w[AVERAGED])
 
     def size(self, s: float) -> float:
         """Return what an open ticket with the value s adds to the caution."""
@@ -246,11 +267,14 @@ class Labels:
         self.low = min(self.low, y)
         self.high = max(self.high, y)
 
-    def replace(self, old: float, new: float, everything: list[float]) -> None:
-        """Count a label in the place of another; ``everything`` is what counts once now."""
+    def replace(self, old: float, new: float, everything: list[tuple[float, float]]) -> None:
+        """Count a label in the place of another; ``everything`` is what counts now, and how often.
+
+        A label that replaces another counts once, as that did.
+        """
         self.sum += new - old
-        self.mean = sum(everything) / len(everything)
-        self.squares = sum((y - self.mean) ** 2 for y in everything)
+        self.mean = sum(h * y for y, h in everything) / sum(h for _, h in everything)
+        self.squares = sum(h * (y - self.mean) ** 2 for y, h in everything)
         self.low = min(self.low, new)
         self.high = max(self.high, new)
 
@@ -472,6 +496,9 @@ class NaiveLinear:
         self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
         self.tamed = 0
         self.lost = 0.0
+        self.scored = 0.0
+        self.took: list[int] = []  # ages of first labels
+        self.first: list[tuple[int, bool]] = []  # the first tickets with a label, and if for good
         self.mixture = Mixture()
         self.open: dict[int, OpenTicket] = {}
         self.given_up: set[int] = set()
@@ -506,10 +533,11 @@ class NaiveLinear:
         issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
-        shown = self.doubt.shown(issued, self.labels)
+        shown = self.loss.together(self.mixture.v, said, issued)
+        shown = self.doubt.shown(shown, self.labels)
         self.open[ticket].shown = shown
         if self.silence is not None:
-            self._first_label(ticket, self.silence, self.silence, 1.0)
+            self._first_label(ticket, self.silence, self.silence, 1.0, 1.0)
         elif self.predictions >= self.again:
             self._ponder()
         return ticket, self.loss.shown(shown)
@@ -579,13 +607,19 @@ class NaiveLinear:
         self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
     ) -> bool:
         """Learn the last word on a ticket; False, and nothing else, if it was given up."""
-        used = self.revise(ticket, label, weight, at)
+        used = self.revise(ticket, label, weight, at, is_last=True)
         if used:
             self.cancel(ticket)
         return used
 
     def revise(
-        self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
+        self,
+        ticket: int,
+        label: float,
+        weight: float = 1.0,
+        at: float | None = None,
+        *,
+        is_last: bool = False,
     ) -> bool:
         """Learn a label that may change again."""
         if at is not None:
@@ -598,14 +632,49 @@ class NaiveLinear:
         old = self.open[ticket].label
         if old == label:
             return True
+        if old is None and self.silence is None and self.loss.kind not in ANSWERS:
+            self._look_back(label)
         learned = self.learnable(ticket, label)
         self.tamed += learned != label
         if old is None:
+            self.first.append((ticket, is_last))
             self._hear(ticket, learned)
-            self._first_label(ticket, label, learned, weight)
+            often = self.scarcity(ticket) if is_last else 1.0
+            self.took.append(self.ages[-1])
+            self._first_label(ticket, label, learned, weight, often)
         else:
             self._other_label(ticket, old, label, learned)
         return True
+
+    def _look_back(self, label: float) -> None:
+        """With the sixth label, begin anew if one of the five before it is far from all others."""
+        if len(self.first) != 5 or not all(for_good for _, for_good in self.first):
+            return
+        tickets = [ticket for ticket, _ in self.first]
+        for ticket in tickets:
+            others = [self.counted[other][0] for other in tickets if other != ticket] + [label]
+            mean = sum(others) / 5.0
+            squares = sum((y - mean) ** 2 for y in others)
+            far = 20.0 * math.sqrt(squares / 5.0)
+            y, h = self.counted[ticket]
+            if squares > 1e-12 * max(abs(o) for o in others) ** 2 and abs(y - mean) > far:
+                self.tamed += 1
+                self.counted[ticket] = clip(y, mean - far, mean + far), h
+                self._begin_anew()
+                return
+
+    def _begin_anew(self) -> None:
+        """Forget all that labels taught, but what they were."""
+        self.labels = Labels()
+        for y, h in self.counted.values():
+            self.labels.add(y, h)
+        for i, c in self.coordinates.items():
+            self.coordinates[i] = Coordinate(c.narrow, c.count, c.mean, c.variance)
+        self.mixture = Mixture()
+        self.doubt = Doubt(self.loss.kind)
+        self.heard = []
+        self.since = self.charged = self.predictions
+        self.again = self.predictions + 8
 
     def learnable(self, ticket: int, label: float) -> float:
         """Return what is to be learned of a label, by what was learned of all other tickets."""
@@ -630,18 +699,28 @@ class NaiveLinear:
                 says = -self.loss.slope(self.open[ticket].issued, label)
             self.heard.append((self.predictions - ticket - 1, says))
 
-    def _first_label(self, ticket: int, label: float, learned: float, weight: float) -> None:
+    def scarcity(self, ticket: int) -> float:
+        """Count a label more than once that only the oldest tickets can have by now."""
+        if not self.took:
+            return 1.0
+        usually = self.predictions - sum(self.took) / len(self.took)
+        return clip((usually + 100.0) / (ticket + 1.0 + 100.0), 1.0, 10.0)
+
+    def _first_label(
+        self, ticket: int, label: float, learned: float, weight: float, often: float
+    ) -> None:
         kept = self.open[ticket]
         self.lost += weight * self.loss.value(kept.shown, label)
+        self.scored += weight
         g = self.loss.slope(kept.issued, learned)
-        self.mixture.learn([weight * g * (kept.issued - p) for p in kept.said])
-        self.labels.add(learned, weight)
-        self.counted[ticket] = learned, weight
+        if ticket >= self.charged:
+            self.mixture.learn([often * weight * g * (kept.issued - p) for p in kept.said])
+        self.labels.add(learned, often * weight)
+        self.counted[ticket] = learned, often * weight
         kept.label, kept.learned = label, learned
         S = self.labels.scale(self.loss.kind)
         if S > 0.0:
-            for k in range(len(SCALES)):
-                self._step(k, S, kept.row, learned, weight)
+            self._steps(S, kept.row, learned, weight)
             self._bet(S, kept.row, learned, weight)
 
     def _other_label(self, ticket: int, told: float, label: float, new: float) -> None:
@@ -662,19 +741,23 @@ class NaiveLinear:
         if is_still_out:
             return
         self.counted[ticket] = new, 1.0
-        self.labels.replace(old, new, [y for y, _ in self.counted.values()])
+        self.labels.replace(old, new, list(self.counted.values()))
         S = self.labels.scale(self.loss.kind)
         if S > 0.0:
-            for k in range(len(SCALES)):
-                self._correct(k, S, kept.row, old, new)
+            self._corrections(S, kept.row, old, new)
             for i, s in kept.row:
                 self.coordinates[i].bet(S, (old - new) * s)
 
-    def _correct(self, k: int, S: float, row: Row, old: float, new: float) -> None:
+    def _corrections(self, S: float, row: Row, old: float, new: float) -> None:
+        now = [self._fresh(k, row) for k in range(len(SCALES))]
+        pulls = [max(abs(self.loss.slope(p, new)), abs(old - new) / 2.0) for p in now]
+        for k, etas in enumerate(self._heated(S, row, pulls, 1.0)):
+            self._correct(k, now[k], etas, row, old, new)
+
+    def _correct(
+        self, k: int, p: float, etas: list[float], row: Row, old: float, new: float
+    ) -> None:
         """Take the implicit step of the new label less that of the old one, from one point."""
-        p = self._fresh(k, row)
-        pull = max(abs(self.loss.slope(p, new)), abs(old - new) / 2.0)
-        etas = self._heated(k, S, row, pull, 1.0)
         q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
         if q > 0.0:
             r = self.loss.implicit(p, new, q) - self.loss.implicit(p, old, q)
@@ -691,13 +774,18 @@ class NaiveLinear:
         unheard = [kept.row for kept in self.open.values() if kept.label is None]
         return sum(self.coordinates[i].size(s) for row in unheard for j, s in row if j == i)
 
-    def _step(self, k: int, S: float, row: Row, y: float, h: float) -> None:
+    def _steps(self, S: float, row: Row, y: float, h: float) -> None:
+        now = [self._fresh(k, row) for k in range(len(SCALES))]
+        slopes = [abs(self.loss.slope(p, y)) for p in now]
+        for k, etas in enumerate(self._heated(S, row, slopes, h)):
+            if slopes[k] > 0.0:
+                self._step(k, now[k], etas, row, y, h)
+            elif k == AVERAGED:
+                for i, _ in row:
+                    self.coordinates[i].average()
+
+    def _step(self, k: int, p: float, etas: list[float], row: Row, y: float, h: float) -> None:
         """AdaGrad at scale a_k with caution for open tickets, by an implicit step."""
-        p = self._fresh(k, row)
-        g = abs(self.loss.slope(p, y))
-        if g == 0.0:
-            return
-        etas = self._heated(k, S, row, g, h)
         q = sum(eta * s * s for eta, (_, s) in zip(etas, row, strict=True))
         r = self.loss.implicit(p, y, h * q) if q > 0.0 else 0.0
         for eta, (i, s) in zip(etas, row, strict=True):
@@ -705,17 +793,28 @@ class NaiveLinear:
             c.w[k] = c.short(c.w[k] - eta * s * h * r)
             w = soft(c.w[k], eta * h * self.l1) / (1.0 + eta * h * self.l2)
             c.w[k] = c.short(w)
+            if k == AVERAGED:
+                c.average()
 
-    def _heated(self, k: int, S: float, row: Row, g: float, h: float) -> list[float]:
-        """Add a pull of size g, h times, to the energies of a row; return its step sizes."""
+    def _heated(self, S: float, row: Row, pulls: list[float], h: float) -> list[list[float]]:
+        """Add pulls, h times, to the energies of a row; return the step sizes of every scale.
+
+        The pull of the first scale is of no account: its energies are those of the second.
+        """
         unit = S if self.loss.kind in ("squared", "huber") else 1.0  # that of slopes
-        etas = []
-        for i, s in row:
-            c = self.coordinates[i]
-            A = c.A[k] + h * g * abs(s) * (g * abs(s) + CAUTION[k] * unit * self._open_size(i))
-            c.A[k] = c.short(A)
-            etas.append(SCALES[k] * S / math.sqrt(A) if A > 0.0 else 0.0)
-        return etas
+        energies: list[list[float]] = [[] for _ in SCALES]
+        for k in range(1, len(SCALES)):
+            for i, s in row:
+                c, g = self.coordinates[i], pulls[k] * abs(s)
+                A = c.A[k] + h * g * (g + CAUTION[k] * unit * self._open_size(i))
+                c.A[k] = c.short(A)
+                energies[k].append(A)
+                c.A[0] = c.A[1]
+        energies[0] = energies[1]
+        return [
+            [a * S / math.sqrt(A) if A > 0.0 else 0.0 for A in of_scale]
+            for a, of_scale in zip(SCALES, energies, strict=True)
+        ]
 
     def _bet(self, S: float, row: Row, y: float, h: float) -> None:
         """Coin betting per coordinate with a quarter of the labels' scale to start with."""
@@ -736,6 +835,7 @@ def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
     """
     kept = model.open[ticket]
     y = model.learnable(ticket, y)
+    h *= model.scarcity(ticket)
     p, kind = kept.issued, model.loss.kind
     if kind == "hinge" and abs(y * p - 1.0) < 1e-9:
         return True

@@ -134,22 +134,23 @@ def test_soft_threshold() -> None:
 
 def test_mlpol_by_hand() -> None:
     mixture = Mixture()
-    assert mixture.v == [0.2] * 5
-    mixture.learn([0.0] * 5)
-    assert mixture.v == [0.2] * 5
-    mixture.learn([2.0, -1.0, 1.0, 0.0, -2.0])  # B = 2: 2 / (4 + 4) and 1 / (4 + 1)
-    assert mixture.v == pytest.approx([0.25 / 0.45, 0.0, 0.2 / 0.45, 0.0, 0.0])
-    mixture.learn([-3.0, 2.0, -1.0, 0.0, 0.0])  # B = 3: R = -1, 1, 0, 0, -2
-    assert mixture.v == [0.0, 1.0, 0.0, 0.0, 0.0]
-    mixture.learn([0.0, -1.0, 0.0, 0.0, 0.0])
-    assert mixture.v == [0.2] * 5
+    equal = [1.0 / 6.0] * 6
+    assert mixture.v == equal
+    mixture.learn([0.0] * 6)
+    assert mixture.v == equal
+    mixture.learn([2.0, -1.0, 1.0, 0.0, -2.0, 0.0])  # B = 2: 2 / (4 + 4) and 1 / (4 + 1)
+    assert mixture.v == pytest.approx([0.25 / 0.45, 0.0, 0.2 / 0.45, 0.0, 0.0, 0.0])
+    mixture.learn([-3.0, 2.0, -1.0, 0.0, 0.0, 0.0])  # B = 3: R = -1, 1, 0, 0, -2, 0
+    assert mixture.v == [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    mixture.learn([0.0, -1.0, 0.0, 0.0, 0.0, 0.0])
+    assert mixture.v == equal
 
 
 def test_mlpol_follows_the_best_expert_and_gains_nothing_over_itself() -> None:
     """sum_k v_k r_k = 0 at every round, so that R_k is the regret to expert k."""
     rng = np.random.default_rng(3)
     mixture = Mixture()
-    offsets = [2.0, 1.0, 0.05, -1.0, 3.0]
+    offsets = [2.0, 1.0, 0.05, -1.0, 3.0, 4.0]
     for _ in range(300):
         y = float(rng.standard_normal())
         said = [y + o + 0.1 * float(rng.standard_normal()) for o in offsets]
@@ -182,7 +183,7 @@ def test_rounding_by_hand() -> None:
 
 def weights(model: NaiveLinear, i: int) -> list[float]:
     """Return the weights of all experts on a coordinate."""
-    return [model.coordinates[i].weight(k) for k in range(5)]
+    return [model.coordinates[i].weight(k) for k in range(6)]
 
 
 def test_three_labels_without_delay_by_hand() -> None:
@@ -190,7 +191,7 @@ def test_three_labels_without_delay_by_hand() -> None:
     assert model.predict([(7, 2.0)]) == (0, 0.0)
     assert model.open[0].row == [(7, 1.0)]  # a constant so far
     assert model.observe(0, 1.0)
-    assert weights(model, 7) == [0.0] * 5  # one label has no spread
+    assert weights(model, 7) == [0.0] * 6  # one label has no spread
 
     # mean 3, variance 1, so s = 1. Then labels 1 and 3: base 2, S = 1, slope -1.
     assert model.predict([(7, 4.0)])[1] == pytest.approx(1.0)
@@ -198,15 +199,15 @@ def test_three_labels_without_delay_by_hand() -> None:
     model.observe(1, 3.0)
     c = model.coordinates[7]
     assert c.A == [1.0] * 4
-    # eta = q = a, r = -1 / (1 + a); the coin bets 1 / (1 (1 + 1)) of 0.25
-    w = [1.0 / 65.0, 1.0 / 17.0, 0.2, 0.5, 0.125]
+    # eta = q = a, r = -1 / (1 + a); the coin bets 1 / (1 (1 + 1)) of 0.25; two values so far
+    w = [1.0 / 65.0, 1.0 / 17.0, 0.2, 0.5, 0.125, 2.0 / 3.0 * 0.2]
     assert weights(model, 7) == pytest.approx(w)
 
     # mean 4, variance (4 + 0 + 4) / 3, so s = 2 / sqrt(8 / 3) = sqrt(3 / 2)
     ticket, value = model.predict([(7, 6.0)])
     s = math.sqrt(1.5)
     said = [2.0 + u * s for u in w]
-    p = sum(said) / 5.0
+    p = sum(said) / 6.0
     assert value == pytest.approx(p)
     assert model.open[ticket].said == pytest.approx(said)
     model.observe(ticket, 2.5)
@@ -216,16 +217,17 @@ def test_three_labels_without_delay_by_hand() -> None:
     B = max(abs(r) for r in gains)
     raw = [max(r, 0.0) / (B**2 + r**2) for r in gains]
     assert model.mixture.v == pytest.approx([u / sum(raw) for u in raw])
-    assert [u > 0.0 for u in model.mixture.v] == [False, False, True, True, False]
+    assert [u > 0.0 for u in model.mixture.v] == [False, False, True, True, False, False]
 
     # labels 1, 3, 2.5: base 13 / 6, squares 13 / 6
     base, S = 13.0 / 6.0, math.sqrt(13.0 / 18.0)
     for k, a in enumerate(SCALES):
         d = base + w[k] * s - 2.5
-        A = 1.0 + d * d * 1.5
+        A = 1.0 + (base + w[max(k, 1)] * s - 2.5) ** 2 * 1.5
         eta = a * S / math.sqrt(A)
         assert c.A[k] == pytest.approx(A)
         assert c.w[k] == pytest.approx(w[k] - eta * s * d / (1.0 + eta * 1.5))
+    assert c.mean_of_w == pytest.approx((w[5] + c.w[2]) / 2.0)  # three values: 2 / (3 + 1)
     z = (base + 0.125 * s - 2.5) * s
     assert abs(z) < 1.0
     wealth = 0.25 * S + max(0.25 - 0.25 * S - z * 0.125, 0.0)
@@ -243,7 +245,7 @@ def test_weight_intercept_and_open_tickets_by_hand() -> None:
     # Labels 0, 4, 4, 4: base 3, S = sqrt(3). Ticket 2 is open, on 3 and on the bias.
     S = math.sqrt(3.0)
     for k, a in enumerate(SCALES):
-        cautious = 3.0 * (1.0 + CAUTION[k])
+        cautious = 3.0 * (1.0 + CAUTION[max(k, 1)])
         etas = [a * S / math.sqrt(A) for A in (cautious, 3.0, cautious)]
         q = 3.0 * sum(etas)
         r = max(-1.0, -1.0 / q)

@@ -40,8 +40,10 @@ class Coordinates:
     """L: the largest of them, rounded up."""
     weights: Floats
     """w_k of the four scales."""
+    average: Floats
+    """Mean of the weights of the third."""
     energies: Floats
-    """A_k."""
+    """A of the first two scales, of the third and of the fourth."""
 
     @classmethod
     def of(cls, rows: Ints) -> Self:
@@ -60,7 +62,8 @@ class Coordinates:
             turnover=numbers[:, lm.TURNOVER],
             stake=stake,
             weights=numbers[:, lm.WEIGHT : lm.WEIGHT + lm.SCALES],
-            energies=numbers[:, lm.ENERGY : lm.ENERGY + lm.SCALES],
+            average=numbers[:, lm.AVERAGE],
+            energies=numbers[:, lm.ENERGY : lm.ENERGY + lm.ENERGIES],
         )
 
     @property

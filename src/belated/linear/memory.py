@@ -53,7 +53,7 @@ class ModelMemory(Memory):
         """Put weights and energies of the scales in the place of those that coordinates have."""
         words = self.c.view(np.uint32).reshape(-1, lm.WORDS)
         words[indices, lm.WEIGHT : lm.WEIGHT + lm.SCALES] = narrowed(weights)
-        words[indices, lm.ENERGY : lm.ENERGY + lm.SCALES] = narrowed(energies)
+        words[indices, lm.ENERGY : lm.ENERGY + lm.ENERGIES] = narrowed(energies)
 
     @property
     def shares(self) -> list[float]:
@@ -63,8 +63,8 @@ class ModelMemory(Memory):
     @property
     def mean_loss(self) -> float | None:
         """Mean loss of the predictions as they were issued; None before the first label."""
-        counted = float(self.f[lm.COUNT])
-        return float(self.f[lm.LOST]) / counted if counted else None
+        scored = float(self.f[lm.SCORED])
+        return float(self.f[lm.LOST]) / scored if scored else None
 
     @property
     def spread(self) -> float:
@@ -91,7 +91,7 @@ class ModelMemory(Memory):
     def weights(self, indices: Ints) -> Floats:
         """Return the weights of coordinates, as the experts are mixed now."""
         known = self.coordinates(indices)
-        of_experts = np.column_stack([known.weights, known.coin])
+        of_experts = np.column_stack([known.weights, known.coin, known.average])
         mixed: Floats = of_experts @ self.f[lm.SHARE : lm.SHARE + lm.EXPERTS]
         return mixed
 

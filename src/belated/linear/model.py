@@ -87,13 +87,14 @@ class LinearModel:
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
     them.
 
-    Five experts share the work: four scales a_k of per-coordinate steps
+    Six experts share the work: four scales a_k of per-coordinate steps
 
         w_i -= eta_i x_i h r,  eta_i = a_k S / sqrt(A_i),  A_i += h g |x_i| (g |x_i| + c_k U open_i)
 
     with standardised features x, S the scale of the labels, g the slope of the loss at the current
-    weights, open_i the |x_i| of the tickets still open, and r the slope after the step; and one
-    that bets on coins and has no scale. Their predictions are mixed by what each has lost so far.
+    weights, open_i the |x_i| of the tickets still open, and r the slope after the step; one that
+    bets on coins and has no scale; and the mean of the weights that the third scale had, for what
+    never changes. Their predictions are mixed by what each has lost so far.
     Nothing needs tuning. What is shown is no surer than what open tickets may still say allows. No
     theorem covers the whole.
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from belated.linear.memory import ModelMemory
 
-NAMES = ("1/64", "1/16", "1/4", "1", "coin")
-"""The experts: four scales, and the coin."""
+NAMES = ("1/64", "1/16", "1/4", "1", "coin", "mean")
+"""The experts: four scales, the coin, and the mean of what 1/4 has learned."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ _SLACK = 1e-6
 _ROUNDED_UP = 1.01  # stakes are, to 7 bits after the point
 _LEAST_STAKE = 1e-76  # what is below is rounded up to about this
 _MOST_LOG = 120.0  # of a label, and 1
+_MOST_OFTEN = 10.0  # that a label counts; see ``kernels.linear.scarcity``
 
 _UNBOUNDED = [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK, lm.SINCE, lm.AGAIN]
 # Labels that came too late count among their kind, and nowhere else.
@@ -41,7 +42,8 @@ _PARAMETERS = [lm.TAU, lm.DELTA, lm.L1, lm.L2, lm.SILENCE, lm.DEADLINE]
 _COUNTED = (N.LIMIT, N.SETTLED, N.CORRECTED, N.HAS_TIMES, N.HEARD)
 _MOVING = (*COUNTS, *_COUNTED, N.PATIENCE, N.POOL_TAIL, N.POOL_LIVE)
 # What is never negative.
-_SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, *range(lm.SQUARES, lm.SQUARES + lm.EXPERTS)]
+_SUMS = [lm.COUNT, lm.SPREAD, lm.SIZE, lm.LARGEST, lm.AGED, lm.SCORED]
+_SUMS += [*range(lm.SQUARES, lm.SQUARES + lm.EXPERTS), *range(lm.FIRST + 1, lm.KINDS, 2)]
 
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
@@ -110,12 +112,17 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
         if f[lm.COUNT] == 0.0:
             return
     demand((np.abs(sums) <= _LARGE_SUM).all() and (f[_SUMS] >= 0.0).all(), "sums of labels")
-    demand(0.0 < f[lm.COUNT] <= memory.rounds * lm.HUGE_WEIGHT, "the number of labels")
+    demand(0.0 < f[lm.SCORED] <= memory.rounds * lm.HUGE_WEIGHT, "the number of labels")
+    most = _MOST_OFTEN * f[lm.SCORED]
+    demand(0.0 < f[lm.COUNT] <= most * (1.0 + _SLACK), "the number of labels")
     told, tamed = f[[lm.LABELS, lm.TAMED]].tolist()
     demand(1.0 <= told <= memory.rounds and told == math.floor(told), "the number of labels")
     demand(0.0 <= tamed <= told + memory.n[N.CORRECTED], "labels that are far from others")
     demand(tamed == math.floor(tamed), "labels that are far from others")
     _check_range(settings.loss, f)
+    first = f[lm.FIRST : lm.KINDS : 2]
+    is_one = (first >= f[lm.LOW]) & (first <= f[lm.HIGH])
+    demand(((first == 0.0) | is_one).all(), "the first labels")
     shares = f[lm.SHARE : lm.SHARE + lm.EXPERTS]
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
 
@@ -184,7 +191,7 @@ def _check_coordinates(settings: Settings, seen: NDArray[Any], rows: Ints) -> No
     demand((sums <= _LARGE_SUM).all(), "coordinates too large to compute with")
     coins = np.column_stack([known.wealth, known.turnover])
     demand((coins >= 0.0).all(), "coins with negative sums")
-    vectors = np.column_stack([known.centre, known.weights, coins])
+    vectors = np.column_stack([known.centre, known.weights, known.average, coins])
     demand((np.abs(vectors) <= _LARGE).all(), "weights too large to compute with")
     demand((np.abs(known.fraction) <= 1.0 + _SLACK).all(), "bets beyond what the coin has")
     staked = known.stake <= np.maximum(known.turnover * _ROUNDED_UP, _LEAST_STAKE)
@@ -205,13 +212,17 @@ def _check_pairs(memory: Memory, pairs: Floats, seen: NDArray[Any]) -> None:
     issued = records[:, lm.ISSUED : lm.LABEL]
     floor, ceiling = min(memory.f[lm.FLOOR], 0.0), max(memory.f[lm.CEILING], 0.0)
     low, high = max(floor, -_LARGE) * (1.0 + _SLACK), min(ceiling, _LARGE) * (1.0 + _SLACK)
-    demand(((issued >= low) & (issued <= high)).all(), "predictions out of range")
+    in_range = ((issued >= low) & (issued <= high)).all(axis=1)
+    # What was issued before experts were weighed anew may have been ruined by a slip.
+    is_older = memory.entries[:, 0] < memory.f[lm.CHARGED]
+    demand((in_range | is_older).all(), "predictions out of range")
+    demand((np.abs(issued) <= _LARGE * (1.0 + _SLACK)).all(), "predictions out of range")
     label, due = records[is_open, lm.LABEL], records[is_open, lm.DUE]
     demand((np.isnan(label) | (np.abs(label) <= lm.HUGE_LABEL)).all(), "labels so far")
     learned = records[is_open, lm.LEARNED]
     demand((np.isnan(learned) == np.isnan(label)).all(), "what was learned of labels")
-    in_range = (learned >= memory.f[lm.LOW]) & (learned <= memory.f[lm.HIGH])
-    demand((np.isnan(label) | in_range).all(), "what was learned of labels")
+    known = (learned >= memory.f[lm.LOW]) & (learned <= memory.f[lm.HIGH])
+    demand((np.isnan(label) | known).all(), "what was learned of labels")
     demand(not np.isnan(due).any(), "deadlines")
     demand(np.isfinite(records[:, : lm.LABEL]).all(), "records are not finite")
     index, value = pairs[:, 0], pairs[:, 1]

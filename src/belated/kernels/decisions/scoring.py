@@ -18,15 +18,16 @@ from belated.kernels.decisions.crossing import cross, of_action, of_product
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.experts import coin_of, mixture
-from belated.kernels.linear.losses import link, of_loss, shown
-from belated.kernels.linear.rows import Four, added, ask, enter, row_of, standardised
+from belated.kernels.linear.experts import mixture, with_others
+from belated.kernels.linear.losses import blended, link, of_loss, shown
+from belated.kernels.linear.rows import Four, Two, added, ask, enter, row_of, standardised
 from belated.kernels.narrow import bits, put_bits
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.kernels.vectors import vector
 
 Sixteen: TypeAlias = tuple[Four, Four, Four, Four]
+Eight: TypeAlias = tuple[Two, Two, Two, Two]
 Row: TypeAlias = tuple[Ints, Floats]
 
 LANES = 4
@@ -147,8 +148,8 @@ def score(
     for a in range(count):
         if scores[a] != scores[a]:
             end = ROOM + write_row(s.n[N.COORDINATES], context, actions, a, ints, floats)
-            p, coin = _of_row(s, c, ints[ROOM:end], floats[ROOM:end], tools)
-            scores[a] = _worth(code, s.f, p, coin, tools)
+            p, others = _of_row(s, c, ints[ROOM:end], floats[ROOM:end], tools)
+            scores[a] = _worth(code, s.f, p, others, tools)
     return S.USED
 
 
@@ -205,15 +206,17 @@ def _are_alike(actions: Actions) -> bool:
 
 
 @leaf
-def _worth(code: Code, f: Floats, p: Four, coin: float, tools: Tools) -> float:
+def _worth(code: Code, f: Floats, p: Four, others: Two, tools: Tools) -> float:
     """Return the prediction that comes of what the experts say."""
     experts = tools.experts
     experts[0] = p[0]
     experts[1] = p[1]
     experts[2] = p[2]
     experts[3] = p[3]
-    experts[4] = coin
-    return link(of_loss(code), shown(of_loss(code), f, mixture(f, experts)))
+    experts[4] = others[0]
+    experts[5] = others[1]
+    mixed = blended(of_loss(code), f, experts, mixture(f, experts))
+    return link(of_loss(code), shown(of_loss(code), f, mixed))
 
 
 # --- Coordinates that come again -----------------------------------------------------------------
@@ -281,24 +284,24 @@ def _again(c: Ints, places: Ints, values: Floats, t: int, tools: Tools) -> float
 
 
 @leaf
-def _of_row(s: State, c: Ints, places: Ints, values: Floats, tools: Tools) -> tuple[Four, float]:
+def _of_row(s: State, c: Ints, places: Ints, values: Floats, tools: Tools) -> tuple[Four, Two]:
     """Return what the experts make of a row."""
     _find_again(c, places, tools.marks)
     _clear(places, tools.marks)
     base = s.f[lm.BASE]
-    p, coin = _with_entries(c, places, values, tools, (base, base, base, base), base)
+    p, others = _with_entries(c, places, values, tools, (base, base, base, base), (base, base))
     if s.n[N.INTERCEPT]:
         row = row_of(c, s.n[N.COORDINATES])
         one = standardised(row, 1.0)[0]
         p = added(p, row, lm.WEIGHT, one)
-        coin += coin_of(row) * one
-    return p, coin
+        others = with_others(others, row, one)
+    return p, others
 
 
 @leaf
 def _with_entries(
-    c: Ints, places: Ints, values: Floats, tools: Tools, p: Four, coin: float
-) -> tuple[Four, float]:
+    c: Ints, places: Ints, values: Floats, tools: Tools, p: Four, others: Two
+) -> tuple[Four, Two]:
     """Add entries one after the other; four at a time are standardised by vector instructions."""
     four, last = tools.four, places.size - 1
     t = 0
@@ -324,9 +327,9 @@ def _with_entries(
         for k in range(count):
             row = row_of(c, places[t + k] if places[t + k] >= 0 else ~places[t + k])
             p = added(p, row, lm.WEIGHT, four[k])
-            coin += coin_of(row) * four[k]
+            others = with_others(others, row, four[k])
         t += count
-    return p, coin
+    return p, others
 
 
 # --- Actions with the same features --------------------------------------------------------------
@@ -353,8 +356,8 @@ def _score_alike(
     coordinates, base = s.n[N.COORDINATES], s.f[lm.BASE]
     _share(coordinates, context, actions.indices[0:width], desk)
     _find_again(c, desk.places, tools.marks)
-    p, coin = _with_entries(
-        c, desk.places[0:given], context.values, tools, (base, base, base, base), base
+    p, others = _with_entries(
+        c, desk.places[0:given], context.values, tools, (base, base, base, base), (base, base)
     )
     for first in range(0, actions.names.size, LANES):
         for k in range(LANES):
@@ -362,13 +365,13 @@ def _score_alike(
             own = desk.own[k * bands : (k + 1) * bands]
             is_apart = _name(c, coordinates, actions.names[a], own, desk, tools.marks)
             scores[a] = 0.0 if is_apart else math.nan
-        sums, coins = _of_four(
-            s, c, context.values, actions.values, width, first, last, desk, tools, p, coin
+        sums, more = _of_four(
+            s, c, context.values, actions.values, width, first, last, desk, tools, p, others
         )
         for k in range(LANES):
             a = min(first + k, last)
             if scores[a] == scores[a]:
-                scores[a] = _worth(code, s.f, sums[k], coins[k], tools)
+                scores[a] = _worth(code, s.f, sums[k], more[k], tools)
     _clear(desk.places, tools.marks)
 
 
@@ -429,15 +432,15 @@ def _of_four(
     desk: Desk,
     tools: Tools,
     p: Four,
-    coin: float,
-) -> tuple[Sixteen, Four]:
+    others: Two,
+) -> tuple[Sixteen, Eight]:
     """Return what the experts make of the rows of four actions; the context counts already."""
     z0 = values[first * width : (first + 1) * width]
     z1 = values[min(first + 1, last) * width : (min(first + 1, last) + 1) * width]
     z2 = values[min(first + 2, last) * width : (min(first + 2, last) + 1) * width]
     z3 = values[min(first + 3, last) * width : (min(first + 3, last) + 1) * width]
     four, bands = tools.four, desk.factors.size
-    sums, coins = (p, p, p, p), (coin, coin, coin, coin)
+    sums, more = (p, p, p, p), (others, others, others, others)
     at = given.size
     for r in range(bands):
         factor = desk.factors[r]
@@ -459,11 +462,11 @@ def _of_four(
             added(sums[2], rows[2], lm.WEIGHT, x[2]),
             added(sums[3], rows[3], lm.WEIGHT, x[3]),
         )
-        coins = (
-            coins[0] + coin_of(rows[0]) * x[0],
-            coins[1] + coin_of(rows[1]) * x[1],
-            coins[2] + coin_of(rows[2]) * x[2],
-            coins[3] + coin_of(rows[3]) * x[3],
+        more = (
+            with_others(more[0], rows[0], x[0]),
+            with_others(more[1], rows[1], x[1]),
+            with_others(more[2], rows[2], x[2]),
+            with_others(more[3], rows[3], x[3]),
         )
         for j in range(width):
             place = desk.places[at]
@@ -486,29 +489,28 @@ def _of_four(
                     _write_values(given, values[a * width : (a + 1) * width], desk)
                     four[k] = _again(c, desk.places, desk.numbers, at, tools)
             x = (four[0], four[1], four[2], four[3])
-            sums, coins = _with_shared(sums, coins, row, x)
+            sums, more = _with_shared(sums, more, row, x)
             at += 1
     if s.n[N.INTERCEPT]:
         row = row_of(c, s.n[N.COORDINATES])
         one = standardised(row, 1.0)[0]
-        sums, coins = _with_shared(sums, coins, row, (one, one, one, one))
-    return sums, coins
+        sums, more = _with_shared(sums, more, row, (one, one, one, one))
+    return sums, more
 
 
 @leaf
-def _with_shared(sums: Sixteen, coins: Four, row: Ints, x: Four) -> tuple[Sixteen, Four]:
+def _with_shared(sums: Sixteen, more: Eight, row: Ints, x: Four) -> tuple[Sixteen, Eight]:
     """Add an entry whose coordinate is the same in four rows."""
-    coin = coin_of(row)
     return (
         added(sums[0], row, lm.WEIGHT, x[0]),
         added(sums[1], row, lm.WEIGHT, x[1]),
         added(sums[2], row, lm.WEIGHT, x[2]),
         added(sums[3], row, lm.WEIGHT, x[3]),
     ), (
-        coins[0] + coin * x[0],
-        coins[1] + coin * x[1],
-        coins[2] + coin * x[2],
-        coins[3] + coin * x[3],
+        with_others(more[0], row, x[0]),
+        with_others(more[1], row, x[1]),
+        with_others(more[2], row, x[2]),
+        with_others(more[3], row, x[3]),
     )
 
 

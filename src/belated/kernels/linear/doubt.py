@@ -44,6 +44,17 @@ def hear(code: Code, s: State, record: int, ticket: int, y: float) -> None:
 
 
 @leaf
+def attend_from(s: State) -> None:
+    """Forget what was heard, and count from the next ticket on."""
+    f, rounds = s.f, s.n[N.ROUNDS]
+    f[lm.SINCE], f[lm.AGAIN] = rounds, rounds + _FIRST
+    f[lm.LEAN], f[lm.TRUST] = 0.0, 1.0
+    for j in range(lm.BUCKETS):
+        f[lm.AGES + lm.BY_AGE * j + 1] = 0.0
+        f[lm.AGES + lm.BY_AGE * j + 2] = 0.0
+
+
+@leaf
 def ponder(code: Code, s: State) -> None:
     """Look again at what is open, and set LEAN and TRUST."""
     f, n = s.f, s.n

@@ -1,4 +1,10 @@
-"""The five experts of a linear model: what they predict, how they are mixed, how each learns.
+"""The six experts of a linear model: what they predict, how they are mixed, how each learns.
+
+Four take steps at a scale each, one bets coins, and one has the mean of the weights that the third
+scale had: m += 2 (w - m) / (n + 1), with n the values of the coordinate so far, so that later
+weights count more. Where nothing changes that is far less noisy than the weights themselves (Polyak
+and Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J. Control 1992). The
+first two scales share an energy, that of the second.
 
 A coordinate that occurs twice in a row is treated as two entries, one after the other: the second
 one finds what the first has done to the standardiser and to the energy, and steps of both are taken
@@ -16,7 +22,9 @@ from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import implicit, slope, slope_unit
 from belated.kernels.linear.rows import (
     AHEAD,
+    LOW,
     Four,
+    Two,
     added,
     ask,
     enter,
@@ -26,13 +34,13 @@ from belated.kernels.linear.rows import (
     row_of,
     stake_of,
 )
-from belated.kernels.narrow import count, number, put_number
+from belated.kernels.narrow import bits, count, number, put_bits, put_number
 from belated.kernels.slots import ints as N
 
 # a_k, powers of two, so that multiplying by them is exact.
 _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
-_C1, _C2, _C3, _C4 = 0.08, 0.04, 0.02, 0.01
+_C2, _C3, _C4 = 0.04, 0.02, 0.01
 _MOST_WON = 100.0  # what the coin can win, in units of S and of L: beyond, it would only overflow
 
 
@@ -55,12 +63,13 @@ def issue(
     enter_all(c, kept[record + lm.ISSUED : record + lm.KEEP], pairs, places, numbers)
     if given < entries:
         enter(row_of(c, s.n[N.COORDINATES]), pairs, given, s.n[N.COORDINATES], 1.0)
-    sums, coin = _present(f, c, pairs, False)
+    sums, others = _present(f, c, pairs, False)
     kept[record + lm.ISSUED] = sums[0]
     kept[record + lm.ISSUED + 1] = sums[1]
     kept[record + lm.ISSUED + 2] = sums[2]
     kept[record + lm.ISSUED + 3] = sums[3]
-    kept[record + lm.ISSUED + 4] = coin
+    kept[record + lm.ISSUED + 4] = others[0]
+    kept[record + lm.ISSUED + 5] = others[1]
     kept[record + lm.MIXTURE] = mixture(f, kept[record + lm.ISSUED : record + lm.MIXTURE])
 
 
@@ -81,10 +90,11 @@ def mixture(f: Floats, experts: Floats) -> float:
 
 
 @leaf
-def charge(code: Code, s: State, record: int, y: float, weight: float) -> None:
+def charge(code: Code, s: State, record: int, ticket: int, y: float, weight: float) -> None:
     """Weigh the experts anew by what they predicted then, now that y is learned."""
-    p = s.kept[record + lm.MIXTURE]
-    _weigh(s, record, weight * slope(code, s.f, p, y))
+    if ticket >= s.f[lm.CHARGED]:
+        p = s.kept[record + lm.MIXTURE]
+        _weigh(s, record, weight * slope(code, s.f, p, y))
 
 
 @leaf
@@ -146,7 +156,7 @@ def learn(
     """Let every expert take its step at its current weights; the row counts as open no longer."""
     f = s.f
     pairs = _row_of(s, pool, record)
-    p, coin = _present(f, c, pairs, True)
+    p, others = _present(f, c, pairs, True)
     if f[lm.SIZE] <= 0.0:
         return
     g = _slopes(code, f, p, y)
@@ -158,7 +168,7 @@ def learn(
         _A3 * weight * r[2],
         _A4 * weight * r[3],
     )
-    _move(f, c, s.work, pairs, step, weight * slope(code, f, coin, y), g, weight)
+    _move(f, c, s.work, pairs, step, weight * slope(code, f, others[0], y), g, weight)
 
 
 @leaf
@@ -205,11 +215,11 @@ def _row_of(s: State, pool: Floats, record: int) -> Floats:
 
 
 @leaf
-def _present(f: Floats, c: Ints, pairs: Floats, leaving: bool) -> tuple[Four, float]:
+def _present(f: Floats, c: Ints, pairs: Floats, leaving: bool) -> tuple[Four, Two]:
     """Return what the experts predict now; the row is taken out of the open ones if it leaves."""
     base = f[lm.BASE]
     p = (base, base, base, base)
-    coin = base
+    others = (base, base)
     entries = pairs.size // 2
     if leaving:
         for j in range(min(AHEAD, entries)):
@@ -222,8 +232,8 @@ def _present(f: Floats, c: Ints, pairs: Floats, leaving: bool) -> tuple[Four, fl
         if leaving:
             leave(row, x)
         p = added(p, row, lm.WEIGHT, x)
-        coin += coin_of(row) * x
-    return p, coin
+        others = with_others(others, row, x)
+    return p, others
 
 
 @leaf
@@ -257,10 +267,10 @@ def _lengths(code: Code, s: State, c: Ints, pairs: Floats, pulls: Four, weight: 
         row, x = row_of(c, int(pairs[2 * j])), abs(pairs[2 * j + 1])
         eta = s.work[lm.SCALES * j : lm.SCALES * (j + 1)]
         crowd = crowd_unit * count(row, lm.OPEN)
-        eta[0] = _eta(_heated(row, 0, pulls[0] * x, _C1 * crowd, weight), unit)
-        eta[1] = _eta(_heated(row, 1, pulls[1] * x, _C2 * crowd, weight), unit)
-        eta[2] = _eta(_heated(row, 2, pulls[2] * x, _C3 * crowd, weight), unit)
-        eta[3] = _eta(_heated(row, 3, pulls[3] * x, _C4 * crowd, weight), unit)
+        eta[1] = _eta(_heated(row, 0, pulls[1] * x, _C2 * crowd, weight), unit)
+        eta[2] = _eta(_heated(row, 1, pulls[2] * x, _C3 * crowd, weight), unit)
+        eta[3] = _eta(_heated(row, 2, pulls[3] * x, _C4 * crowd, weight), unit)
+        eta[0] = eta[1]
         square = x * x
         q = (
             q[0] + eta[0] * square,
@@ -272,10 +282,10 @@ def _lengths(code: Code, s: State, c: Ints, pairs: Floats, pulls: Four, weight: 
 
 
 @leaf
-def _heated(row: Ints, k: int, pull: float, drag: float, weight: float) -> float:
+def _heated(row: Ints, e: int, pull: float, drag: float, weight: float) -> float:
     """A += h g |x| (g |x| + c U open)."""
-    energy = number(row, lm.ENERGY + k) + weight * pull * (pull + drag)
-    put_number(row, lm.ENERGY + k, energy)
+    energy = number(row, lm.ENERGY + e) + weight * pull * (pull + drag)
+    put_number(row, lm.ENERGY + e, energy)
     return energy
 
 
@@ -299,7 +309,7 @@ def _move(
 ) -> None:
     """Take the steps of the scales, w -= step S / sqrt(A) x, and let the coin bet on pull x.
 
-    Penalties count ``weight`` times.
+    Penalties count ``weight`` times. Where it is 0, a label is corrected, and the mean stays.
     """
     penalised = weight > 0.0 and (f[lm.L1] > 0.0 or f[lm.L2] > 0.0)
     for j in range(pairs.size // 2):
@@ -315,13 +325,37 @@ def _move(
         if penalised:
             _shrink(f, row, eta, g, weight)
             z += weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
+        if weight > 0.0:
+            _take_mean(row)
         if z != 0.0:
             _bet(row, z, coin, f[lm.SIZE])
 
 
 @leaf
+def unlearn(row: Ints) -> None:
+    """Forget what labels have taught about a coordinate."""
+    put_bits(row, lm.CENTRE, bits(row, lm.CENTRE) & ~LOW)
+    for word in range(lm.FRACTION, lm.WORDS):
+        put_number(row, word, 0.0)
+
+
+@leaf
 def _step(row: Ints, k: int, step: float) -> None:
     put_number(row, lm.WEIGHT + k, number(row, lm.WEIGHT + k) - step)
+
+
+@leaf
+def _take_mean(row: Ints) -> None:
+    """Let the weight of the third scale count in its mean."""
+    mean = number(row, lm.AVERAGE)
+    share = 2.0 / (count(row, lm.SEEN) + 1.0)
+    put_number(row, lm.AVERAGE, mean + share * (number(row, lm.WEIGHT + 2) - mean))
+
+
+@leaf
+def with_others(sums: Two, row: Ints, x: float) -> Two:
+    """Return sums + x times the weights of the coin and of the mean."""
+    return sums[0] + coin_of(row) * x, sums[1] + number(row, lm.AVERAGE) * x
 
 
 @leaf

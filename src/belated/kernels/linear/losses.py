@@ -20,6 +20,7 @@ from belated.kernels.parts import Leaf, Part, Parts
 _HIGHEST = 300.0
 _ENOUGH = 1e-10  # Newton squares the relative error: after a step this short none is left
 _ROUNDS = 200  # bisection alone needs fewer
+_TINY = 1e-300
 
 
 # --- What losses share ---------------------------------------------------------------------------
@@ -104,6 +105,35 @@ def _solved(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> fl
         if length <= _ENOUGH * abs(r):
             break
     return r
+
+
+# --- What experts say together -------------------------------------------------------------------
+
+
+@leaf
+def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
+    return p
+
+
+@leaf
+def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
+    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1."""
+    yes, no = 0.0, 0.0
+    for k in range(lm.EXPERTS):
+        e = exp(-abs(experts[k]))
+        more, less = 1.0 / (1.0 + e), e / (1.0 + e)
+        yes += f[lm.SHARE + k] * (more if experts[k] >= 0.0 else less)
+        no += f[lm.SHARE + k] * (less if experts[k] >= 0.0 else more)
+    return ln(yes / no) if min(yes, no) > _TINY else p
+
+
+@leaf
+def _log_mean_rate(code: Code, f: Floats, experts: Floats, p: float) -> float:
+    """Logarithm of the mean rate; the mixture itself where that is all but 0."""
+    rate = 0.0
+    for k in range(lm.EXPERTS):
+        rate += f[lm.SHARE + k] * power(experts[k])
+    return _clip(ln(rate), f[lm.FLOOR], f[lm.CEILING]) if rate > _TINY else p
 
 
 # --- Squared -------------------------------------------------------------------------------------
@@ -293,15 +323,18 @@ def _above(code: Code, f: Floats, p: float, y: float) -> float:
 _OF_NUMBERS: dict[str, Leaf] = {
     "is_label": _any_number,
     "link": _as_it_is,
+    "blended": _as_mixed,
     "rebase": _centre,
     "saying": _above,
     "shown": belief.moved,
     "tame": taming.tamed,
+    "slipped": taming.slipped,
 }
 _OF_ANSWERS: dict[str, Leaf] = {
     "saying": belief.is_yes,
     "shown": belief.doubted,
     "tame": taming.as_it_is,
+    "slipped": taming.never_slipped,
 }
 
 LOSSES = Parts(
@@ -356,6 +389,7 @@ LOSSES = Parts(
         unit=_no_unit,
         is_label=_zero_or_one,
         link=_probability,
+        blended=_mean_odds,
         rebase=_log_odds,
         believe=belief.doubt,
         **_OF_ANSWERS,
@@ -369,6 +403,7 @@ LOSSES = Parts(
         unit=_no_unit,
         is_label=_sign,
         link=_as_it_is,
+        blended=_as_mixed,
         rebase=_centre,
         believe=belief.doubt_sign,
         **_OF_ANSWERS,
@@ -383,11 +418,13 @@ LOSSES = Parts(
         unit=_no_unit,
         is_label=_not_negative,
         link=_rate,
+        blended=_log_mean_rate,
         rebase=_log_mean,
         saying=_above,
         believe=belief.lean_rate,
         shown=belief.moved,
         tame=taming.tamed,
+        slipped=taming.slipped,
     ),
 )
 of_loss = only(lm.LOSS)
@@ -398,11 +435,13 @@ _step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), fo
 slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
 is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
 link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
+blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown
 _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
 saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
 believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
 shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
 tame = switch(lm.LOSS, LOSSES.choices("tame"))  # what is learned of a label; see ``taming``
+slipped = switch(lm.LOSS, LOSSES.choices("slipped"))  # which of the first labels is far; ``slips``
 
 
 # --- Steps and labels ----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Linear models with late labels: one prediction, one label, one ticket closed without.
 
-A ticket keeps its row (coordinates and standardised values), what the five experts predicted, its
+A ticket keeps its row (coordinates and standardised values), what the six experts predicted, its
 label so far, what was learned of it and when it is due. When a label comes, every expert evaluates
 the loss at its *current* weights. Costs are O(row) per event, and O(log open) where tickets have
 deadlines.
@@ -20,6 +20,7 @@ from belated.kernels.linear.doubt import hear, ponder
 from belated.kernels.linear.due import first_due, pop, push
 from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
 from belated.kernels.linear.losses import (
+    blended,
     count_label,
     is_label,
     link,
@@ -30,6 +31,8 @@ from belated.kernels.linear.losses import (
     tame,
 )
 from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
+from belated.kernels.linear.scarcity import times
+from belated.kernels.linear.slips import look_back, note_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
@@ -201,11 +204,12 @@ def predict(
         if when < math.inf:
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
-    p = shown(of_loss(code), s.f, kept[record + lm.MIXTURE])
+    p = _shown(of_loss(code), s, record)
     kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
-        _learn(of_loss(code), s, c, pool, record, silence, silence, 1.0)
+        ticket = s.table[2 * entry]
+        _learn(of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
         ponder(of_loss(code), s)
     return s.table[2 * entry], link(of_loss(code), p)
@@ -235,8 +239,15 @@ def peek(
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]
         put_back(row_of(c, index), s.work[lm.SCALES * j : lm.SCALES * (j + 1)])
-    p = shown(of_loss(code), s.f, s.kept[record + lm.MIXTURE])
+    p = _shown(of_loss(code), s, record)
     return S.USED, link(of_loss(code), p)
+
+
+@leaf
+def _shown(code: Code, s: State, record: int) -> float:
+    """Return what is shown of what the experts predict."""
+    experts = s.kept[record + lm.ISSUED : record + lm.MIXTURE]
+    return shown(code, s.f, blended(code, s.f, experts, s.kept[record + lm.MIXTURE]))
 
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -279,11 +290,16 @@ def observe(
     if s.kept[record + lm.DUE] == -math.inf:  # settled, but kept
         s.n[N.LATE] += 1
     if old != y:
+        if not code[lm.SILENT] and old != old:
+            look_back(of_loss(code), s, c, y)
         learned = tame(of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
         s.f[lm.TAMED] += 1.0 if learned != y else 0.0
         if old != old:
             hear(of_loss(code), s, record, ticket, learned)
-            _learn(of_loss(code), s, c, pool, record, y, learned, weight)
+            often = times(s.f, s.n[N.ROUNDS], ticket) if is_last else 1.0
+            s.f[lm.AGED] += s.n[N.ROUNDS] - ticket - 1
+            note_first(s, learned, weight * often, is_last)
+            _learn(of_loss(code), s, c, pool, record, ticket, y, learned, weight, often)
         else:
             _relearn(code, s, c, pool, record, ticket, y, learned)
     if is_last:
@@ -300,15 +316,21 @@ def _learn(
     c: Ints,
     pool: Floats,
     record: int,
+    ticket: int,
     y: float,
     learned: float,
     weight: float,
+    often: float,
 ) -> None:
-    """Take in the first label of a ticket: it is scored as it is, and ``learned`` as tamed."""
+    """Take in the first label of a ticket: it is scored as it is, and ``learned`` as tamed.
+
+    Base, unit and mixture count it ``often`` times its weight.
+    """
     kept = s.kept
     s.f[lm.LOST] += weight * loss(code, s.f, kept[record + lm.SHOWN], y)
-    charge(code, s, record, learned, weight)
-    count_label(code, s.f, learned, weight)
+    s.f[lm.SCORED] += weight
+    charge(code, s, record, ticket, learned, weight * often)
+    count_label(code, s.f, learned, weight * often)
     learn(code, s, c, pool, record, learned, weight)
     kept[record + lm.LABEL] = y
     kept[record + lm.LEARNED] = learned

@@ -28,6 +28,7 @@ from belated.kernels.vectors import vector
 
 Three: TypeAlias = tuple[float, float, float]
 Four: TypeAlias = tuple[float, float, float, float]
+Two: TypeAlias = tuple[float, float]
 
 AHEAD = 16  # entries that memory is asked for ahead of the one in hand
 # CENTRE and STAKE share 64 bits. STAKE has 9 of the exponent and 7 after the point; 0 is 0.

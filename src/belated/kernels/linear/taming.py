@@ -26,7 +26,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
 
-_FEW = 5.0  # other labels that it takes to know what is far
+_FEW = lm.FIRST_LABELS  # other labels that it takes to know what is far
 _FAR = 400.0  # the square of 20 standard deviations
 _ROUNDING = 1e-12  # sums of squares below are what rounding leaves of labels that are all equal
 
@@ -49,6 +49,46 @@ def tamed(code: Code, f: Floats, y: float, own: float) -> float:
         return y
     reach = math.sqrt(max(_FAR, labels) * (spread / count))
     return min(max(y, mean - reach), mean + reach)
+
+
+@leaf
+def of_others(f: Floats, which: int, y: float) -> tuple[float, float]:
+    """Return the mean of the first labels and y, without one of them, and how far is too far.
+
+    That is 0 where they are all equal.
+    """
+    mean = y / _FEW
+    for i in range(lm.FIRST_LABELS):
+        mean += f[lm.FIRST + 2 * i] / _FEW if i != which else 0.0
+    spread, largest = (y - mean) * (y - mean), abs(y)
+    for i in range(lm.FIRST_LABELS):
+        if i != which:
+            label = f[lm.FIRST + 2 * i]
+            spread += (label - mean) * (label - mean)
+            largest = max(largest, abs(label))
+    varies = spread > _ROUNDING * largest * largest
+    return mean, math.sqrt(_FAR * (spread / _FEW)) if varies else 0.0
+
+
+@leaf
+def slipped(code: Code, f: Floats, y: float) -> int:
+    """Return which of the first labels is far from the others and from the next; -1 for none."""
+    if f[lm.LABELS] != _FEW:
+        return -1
+    for i in range(lm.FIRST_LABELS):
+        if f[lm.FIRST + 2 * i + 1] == 0.0:
+            return -1
+    for i in range(lm.FIRST_LABELS):
+        mean, reach = of_others(f, i, y)
+        if reach > 0.0 and abs(f[lm.FIRST + 2 * i] - mean) > reach:
+            return i
+    return -1
+
+
+@leaf
+def never_slipped(code: Code, f: Floats, y: float) -> int:
+    """Return -1: answers are never far."""
+    return -1
 
 
 @leaf

@@ -1,0 +1,32 @@
+"""How often a label counts, for others like it that cannot have come yet.
+
+A label that takes a rounds can have come only for the tickets that are so old: n - a of n. Others
+like it are still open, so that labels that take long are too few among those so far. One that comes
+at the age a therefore counts
+
+    (n - u + 100) / (n - a + 100)
+
+times, at least once and at most ten times, where u is the mean age of the labels before it. Where
+all take as long as each other it counts once, and so it does in the end, when n is large. The 100
+keep the first tickets of a log from deciding everything. Such weights make sums over what is known
+right for all tickets (inverse probability of censoring; Robins and Rotnitzky, "Recovery of
+information and adjustment for dependent censoring", 1992).
+
+Base, unit and mixture count labels so. Steps do not: many small ones say more than one long one.
+"""
+
+from __future__ import annotations
+
+from belated.arrays import Floats
+from belated.kernels.jit import leaf
+from belated.kernels.linear import layout as lm
+
+_FEW = 100.0  # tickets that are too few to tell
+_MOST = 10.0
+
+
+@leaf
+def times(f: Floats, rounds: int, ticket: int) -> float:
+    """Return how often a label counts that comes after so many predictions."""
+    usual = f[lm.AGED] / f[lm.LABELS] if f[lm.LABELS] > 0.0 else rounds
+    return min(max((rounds - usual + _FEW) / (ticket + 1 + _FEW), 1.0), _MOST)

@@ -1,0 +1,61 @@
+"""A first label that turns out to be far from all others: what is learned begins anew without it.
+
+Nobody knows what is far before there are labels to compare with, so the first five are learned as
+they are. When the sixth comes, each of them is held against the four others and the sixth, as any
+later label is (see ``taming``). If one is farther than twenty standard deviations from their mean,
+then base and unit count it there, and everything else that five labels have taught is forgotten:
+weights, energies, coins, the mixture and what is open. Standardisers never saw it.
+"""
+
+from __future__ import annotations
+
+from belated.arrays import Code, Ints
+from belated.kernels.jit import leaf
+from belated.kernels.learners.state import State
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear.doubt import attend_from
+from belated.kernels.linear.experts import forgive, unlearn
+from belated.kernels.linear.losses import count_label, slipped
+from belated.kernels.linear.rows import row_of
+from belated.kernels.linear.taming import of_others
+from belated.kernels.narrow import count
+from belated.kernels.slots import ints as N
+
+
+@leaf
+def note_first(s: State, y: float, weight: float, is_last: bool) -> None:
+    """Keep one of the first labels, and how often it counts; 0 for one that may change."""
+    f = s.f
+    place = lm.FIRST + 2 * int(f[lm.LABELS])
+    if place < lm.FIRST + 2 * lm.FIRST_LABELS:
+        f[place] = y
+        f[place + 1] = weight if is_last else 0.0
+
+
+@leaf
+def look_back(code: Code, s: State, c: Ints, y: float) -> None:
+    """With the sixth label, look for a slip among those before it."""
+    which = slipped(code, s.f, y)
+    if which >= 0:
+        s.f[lm.TAMED] += 1.0
+        _recount(code, s, which, y)
+        for i in range(s.n[N.COORDINATES] + 1):
+            row = row_of(c, i)
+            if count(row, lm.SEEN) > 0:
+                unlearn(row)
+        forgive(s)
+        for k in range(lm.EXPERTS):
+            s.f[lm.SHARE + k] = 1.0 / lm.EXPERTS
+        attend_from(s)
+
+
+@leaf
+def _recount(code: Code, s: State, which: int, y: float) -> None:
+    """Count the first labels again, the slip no farther out than it may be."""
+    f = s.f
+    mean, reach = of_others(f, which, y)
+    slip = f[lm.FIRST + 2 * which]
+    f[lm.FIRST + 2 * which] = min(max(slip, mean - reach), mean + reach)
+    f[lm.COUNT], f[lm.MEAN], f[lm.SPREAD], f[lm.SUM], f[lm.LABELS] = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(lm.FIRST_LABELS):
+        count_label(code, f, f[lm.FIRST + 2 * i], f[lm.FIRST + 2 * i + 1])
