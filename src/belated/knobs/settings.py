@@ -16,6 +16,7 @@ from belated.kernels.slots import ints as N
 from belated.knobs import ranges
 from belated.knobs.ranges import Among, Log, Range, Span, Whole, range_of
 from belated.learner.state import FEWEST, Memory
+from belated.linear.clock import has_unit, span_of
 from belated.spec import number, whole
 
 Goal = Literal["min", "max"]
@@ -24,6 +25,7 @@ Setting = dict[str, Any]
 _LEAST_SHARE = 0.001  # of rounds that play the start
 _LEAST_STEP = 1e-6  # of a range; places are known to 2^-25 of it
 _FORGET = 8  # deadlines after which a late cost is not even counted
+_LONGEST = 1 << 30  # rounds: nobody has so many
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class Settings:
     """Largest step of each knob, as a part of its range."""
     holdout: float
     silence: float | None
-    deadline: int | None
+    deadline: float | None
+    """In rounds, or in the unit of the clock; None: tickets have none."""
+    needs_times: bool
+    """Whether the deadline is a length of time, so that predictions have to come with times."""
     seed: int
     places: tuple[float, ...] = field(default=(), compare=False)
     """Where the start is."""
@@ -49,8 +54,14 @@ class Settings:
         """Features of the context."""
         return sum(_width(each) for each in self.context.values())
 
+    @property
+    def patience(self) -> int | None:
+        """The deadline in rounds, where those are counted."""
+        return None if self.deadline is None else int(min(self.deadline, _LONGEST))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
+        timed = {"needs_times": True} if self.needs_times else {}
         return {
             "knobs": {name: ranges.to_dict(each) for name, each in self.knobs.items()},
             "start": self.start,
@@ -62,6 +73,7 @@ class Settings:
             "silence": self.silence,
             "deadline": self.deadline,
             "seed": self.seed,
+            **timed,
         }
 
     def cost(self, value: float) -> float:
@@ -124,8 +136,8 @@ class Settings:
             N.KEEP: L.OF_TICKET + places.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,
-            N.PATIENCE: -1 if self.deadline is None else self.deadline**2,
-            N.FORGET: 0 if self.deadline is None else 1 + _FORGET * (self.deadline + 1),
+            N.PATIENCE: -1 if self.patience is None else self.patience**2,
+            N.FORGET: 0 if self.patience is None else 1 + _FORGET * (self.patience + 1),
         }
         return Memory.fresh(f, numbers, FEWEST)
 
@@ -142,6 +154,7 @@ def checked(
     silence: Any,
     deadline: Any,
     seed: int,
+    needs_times: Any = False,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     found = _ranges(knobs)
@@ -153,12 +166,12 @@ def checked(
     silent = None if silence is None else number("Knobs", "silence", silence)
     if silent is not None and abs(silent) > L.HUGE_COST:
         raise SpecError(f"Knobs: silence must be at most 1e50, got {silence!r}")
-    wait = None if deadline is None else whole("Knobs", "deadline", deadline, least=0, bits=30)
-    if silent is not None and wait is None:
+    if silent is not None and deadline is None:
         raise SpecError(
             "Knobs: silence is what a cost is when its deadline passes, so give deadline= too, in "
-            "rounds"
+            'rounds or as a length of time, such as "7d"'
         )
+    is_length = deadline is not None and (bool(needs_times) or has_unit(deadline))
     first = _start(found, start)
     return Settings(
         knobs=found,
@@ -169,7 +182,8 @@ def checked(
         max_step=_steps(found, max_step),
         holdout=share,
         silence=silent,
-        deadline=wait,
+        deadline=_wait(deadline, is_length),
+        needs_times=is_length,
         seed=seed,
         places=tuple(_rounded(found[n].place(first[n], "Knobs: start")) for n in found),
     )
@@ -211,6 +225,17 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
         if isinstance(knob, Whole):
             told[name] = int(told[name])
     return told
+
+
+def _wait(deadline: Any, is_length: bool) -> float | None:
+    """Return a deadline as a number; whole ones stay whole, as rounds are."""
+    if deadline is None:
+        return None
+    rule = "Knobs: deadline must be a number of rounds, or a length of time of at least 0"
+    span = span_of(deadline, rule)
+    if math.isinf(span):
+        raise SpecError(f"{rule}, got {deadline!r}")
+    return span if is_length or span != math.floor(span) else int(span)
 
 
 def _steps(knobs: dict[str, Range], max_step: Any) -> dict[str, float]:
