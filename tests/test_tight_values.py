@@ -23,7 +23,8 @@ def slow_bound(spec: bl.OnePoint, late: bl.Timeline, steep: float, largest: floa
     """Theorem E.3, summand by summand, in the order of arrivals."""
     assert isinstance(spec.base, bl.PFTRL)
     domain = spec.base.domain
-    assert domain.outer_radius and domain.inner_radius
+    assert domain.outer_radius
+    assert domain.inner_radius
     etas, _, radii = schedule_of(spec, late.events)
     order = late.order.tolist()
     lags = [int(late.dual_delay[t]) for t in order]

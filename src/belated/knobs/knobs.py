@@ -19,7 +19,14 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.slots import status as S
 from belated.knobs import snapshot
 from belated.knobs.memory import KnobsMemory
-from belated.knobs.report import KnobsReport, comparison_of, mode_of, past_of, shares_of
+from belated.knobs.report import (
+    InContext,
+    KnobsReport,
+    comparison_of,
+    mode_of,
+    past_of,
+    shares_of,
+)
 from belated.knobs.settings import Setting, Settings, checked
 from belated.learner import refusals
 from belated.learner.extras import extras_of
@@ -60,6 +67,8 @@ class Knobs:
     high)`` or ``bl.Among([...])``. ``start`` is today's setting, the middle if it is not given.
     ``goal`` is "min" for costs and "max" for what is to be large. ``context`` says what may be
     known of a round before it is played: a dict of names and ranges, or lists of values.
+    ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
+    with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
 
     It is Thompson sampling with a small family of Bayesian linear models over quadratic, cosine and
     trend features of the settings, which differ in how long they remember and in whether blocks of
@@ -99,6 +108,7 @@ class Knobs:
         start: Setting | None = None,
         goal: str = "min",
         context: Mapping[str, Any] | None = None,
+        constraints: Sequence[Mapping[str, float]] | None = None,
         hold: int = 1,
         max_step: float | Mapping[str, float] | None = None,
         holdout: float = 0.0,
@@ -111,6 +121,7 @@ class Knobs:
             start=start,
             goal=goal,
             context=context,
+            constraints=constraints,
             hold=hold,
             max_step=max_step,
             holdout=holdout,
@@ -200,23 +211,22 @@ class Knobs:
     @alone
     def best(self, context: Mapping[str, Any] | None = None) -> Setting:
         """Return the setting that seems best now; it changes nothing."""
-        return self._best(context)
+        return self._best(self._settings.features(context, "best"))
 
-    def _best(self, context: Any, ticket: int = -1) -> Setting:
+    def _best(self, features: Floats, ticket: int = -1) -> Setting:
         x = np.empty(len(self._settings.knobs))
-        self._do(L.BEST, ticket, given=self._settings.features(context, "best"), out=x)
+        self._do(L.BEST, ticket, given=features, out=x)
         return self._settings.setting(x.tolist())
 
     @alone
     def expect(self, setting: Setting, context: Mapping[str, Any] | None = None) -> Expected:
         """Return what a setting is thought to cost; NaN before enough costs are in."""
-        return self._expected(setting, context)
+        return self._expected(setting, self._settings.features(context, "expect"))
 
-    def _expected(self, setting: Setting, context: Any) -> Expected:
+    def _expected(self, setting: Mapping[str, Any], features: Floats) -> Expected:
         settings, memory = self._settings, self._memory
         unit = memory.number(L.UNIT)
         places = settings.places_of(setting, "expect")
-        features = settings.features(context, "expect")
         if unit == 0.0:
             return Expected(math.nan, math.nan)
         out = np.empty(3)
@@ -434,11 +444,12 @@ class Knobs:
         settings, memory = self._settings, self._memory
         counts = memory.counts()
         memories, levels, by_features = shares_of(memory)
-        best = self._best(None)
-        at_best, at_start = self._expected(best, None), self._expected(settings.start, None)
+        features, deviations = memory.contexts()
+        best = self._best(features)
+        at_best = self._expected(best, features)
+        at_start = self._expected(settings.start, features)
         is_known = memory.number(L.UNIT) > 0.0
         seen = np.empty(3)
-        features = settings.features(None)
         entries.look()(memory.f, memory.n, np.concatenate([settings.places, features]), seen)
         noise = memory.of_members[memory.of_members[:, L.WEIGHT].argmax(), L.NOISE]
         settled = int(memory.number(L.SETTLED))
@@ -457,14 +468,23 @@ class Knobs:
             uncertainty=at_best.uncertainty if is_known else None,
             expected_at_start=at_start.cost if is_known else None,
             noise=math.sqrt(noise) * memory.number(L.UNIT) if is_known else None,
-            exploring=self._exploring(at_best.cost) if is_known else None,
+            exploring=self._exploring(at_best.cost, features) if is_known else None,
             memories=memories,
             levels=levels,
             features=by_features,
             comparison=comparison_of(settings, memory, seen.item(2)),
             alarms=int(memory.number(L.ALARMS)),
             past=past_of(settings, memory),
+            contexts=tuple(
+                self._in_context(*each)
+                for each in (settings.marked(features, deviations) if is_known else ())
+            ),
         )
+
+    def _in_context(self, name: str, value: Any, share: Any, features: Floats) -> InContext:
+        """Return what seems best in a context."""
+        best = self._best(features)
+        return InContext(name, value, share, best, self._expected(best, features).cost)
 
     def page(self, path: StrPath) -> None:
         """Write a page: costs over time, the surface around the best, and what is believed in."""
@@ -472,10 +492,10 @@ class Knobs:
 
         page.write(path, self)
 
-    def _exploring(self, at_best: float) -> float:
+    def _exploring(self, at_best: float, features: Floats) -> float:
         """Return how much worse than the best the next plays are thought to be, on average."""
-        plays = [self._best(None, self.rounds + i) for i in range(_TRIES)]
-        mean = sum(self._expected(play, None).cost for play in plays) / _TRIES
+        plays = [self._best(features, self.rounds + i) for i in range(_TRIES)]
+        mean = sum(self._expected(play, features).cost for play in plays) / _TRIES
         return abs(mean - at_best)
 
     def fresh(self, seed: int | None = None) -> Self:

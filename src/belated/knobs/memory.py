@@ -76,6 +76,20 @@ class KnobsMemory(Memory):
         rows = self.f[L.PAST : self.places.knobs]
         return rows.reshape(L.STRETCHES, L.OF_STRETCH)
 
+    def contexts(self) -> tuple[Floats, Floats]:
+        """Return means and deviations of the contexts whose costs were learned; 0 of none.
+
+        The sums of the set that forgets nothing and has no levels are those of all costs.
+        """
+        p, k = self.places, self.dim
+        first = 1 + 2 * k + k * (k - 1) // 2
+        at = np.arange(first, p.base, k + 1)
+        row = self.f[p.a : p.a + p.most]
+        count = max(float(row[0]), 1.0)
+        means = row[at] / count
+        squares = self.f[p.a + at * (2 * p.most - at + 1) // 2] / count
+        return means, np.sqrt(np.maximum(squares - means * means, 0.0))
+
     def cost(self, y: float) -> float:
         """Return a value in the unit that costs are told in; NaN before there is one."""
         unit = self.number(L.UNIT)
@@ -211,8 +225,16 @@ class KnobsMemory(Memory):
         p, k = self.places, self.dim
         f = self.f[: p.kept]
         demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
-        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior)]
-        demand(all((f[part] == fresh.f[part]).all() for part in fixed), "not of these settings")
+        limits = slice(p.kept, p.kept + int(self.n[L.LIMITS]) * (k + 1))
+        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior), limits]
+        demand(
+            all((self.f[part] == fresh.f[part]).all() for part in fixed), "not of these settings"
+        )
+        start, last = f[p.knobs : p.knobs + k], f[p.knobs + 3 * k : p.table]
+        rows = self.f[limits].reshape(-1, k + 1)
+        is_inside = rows[:, :k] @ last <= rows[:, k] + _SLACK * np.abs(rows).sum(axis=1)
+        is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
+        demand((is_inside | is_start).all(), "the last play")
         demand((np.abs(f[p.knobs + 3 * k : p.table]) <= 1.0).all(), "the last play")
         members = self.of_members
         demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,9 @@ from belated.arrays import Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
-from belated.knobs import ranges
+from belated.knobs import constraints, ranges
+from belated.knobs.constraints import Constraint
+from belated.knobs.constraints import checked as _constraints
 from belated.knobs.ranges import Among, Log, Range, Span, Whole, range_of
 from belated.learner.state import FEWEST, Memory
 from belated.linear.clock import has_unit, span_of
@@ -32,12 +35,12 @@ _LONGEST = 1 << 30  # rounds: nobody has so many
 class Settings:
     """The arguments of ``Knobs``, checked."""
 
-    knobs: dict[str, Range]
-    start: Setting
+    knobs: Mapping[str, Range]
+    start: Mapping[str, Any]
     goal: Goal
-    context: dict[str, Range]
+    context: Mapping[str, Range]
     hold: int
-    max_step: dict[str, float]
+    max_step: Mapping[str, float]
     """Largest step of each knob, as a part of its range."""
     holdout: float
     silence: float | None
@@ -46,8 +49,18 @@ class Settings:
     needs_times: bool
     """Whether the deadline is a length of time, so that predictions have to come with times."""
     seed: int
+    constraints: tuple[Constraint, ...] = ()
     places: tuple[float, ...] = field(default=(), compare=False)
     """Where the start is."""
+
+    def __post_init__(self) -> None:
+        """Keep what is by name from being changed: it is what the kernels were told."""
+        for name in ("knobs", "start", "context", "max_step"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by plain data."""
+        return restored, (self.to_dict(),)
 
     @property
     def width(self) -> int:
@@ -61,19 +74,21 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
-        timed = {"needs_times": True} if self.needs_times else {}
+        more: dict[str, Any] = {"needs_times": True} if self.needs_times else {}
+        if self.constraints:
+            more["constraints"] = [dict(each) for each in self.constraints]
         return {
             "knobs": {name: ranges.to_dict(each) for name, each in self.knobs.items()},
-            "start": self.start,
+            "start": dict(self.start),
             "goal": self.goal,
             "context": {name: ranges.to_dict(each) for name, each in self.context.items()},
             "hold": self.hold,
-            "max_step": self.max_step,
+            "max_step": dict(self.max_step),
             "holdout": self.holdout,
             "silence": self.silence,
             "deadline": self.deadline,
             "seed": self.seed,
-            **timed,
+            **more,
         }
 
     def cost(self, value: float) -> float:
@@ -118,11 +133,35 @@ class Settings:
                     raise BadFeatures(f"{error} ({name!r} of the context)") from error
         return np.array(values)
 
+    def marked(self, means: Floats, deviations: Floats) -> Iterator[tuple[str, Any, Any, Floats]]:
+        """Yield what to look at of the contexts that came: name, value, share, features.
+
+        Of values each that came, of numbers a deviation below the mean and one above; the share is
+        that of the rounds with a value, None of a number. All else is as it was on average.
+        """
+        at = 0
+        for name, kind in self.context.items():
+            width = _width(kind)
+            here = slice(at, at + width)
+            for i in range(width) if isinstance(kind, Among) else (-1.0, 1.0):
+                features = means.copy()
+                if isinstance(kind, Among):
+                    share = float(means[at + int(i)])
+                    features[here] = np.arange(width) == i
+                    if share > 0.0:
+                        yield name, kind.values[int(i)], share, features
+                else:
+                    place = min(max(float(means[at] + i * deviations[at]), -1.0), 1.0)
+                    features[at] = place
+                    yield name, kind.value(place), None, features
+            at += width
+
     def fresh(self) -> Memory:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
-        f = np.zeros(places.kept)
+        limits = constraints.rows(self.constraints, self.knobs)
+        f = np.append(np.zeros(places.kept), limits)
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
         f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
@@ -133,6 +172,7 @@ class Settings:
         numbers = {
             N.DIM: k,
             N.OWN: c,
+            L.LIMITS: len(limits),
             N.KEEP: L.OF_TICKET + places.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,
@@ -155,6 +195,7 @@ def checked(
     deadline: Any,
     seed: int,
     needs_times: Any = False,
+    constraints: Any = None,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     found = _ranges(knobs)
@@ -184,6 +225,7 @@ def checked(
         silence=silent,
         deadline=_wait(deadline, is_length),
         needs_times=is_length,
+        constraints=_constraints(constraints, found, first),
         seed=seed,
         places=tuple(_rounded(found[n].place(first[n], "Knobs: start")) for n in found),
     )

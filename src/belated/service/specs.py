@@ -34,6 +34,7 @@ _KNOBS = frozenset(
         "start",
         "goal",
         "context",
+        "constraints",
         "hold",
         "max_step",
         "holdout",

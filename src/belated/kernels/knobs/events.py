@@ -11,6 +11,7 @@ from belated.kernels.knobs.clock import advance, forget, has_clock, past_due, se
 from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
+from belated.kernels.knobs.limits import confine, is_allowed
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
 from belated.kernels.knobs.plays import propose, settle
@@ -267,6 +268,7 @@ def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
     elif is_new:
         propose(f, n, t, False)
         settle(x, knobs, False)
+        confine(f, n, x, knobs, False)
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
             for i in range(k):
@@ -309,7 +311,8 @@ def _correct_place(
         r.x[i] = given[i]
     settle(r.x, r.knobs, True)
     _pack(r.x, kept, record + L.OF_TICKET)
-    if ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER:
+    is_newest = ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER
+    if is_newest and is_allowed(f, n, r.x, r.knobs[0 : r.k]):
         for i in range(r.k):
             r.knobs[3 * r.k + i] = r.x[i]
 
@@ -348,6 +351,7 @@ def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None
         r.context[i] = context[i]
     propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
     settle(r.x, r.knobs, True)
+    confine(f, n, r.x, r.knobs, True)
     for i in range(r.k):
         out[i] = r.x[i]
 

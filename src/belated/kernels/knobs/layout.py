@@ -17,6 +17,7 @@ MOST_CONTEXT = 32
 # What an event is.
 SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(9)
 
+LIMITS = 38  # slot of n, as linear models have coordinates: how many constraints; see ``limits``
 BY_CLOCK = -2  # n[PATIENCE] where deadlines are lengths of time; see ``clock``
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
