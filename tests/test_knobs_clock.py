@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -17,6 +17,7 @@ from belated.errors import ClockError, SnapshotError, SpecError, UnknownTicket
 from belated.kernels.slots import ints as N
 from belated.knobs import Knobs
 from belated.knobs.memory import KnobsMemory
+from conftest import examples
 
 ONE = {"x": (-1.0, 1.0)}
 Happening = tuple[str, int, float, float]
@@ -103,7 +104,7 @@ def happen(knobs: Any, what: str, ticket: int, cost: float, at: float) -> Any:
     return None
 
 
-@settings(max_examples=6, deadline=None)
+@examples(5)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 3.0, 7.5]), st.sampled_from([None, 1.5]))
 def test_deadlines_are_those_of_the_slow_version(
     seed: int, deadline: float, silence: float | None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -15,6 +15,7 @@ from belated.errors import SnapshotError, SpecError
 from belated.knobs import Knobs
 from belated.knobs.constraints import holds
 from belated.knobs.memory import KnobsMemory
+from conftest import examples
 
 RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.Whole(0, 9)}
 NAMES = ("low", "high")
@@ -47,7 +48,7 @@ def games(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=6, deadline=None)
+@examples(4)
 @given(games(), st.integers(0, 10**6))
 def test_every_setting_satisfies_the_constraints(told: dict[str, Any], seed: int) -> None:
     """Exploring, learned, best, held, paused, reverted, by coin; and steps are as small as told."""
@@ -95,6 +96,21 @@ def test_a_gap_between_two_thresholds_is_kept_and_used() -> None:
     again = Knobs.restore(knobs.snapshot())
     assert again.settings == knobs.settings
     assert again.fresh().settings.constraints == knobs.settings.constraints
+
+
+def test_the_best_on_an_edge_is_found() -> None:
+    """A bowl whose bottom is not allowed: the nearest place on the edge is best."""
+    knobs = Knobs(
+        {"x": (-1, 1), "y": (-1, 1)},
+        start={"x": -0.5, "y": 0.2},
+        constraints=[{"x": 1, "y": 1, "at_most": 0.4}],
+    )
+    for _ in range(40):
+        ticket, setting = knobs.predict()
+        knobs.observe(ticket, (setting["x"] - 0.6) ** 2 + (setting["y"] - 0.6) ** 2)
+    best = knobs.best()
+    assert best["x"] == pytest.approx(0.2, abs=0.1)
+    assert best["y"] == pytest.approx(0.2, abs=0.1)
 
 
 def test_live_is_batch_with_constraints_and_a_clock() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
 from belated import bounds
 from belated.errors import SpecError
 from belated.learner.program import schedule_of
+from conftest import examples
 
 Loss = Callable[[np.ndarray], float]
 
@@ -37,7 +38,7 @@ def slow_bound(spec: bl.OnePoint, late: bl.Timeline, steep: float, largest: floa
     return total + 6.0 * steep * domain.outer_radius / domain.inner_radius * math.fsum(radii)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=25),
     st.sampled_from([bl.Ball(2), bl.Box([0.0, -1.0], [1.0, 3.0])]),

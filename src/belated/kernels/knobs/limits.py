@@ -1,11 +1,12 @@
 """Linear constraints between knobs: what a setting may be beside the ranges.
 
-Each is <a, x> <= b over places x; they stand behind the work, before the clock if there is one. The
-start x_0 satisfies all of them, so x_0 + l (x - x_0) does for small l: a play is as far from the
-start as it may be, on the way to where it would be without constraints. From one play to the next
-the whole step is shortened to what ``max_step`` allows: between two settings that may be, all may
-be. Rounding is looked at last, and what fails stays where it was. Knobs that are in no constraint
-go where they would.
+Each is <a, x> <= b over places x; they stand behind the work, before the clock if there is one. A
+place that violates some is projected onto one after the other, a few times: with one constraint
+that is the nearest place that may be. What is still violated is mended on the way to the start x_0,
+which satisfies all of them, so that x_0 + l (x - x_0) does for small l. From one play to the next
+the whole step is shortened to what ``max_step`` allows: between two settings that may be, all may be.
+Rounding is looked at last, and what fails stays where it was. Knobs that are in no constraint go
+where they would.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
 
 _ROUNDING = 2.0 / L.WIDE  # of a place
+_SWEEPS = 16
 
 
 @leaf
@@ -53,6 +55,27 @@ def _is_tied(f: Floats, n: Ints, i: int) -> bool:
 
 
 @leaf
+def _project(f: Floats, n: Ints, x: Floats) -> None:
+    """Move a place to constraints that it violates, one after the other, inside of the ranges."""
+    k = x.size
+    for _ in range(_SWEEPS):
+        at, is_inside = _rows_at(n), True
+        for _ in range(n[L.LIMITS]):
+            beyond, square = -f[at + k], 0.0
+            for i in range(k):
+                beyond += f[at + i] * x[i] + abs(f[at + i]) * _ROUNDING
+                square += f[at + i] * f[at + i]
+            if beyond > 0.0:
+                is_inside = False
+                for i in range(k):
+                    if f[at + i] != 0.0:
+                        x[i] = min(max(x[i] - beyond / square * f[at + i], -1.0), 1.0)
+            at += k + 1
+        if is_inside:
+            break
+
+
+@leaf
 def _part_of_way(f: Floats, n: Ints, x: Floats, start: Floats) -> float:
     """Return how much of the way from the start is allowed, also once it is rounded."""
     k, at, part = x.size, _rows_at(n), 1.0
@@ -74,6 +97,7 @@ def confine(f: Floats, n: Ints, x: Floats, knobs: Floats, is_free: bool) -> None
         return
     k = x.size
     start, last = knobs[0:k], knobs[3 * k : 4 * k]
+    _project(f, n, x)
     part, step = _part_of_way(f, n, x, start), 1.0
     for i in range(k):
         if _is_tied(f, n, i):
