@@ -4,9 +4,9 @@ Each is <a, x> <= b over places x; they stand behind the work, before the clock 
 place that violates some is projected onto one after the other, a few times: with one constraint
 that is the nearest place that may be. What is still violated is mended on the way to the start x_0,
 which satisfies all of them, so that x_0 + l (x - x_0) does for small l. From one play to the next
-the whole step is shortened to what ``max_step`` allows: between two settings that may be, all may be.
-Rounding is looked at last, and what fails stays where it was. Knobs that are in no constraint go
-where they would.
+the whole step is shortened to what ``max_step`` allows: between two settings that may be, all may
+be. Rounding is looked at last, and what fails stays where it was. Knobs that are in no constraint
+go where they would.
 """
 
 from __future__ import annotations
