@@ -166,6 +166,7 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
     assert (
         settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
     )
+    told["constraints"] = [{"price": 1, "at_most": 150}]
     daily = made("Knobs", {**told, "deadline": "P1D"}, 7, Limits())
     assert (daily.settings.deadline, daily.settings.needs_times) == (86400.0, True)
     about = described("Knobs", daily)
