@@ -113,8 +113,11 @@ class KnobsReport:
     contexts: tuple[InContext, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Return plain data, ready for JSON; without ``contexts`` where none are announced."""
+        data = dataclasses.asdict(self)
+        if not self.contexts:
+            del data["contexts"]
+        return data
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the report as JSON."""
