@@ -46,9 +46,7 @@ _MEMBERS = {
     ),
     ("LinearModel", "observe"): frozenset(("ticket", "key", "value", "weight", "at")),
     ("Learner", "observe"): frozenset(("ticket", "key", "value")),
-    ("Knobs", "predict"): frozenset(("context", "key")),
-    ("Knobs", "observe"): frozenset(("ticket", "key", "value")),
-    ("Knobs", "revise"): frozenset(("ticket", "key", "value")),
+    ("Knobs", "predict"): frozenset(("context", "key", "at")),
     ("Knobs", "played"): frozenset(("ticket", "key", "setting")),
 }
 _HEARD = frozenset(("ticket", "key", "value", "at"))

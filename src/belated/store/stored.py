@@ -12,6 +12,7 @@ from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.knobs import Knobs
 from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
@@ -287,7 +288,7 @@ class StoredModel:
         """Return a time as it is logged, where dates are numbers; refuse those among others."""
         now = time_of(at, who)
         if is_date(at):
-            self._linear._times.check_date(at, now, who)
+            self._clocked._times.check_date(at, now, who)
         return now
 
     def _when(
@@ -302,10 +303,10 @@ class StoredModel:
         return now, span
 
     @property
-    def _linear(self) -> LinearModel:
+    def _clocked(self) -> LinearModel | Knobs:
         """The model that has the clock; the caller has the lock."""
         model: Any = self._entry.model
-        return model if isinstance(model, LinearModel) else model.model
+        return model if isinstance(model, LinearModel | Knobs) else model.model
 
     # --- State ----------------------------------------------------------------------------------
 
