@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import catch_up, learn
-from belated.kernels.knobs.features import write_cosines, write_features
+from belated.kernels.knobs.features import write_features
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
 from belated.kernels.knobs.plays import propose, settle
@@ -33,30 +33,6 @@ from belated.kernels.tickets import (
 )
 
 _NOTHING = C.NOTHING  # nobody looks at lags here
-
-
-@limb
-def set_up(f: Floats, n: Ints) -> None:
-    """Write what the first prediction needs: the grid, and the members."""
-    r = room_of(f, n)
-    for b in range(r.points):
-        x = 2.0 * b / (r.points - 1.0) - 1.0
-        r.table[b] = x
-        write_cosines(x, r.table, r.order, r.points, r.points + b)
-    for i in range(L.MEMBERS):
-        w, level, kind = i // 6, i // 3 % 2, i % 3
-        share = 0.95 if w == 0 else (0.03 if w == 1 else 0.02)
-        share *= 0.6 if level == 0 else 0.4
-        share /= 2.0 if w == 0 else 3.0
-        at = i * L.OF_MEMBER
-        r.members[at + L.SHARE] = share if w > 0 or kind < 2 else 0.0
-        r.members[at + L.WEIGHT] = r.members[at + L.SHARE]
-        r.members[at + L.NOISE] = 1.0
-    for i in range(r.k):
-        r.knobs[3 * r.k + i] = r.knobs[i]
-    f[L.REFRESH] = 16.0
-    f[L.SPREAD] = 1.0
-    f[L.STRETCH] = 16.0
 
 
 # --- What is kept per ticket ---------------------------------------------------------------------
@@ -257,33 +233,33 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
 
 
 @leaf
-def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
+def _play(code: Code, f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
     """Write the next play to x, and which arm it is to f."""
     k, t = x.size, n[N.ROUNDS]
     is_new = t % int(f[L.HOLD]) == 0 or f[L.FRESH] > 0.0
     if f[L.MODE] != L.LEARNING:
         f[L.ARM] = float(L.ASIDE)
     elif is_new:
-        propose(f, n, t, False)
+        propose(code, f, n, t, False)
         settle(x, knobs, False)
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
             for i in range(k):
-                knobs[3 * k + i] = x[i]
+                knobs[L.LAST * k + i] = x[i]
     is_start = f[L.MODE] == L.REVERTED or f[L.ARM] == L.START
     for i in range(k):
-        x[i] = knobs[i if is_start else 3 * k + i]
+        x[i] = knobs[i if is_start else L.LAST * k + i]
     f[L.FRESH] = 0.0
 
 
 @limb
-def _issue(s: State, context: Floats, out: Floats) -> int:
+def _issue(code: Code, s: State, context: Floats, out: Floats) -> int:
     """Hand out the next ticket and write its play."""
     f = s.f
     r = room_of(f, s.n)
     for i in range(r.context.size):
         r.context[i] = math.floor((context[i] + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
-    _play(f, s.n, r.knobs, r.x, r.random)
+    _play(code, f, s.n, r.knobs, r.x, r.random)
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
@@ -308,7 +284,7 @@ def _correct_place(
     _pack(r.x, kept, record + L.OF_TICKET)
     if ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER:
         for i in range(r.k):
-            r.knobs[3 * r.k + i] = r.x[i]
+            r.knobs[L.LAST * r.k + i] = r.x[i]
 
 
 @leaf
@@ -321,73 +297,90 @@ def _next_due(s: State) -> int:
 
 
 @leaf
-def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
+def _best(code: Code, f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
     """Write the setting that seems best in a context, or the one that a ticket would draw."""
     r = room_of(f, n)
     for i in range(r.context.size):
         r.context[i] = context[i]
-    propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
+    propose(code, f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
     settle(r.x, r.knobs, True)
     for i in range(r.k):
         out[i] = r.x[i]
 
 
 @leaf
-def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
+def _give_up(s: State) -> None:
+    """Close the tickets that are past their deadline, with the cost of silence if it has one."""
+    entry = _next_due(s)
+    while entry >= 0:
+        record = entry * s.n[N.KEEP]
+        so_far = s.kept[record + L.SO_FAR]
+        _hear(s, entry, s.f[L.SILENCE] if so_far != so_far else math.nan, True)
+        so_far = s.kept[record + L.SO_FAR]
+        s.f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
+        _end(s, entry, True)
+        entry = _next_due(s)
+
+
+@limb
+def _end(s: State, entry: int, is_skipped: bool) -> None:
+    """Close a ticket that has no answer of its own."""
+    count_arrival(of_lags(_NOTHING), s, entry)
+    close_without_answer(s, entry, is_skipped)
+
+
+@leaf
+def _meet_ghost(s: State, entry: int, verb: int) -> int:
+    """Take an event of a ticket that was given up on."""
+    if verb == L.OBSERVE or verb == L.CANCEL:
+        s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
+        lay_ghost(s, entry)
+    return S.DROPPED
+
+
+@leaf
+def _replace(s: State, entry: int, verb: int, ticket: int, given: Floats) -> int:
+    """Take what was really played, unless a cost of it is in."""
+    record = entry * s.n[N.KEEP]
+    if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
+        return S.OUT_OF_ORDER
+    _correct_place(s.f, s.n, given, s.kept, record, ticket)
+    if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
+        s.kept[record + L.ITS_ARM] = float(L.ASIDE)
+    return S.USED
+
+
+@leaf
+def step(
+    code: Code, s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats
+) -> int:
     """Take one event; all checks come before any change.
 
     ``given`` is the context of a prediction or the place that was played, ``out`` takes a play.
     """
-    f = s.f
-    if verb == L.SETUP:
-        set_up(f, s.n)
-        return S.USED
-    if verb == L.BEST:
-        _best(f, s.n, ticket, given, out)
-        return S.USED
-    entry = -1
     if verb == L.PREDICT:
         if not has_room(s):
             return S.FULL
         forget_ghosts(s)
-        entry = _next_due(s)
-    else:
-        entry = locate(s, ticket)
-        if entry < 0:
-            return entry
-        if (verb == L.OBSERVE or verb == L.REVISE) and not abs(cost) <= L.HUGE_COST:
-            return S.BAD
-        if is_ghost(s, entry):
-            if verb == L.OBSERVE or verb == L.CANCEL:
-                s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
-                lay_ghost(s, entry)
-            return S.DROPPED
-        if verb == L.PLAYED or verb == L.OVERRIDDEN:
-            record = entry * s.n[N.KEEP]
-            if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
-                return S.OUT_OF_ORDER
-            _correct_place(f, s.n, given, s.kept, record, ticket)
-            if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
-                s.kept[record + L.ITS_ARM] = float(L.ASIDE)
-            return S.USED
-        if verb == L.CANCEL:
-            count_arrival(of_lags(_NOTHING), s, entry)
-            close_without_answer(s, entry, False)
-            return S.USED
-    while entry >= 0:
-        record = entry * s.n[N.KEEP]
-        if verb == L.PREDICT:
-            so_far = s.kept[record + L.SO_FAR]
-            cost = f[L.SILENCE] if so_far != so_far else math.nan
-        _hear(s, entry, cost, verb != L.REVISE)
-        if verb == L.REVISE:
-            return S.USED
+        _give_up(s)
+        return _issue(code, s, given, out)
+    if verb == L.BEST:
+        _best(code, s.f, s.n, ticket, given, out)
+        return S.USED
+    entry = locate(s, ticket)
+    if entry < 0:
+        return entry
+    if (verb == L.OBSERVE or verb == L.REVISE) and not abs(cost) <= L.HUGE_COST:
+        return S.BAD
+    if is_ghost(s, entry):
+        return _meet_ghost(s, entry, verb)
+    if verb == L.PLAYED or verb == L.OVERRIDDEN:
+        return _replace(s, entry, verb, ticket, given)
+    if verb == L.CANCEL:
+        _end(s, entry, False)
+        return S.USED
+    _hear(s, entry, cost, verb == L.OBSERVE)
+    if verb == L.OBSERVE:
         count_arrival(of_lags(_NOTHING), s, entry)
-        if verb == L.OBSERVE:
-            s.table[2 * entry + 1] = T.DEAD
-            return S.USED
-        so_far = s.kept[record + L.SO_FAR]
-        f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
-        close_without_answer(s, entry, True)
-        entry = _next_due(s)
-    return _issue(s, given, out)
+        s.table[2 * entry + 1] = T.DEAD
+    return S.USED

@@ -15,7 +15,11 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(8)
+PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(7)
+
+# Slots of the code that entries are compiled for.
+MINIMISER = 0
+ON_GRID, BY_KNOB = 1, 2
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 LONG, SHORT = 3000.0, 600.0
@@ -24,11 +28,14 @@ LEVELS = 2  # none, or one for every block of rounds
 SETS = WINDOWS * LEVELS
 TYPES = 3  # quadratic; and cosines; and trend
 MEMBERS = SETS * TYPES
+OF_WINDOW = LEVELS * TYPES  # members of a window
 QUADRATIC, COSINES, TREND = range(TYPES)
 SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
 RECENT = 300.0  # answers that noise is known from, the same for all, or quick ones seemed better
 RING = 128  # blocks that are remembered
+EACH = 3  # cosines of every knob, j = 2, 3, 4, where there are more than two knobs
+LAST = 3  # of what knobs have (start, largest step, levels, last play), the last play
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
@@ -111,6 +118,11 @@ LEAST_UNIT = 1e-150
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 
+def code_of(k: int) -> tuple[int, ...]:
+    """Return the code of k knobs: what is compiled for few of them is not for many."""
+    return (ON_GRID if k <= 2 else BY_KNOB,)
+
+
 class Places(NamedTuple):
     """How many there are of what, and where it begins in ``f``."""
 
@@ -160,9 +172,9 @@ class Places(NamedTuple):
 def places(k: int, c: int) -> Places:
     """Return the layout for k knobs and c features of the context."""
     base = 1 + 2 * k + k * (k - 1) // 2 + c * (k + 1)
-    cosines = 3 * k
+    cosines = EACH * k
     points = 17
-    order = 4
+    order = EACH + 1
     outer = 1
     if k == 1:
         cosines = 14

@@ -114,7 +114,7 @@ def solve_due(f: Floats, n: Ints) -> None:
     """Solve the members of the sets that have heard enough since, 3 % of what they know."""
     r = room_of(f, n)
     for g in range(L.SETS):
-        window = window_of(g // 2)
+        window = window_of(g // L.LEVELS)
         known = r.f[L.COUNT]
         if window > 0.0:
             known = min(known, window)
@@ -122,9 +122,9 @@ def solve_due(f: Floats, n: Ints) -> None:
             r.f[L.SINCE + g] = 0.0
             fade = 1.0
             if window > 0.0:
-                fade = exp(-max(r.f[L.LATEST] - r.f[L.ORIGIN + g // 2], 0.0) / window)
+                fade = exp(-max(r.f[L.LATEST] - r.f[L.ORIGIN + g // L.LEVELS], 0.0) / window)
             for kind in range(L.TYPES):
-                if r.members[(3 * g + kind) * L.OF_MEMBER + L.SHARE] > 0.0:
+                if r.members[(L.TYPES * g + kind) * L.OF_MEMBER + L.SHARE] > 0.0:
                     _solve(f, n, g, kind, fade)
 
 
@@ -134,10 +134,10 @@ def _solve(f: Floats, n: Ints, g: int, kind: int, fade: float) -> None:
     r = room_of(f, n)
     m, most = size_of(r.k, r.base, r.cosines, kind), r.most
     jump = r.cosines if kind == L.TREND else 0  # trends come after the cosines
-    noise = r.members[(3 * g + kind) * L.OF_MEMBER + L.NOISE]
+    noise = r.members[(L.TYPES * g + kind) * L.OF_MEMBER + L.NOISE]
     start = triangle_at(r.k, r.base, r.cosines, g, kind)
     u = r.solved[start : start + m * (m + 1) // 2]
-    theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
+    theta = r.means[(L.TYPES * g + kind) * most : (L.TYPES * g + kind) * most + m]
     bowl = 2.0 * math.sqrt(f[L.SPREAD] / r.k) / near_of(r.k)
     a0 = g * (most * (most + 1) // 2)
     at = 0
@@ -213,7 +213,7 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
     most = r.most
     tilde = r.tilde[g * most : (g + 1) * most]
     for kind in range(L.TYPES):
-        member = (3 * g + kind) * L.OF_MEMBER
+        member = (L.TYPES * g + kind) * L.OF_MEMBER
         if r.members[member + L.SHARE] > 0.0:
             m = size_of(r.k, r.base, r.cosines, kind)
             jump = r.cosines if kind == L.TREND else 0
@@ -221,7 +221,7 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
                 r.solution[i] = tilde[i]
             for i in range(r.base, m):
                 r.solution[i] = tilde[i + jump]
-            theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
+            theta = r.means[(L.TYPES * g + kind) * most : (L.TYPES * g + kind) * most + m]
             expected = 0.0
             for i in range(m):
                 expected += theta[i] * r.solution[i]

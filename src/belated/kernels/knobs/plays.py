@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels.directions import normals, philox
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
@@ -22,7 +22,7 @@ from belated.kernels.knobs.members import (
     triangle_at,
     window_of,
 )
-from belated.kernels.knobs.minimum import minimise_by_knob, minimise_on_grid
+from belated.kernels.knobs.minimum import minimise
 from belated.kernels.knobs.room import room_of
 from belated.kernels.slots import ints as N
 
@@ -53,8 +53,8 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
     total = 0.0
     for w in range(L.WINDOWS):
         mass = 0.0
-        for i in range(6):
-            mass += members[(6 * w + i) * L.OF_MEMBER + L.WEIGHT]
+        for i in range(L.OF_WINDOW):
+            mass += members[(L.OF_WINDOW * w + i) * L.OF_MEMBER + L.WEIGHT]
         mass_of[w] = mass
         total += mass * mass * mass * mass
     left = by_window * total
@@ -65,11 +65,11 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
             window = w
         left -= mass * mass * mass * mass
     left = by_member * mass_of[window]
-    member = 6 * window
-    for i in range(6):
-        weight = members[(6 * window + i) * L.OF_MEMBER + L.WEIGHT]
+    member = L.OF_WINDOW * window
+    for i in range(L.OF_WINDOW):
+        weight = members[(L.OF_WINDOW * window + i) * L.OF_MEMBER + L.WEIGHT]
         if left >= 0.0 and weight > 0.0:
-            member = 6 * window + i
+            member = L.OF_WINDOW * window + i
         left -= weight
     return member
 
@@ -77,7 +77,7 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
 @leaf
 def _now(f: Floats, g: int, t: int) -> float:
     """Return u of round t in a set with a window, no more than half a window after the last one."""
-    window, origin = window_of(g // 2), f[L.ORIGIN + g // 2]
+    window, origin = window_of(g // L.LEVELS), f[L.ORIGIN + g // L.LEVELS]
     latest = int(f[L.LATEST]) // L.BLOCK * L.BLOCK
     return min((t // L.BLOCK * L.BLOCK - origin) / window, (latest - origin) / window + 0.5)
 
@@ -86,7 +86,7 @@ def _now(f: Floats, g: int, t: int) -> float:
 def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
     """Write the coefficients of a play: theta and ``amount`` times its uncertainty."""
     r = room_of(f, n)
-    g, kind = member // 3, member % 3
+    g, kind = member // L.TYPES, member % L.TYPES
     m, plain = size_of(r.k, r.base, r.cosines, kind), r.base + r.cosines
     theta = r.means[member * r.most : member * r.most + m]
     noise = r.solution[0:m]
@@ -121,7 +121,7 @@ def _reach(k: int, known: float) -> float:
 
 
 @limb
-def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
+def propose(code: Code, f: Floats, n: Ints, t: int, is_best: bool) -> None:
     """Write the play of ticket t to x; or the best one, as far as is known."""
     r = room_of(f, n)
     k = r.k
@@ -145,12 +145,8 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
         start = r.knobs[i]
         r.low[i] = max(start - reach, -1.0)
         r.high[i] = min(start + reach, 1.0)
-        r.x[i] = min(max(r.knobs[3 * k + i], r.low[i]), r.high[i])
-    is_rough = member % 3 == L.COSINES
-    if k > 2:
-        minimise_by_knob(f, n, is_rough)
-    else:
-        minimise_on_grid(f, n, is_rough)
+        r.x[i] = min(max(r.knobs[L.LAST * k + i], r.low[i]), r.high[i])
+    minimise(code, f, n, member % L.TYPES == L.COSINES)
 
 
 @limb
@@ -159,7 +155,7 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
     k = places.size
     for i in range(k):
         x = places[i]
-        step, levels, last = knobs[k + i], knobs[2 * k + i], knobs[3 * k + i]
+        step, levels, last = knobs[k + i], knobs[2 * k + i], knobs[L.LAST * k + i]
         if not is_free:
             x = min(max(x, last - step), last + step)
         if not x >= -1.0:
@@ -180,7 +176,7 @@ def expect(f: Floats, n: Ints, given: Floats, out: Floats) -> None:
     """Write what a place in a context is expected to be worth, and the deviation of that."""
     r = room_of(f, n)
     member = leading(r.members)
-    g, kind = member // 3, member % 3
+    g, kind = member // L.TYPES, member % L.TYPES
     m, phi = size_of(r.k, r.base, r.cosines, kind), r.phi
     write_features(given[0 : r.k], given[r.k : given.size], r.order, r.chebyshev, phi)
     if kind == L.TREND:
