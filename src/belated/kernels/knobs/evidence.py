@@ -168,7 +168,7 @@ def _write_net(
 @leaf
 def _tame(f: Floats, members: Floats, y: float) -> float:
     """Return a value that is within reach of what the leading member expects."""
-    at = leading(members) * L.OF_MEMBER
+    at = leading(members, 0, L.MEMBERS) * L.OF_MEMBER
     e = members[at + L.ERROR]
     far = math.sqrt(members[at + L.NOISE]) * reach(f[L.COUNT])
     if abs(e) > far:

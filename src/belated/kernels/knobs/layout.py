@@ -22,7 +22,7 @@ MINIMISER = 0
 ON_GRID, BY_KNOB = 1, 2
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
-LONG, SHORT = 3000.0, 600.0
+LONG, SHORT = 3000.0, 300.0
 WINDOW = (0.0, LONG, SHORT)
 LEVELS = 2  # none, or one for every block of rounds
 SETS = WINDOWS * LEVELS

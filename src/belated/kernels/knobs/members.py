@@ -9,11 +9,13 @@ Of an answer with features phi~ and value y~, net of its contemporaries, it expe
 variance v s^2, v = 1 + c + |U'^-1 phi~|^2; e is the difference. Its weight is multiplied by the
 density of Student's distribution with 6 degrees of freedom, and s^2 follows the mean of e^2 / v
 over the last RECENT answers, the same for all members: the noise may depend on the setting, and
-then those with short memories would seem better only because their s^2 is younger.
+then those with short memories would seem better only because their s^2 is younger. All members of a
+set are weighed with the s^2 of the one that leads it. With its own, one with more features, whose v
+is larger, has the smaller e^2 / v at first, and would seem better for that alone.
 
 Prior variances, with S2 that of the values and q = min(1, 2/k): intercept 100 S2, linear 2 S2/kq,
 squares 4 S2/kq^2 with mean 2 sqrt(S2/k)/q, as a bowl is likely, products 4 S2/(kq)^2, context
-2 S2/k, trends 50 S2/kq, cosines S2 in all. S2 is looked at again after 16, 32, .., 512 answers.
+2 S2/k, trends 50 S2/kq, cosines 2 S2 in all. S2 is looked at again after 16, 32, .., 512 answers.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ def write_prior(f: Floats, n: Ints) -> None:
 
 @leaf
 def _write_prior_of_cosines(prior: Floats, k: int, order: int, spread: float) -> None:
-    """S2 in all, in proportion to (1 + omega^2 ell^2 / 3)^-2 with omega = j pi / 2, ell = 1/2."""
+    """2 S2 in all, in proportion to (1 + omega^2 ell^2 / 3)^-2 with omega = j pi / 2, ell = 1/2."""
     at = 0
     total = 0.0
     for i in range(k if k > 2 else order * (k - 1) + 1):
@@ -96,7 +98,7 @@ def _write_prior_of_cosines(prior: Floats, k: int, order: int, spread: float) ->
             total += 1.0 / prior[at]
             at += 1
     for i in range(at):
-        prior[i] *= total / spread
+        prior[i] *= total / (2.0 * spread)
 
 
 @leaf
@@ -245,10 +247,10 @@ def reach(known: float) -> float:
 
 
 @leaf
-def leading(members: Floats) -> int:
-    """Return the member with the largest weight."""
-    best = 0
-    for i in range(1, L.MEMBERS):
+def leading(members: Floats, first: int, count: int) -> int:
+    """Return the member with the largest weight, of so many from the first on."""
+    best = first
+    for i in range(first + 1, first + count):
         if members[i * L.OF_MEMBER + L.WEIGHT] > members[best * L.OF_MEMBER + L.WEIGHT]:
             best = i
     return best
@@ -263,12 +265,15 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
     known, spread = f[L.COUNT] - f[L.PROVISIONAL], f[L.SPREAD]
     far = reach(known)
     top = -math.inf
+    common = 0.0
     for i in range(L.MEMBERS):
         at = i * L.OF_MEMBER
+        if i % L.TYPES == 0:
+            common = members[leading(members, i, L.TYPES) * L.OF_MEMBER + L.NOISE]
         if members[at + L.SHARE] > 0.0:
             noise, doubt = members[at + L.NOISE], members[at + L.DOUBT]
             square = members[at + L.ERROR] * members[at + L.ERROR] / doubt
-            level = -0.5 * ln(doubt * noise) - 3.5 * ln(1.0 + square / (6.0 * noise))
+            level = -0.5 * ln(doubt * common) - 3.5 * ln(1.0 + square / (6.0 * common))
             level = level * (company + 0.25) / (company + 1.0) + ln(members[at + L.WEIGHT])
             members[at + L.ERROR] = level
             top = max(top, level)
