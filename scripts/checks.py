@@ -27,20 +27,20 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    "theorems laws rivals skip_curved certificates state_machine capacity",
-    "linear naive_linear game losses portfolio leader labels intervals",
-    "docs audit evaluate evaluate_asked report report_in_browser study play_many store",
+    "theorems laws rivals skip_curved certificates state_machine capacity linear naive_linear",
+    "docs audit evaluate evaluate_asked report report_in_browser study play_many store game losses "
+    "portfolio leader labels intervals",
 )
 """Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
 LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
     "evaluate evaluate_asked evaluate_words demo",
     "laws portfolio forged game theorem_values losses baseline deadline",
-    "rivals misuse live",
+    "rivals misuse live cache capacity delayed_vaw knobs leaves",
 )
 """The same for the compiled pass. What has codes in common is together, as they are then compiled
 once, and smaller parts of them too; every process begins with what takes seconds to import."""
-FEW, FEW_COMPILED = 30, 20
+FEW, FEW_COMPILED = 50, 50
 
 _COLD = "first-pftrl-l1-gradient-3"
 """A learner that is compiled into an empty cache; that reaches what only runs then."""
@@ -101,7 +101,8 @@ def batches(
         left = [file for file in left if file not in wanted]
         if found:
             early.append(found)
-    return early, [left[start : start + few] for start in range(0, len(left), few)]
+    each = -(-len(left) // max(1, -(-len(left) // few)))  # as many for all
+    return early, [left[start : start + each] for start in range(0, len(left), each or 1)]
 
 
 def jobs(everything: bool, scratch: str) -> list[Job]:

@@ -6,6 +6,7 @@ and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmc
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-FEW, MANY = 25, 200
+FEW, MANY = 20, 200
 for name, most in (("few", FEW), ("many", MANY)):
     settings.register_profile(
         name,
@@ -64,6 +65,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         out = [item for item in items if item.get_closest_marker("needs_compiler")]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if not item.get_closest_marker("needs_compiler")]
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what is there to stay, and look less often.
+
+    Modules and tests make up most objects, and each of its rounds would look at them all.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

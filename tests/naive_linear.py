@@ -22,6 +22,7 @@ where it is stored, and nowhere else.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Literal
@@ -373,6 +374,7 @@ class Doubt:
         return (0.3 + rarer * r * r) / (0.3 + rarer)
 
 
+@functools.cache
 def age_group(age: int) -> int:
     """Return the largest of ``AGES`` that is not above an age."""
     return max(int(a) for a in AGES if a <= age)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 import numpy as np
+from scipy.optimize import brentq
 
 from naive import (
     OMD,
@@ -35,6 +36,7 @@ Hint = Literal["none", "recent"]
 Answer = Array | float
 
 _WORD = 0xFFFFFFFF
+LAST_BIT = 4.0 * float(np.finfo(np.float64).eps)  # the least that brentq takes
 
 
 # --- The two events ------------------------------------------------------------------------------
@@ -684,7 +686,8 @@ def hybrid_ftrl(losses: Array, t: float, inverse: float) -> Array:
     def excess(mu: float) -> float:
         return math.fsum(arm(mu, loss) for loss in shifted) - 1.0
 
-    mu = bisect(excess, left(1.0 / math.sqrt(len(shifted))) + inverse, left(1.0) + inverse)
+    low, high = left(1.0 / math.sqrt(len(shifted))) + inverse, left(1.0) + inverse
+    mu = brentq(excess, low, high, xtol=1e-300, rtol=LAST_BIT) if excess(low) < 0.0 else low
     return normalised(np.array([arm(mu, loss) for loss in shifted]))
 
 

@@ -41,15 +41,16 @@ ESTIMATORS: list[Any] = [
 def all_checks() -> Iterator[Any]:
     """Yield river's checks for every estimator.
 
-    For all estimators but those as they come they are slow, and so is the same check with a second
-    data set.
+    For all estimators but those as they come they are slow, and so are the same check with a second
+    data set and, but for one of them, what watches memory for long.
     """
     for number, model in enumerate(ESTIMATORS):
         seen: set[str] = set()
         for check in checks.yield_checks(model):
             name = check.__name__
             if name not in model._unit_test_skips():
-                marks = [pytest.mark.slow] * (number not in (0, 4) or name in seen)
+                again = name in seen or (number > 0 and name == "check_bounded_memory_growth")
+                marks = [pytest.mark.slow] * (number not in (0, 4) or again)
                 seen.add(name)
                 yield pytest.param(model, check, id=f"{number}-{model}-{name}", marks=marks)
 

@@ -60,7 +60,6 @@ class Copy:
         settings: dict[str, str | None] = {
             "PYTHONPATH": str(self.source),
             "NUMBA_CACHE_DIR": str(self.cache),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "NUMBA_DISABLE_JIT": None,
             **environment,
         }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+import belated as bl
 from service_calls import Caller, serving
 from test_report_in_browser import HOSTILE, NAMES, QUIET
 
@@ -114,3 +116,33 @@ def test_without_a_token_the_page_asks_for_one(browser: Browser, ask: Caller) ->
     tab.get_by_role("button", name="Open").click()
     expect(tab.get_by_role("heading", level=2)).to_be_visible()
     context.close()
+
+
+def test_a_certificate_is_shown_with_its_parts(browser: Browser, ask: Caller) -> None:
+    """Learning, lateness and what is still open make up the whole, a round and in all."""
+    for name, spec in (
+        ("sure", bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))),
+        ("unsure", bl.FirstOrder(bl.OMD(bl.Ball(2), bl.rates.Constant(0.1)))),
+    ):
+        settings = {"spec": json.loads(spec.to_json())}
+        ask("POST", "/models", {"name": name, "kind": "Learner", "settings": settings})
+        for start in range(0, 60, 10):
+            keys = [f"p{place}" for place in range(start, start + 10)]
+            ask("POST", f"/models/{name}/predict", {"items": [{"key": key} for key in keys]})
+            told = [{"key": key, "value": [0.3, -0.4]} for key in keys[: 5 if start == 50 else 10]]
+            ask("POST", f"/models/{name}/observe", {"items": told})
+    said: list[str] = []
+    tab = opened(browser, ask, 1280, "light", said)
+    tab.get_by_role("button", name="sure", exact=True).click()
+    whole = ask("GET", "/models/sure/report").body["certificate"]
+    tile = tab.locator("#tiles div", has_text="learning")
+    expect(tile).to_contain_text("still open 10")  # five rounds of G D = 2
+    assert sum(whole.values()) == 2.0 * whole["total"]
+    shown = f"{whole['total'] / 60:.3f}"
+    expect(tab.locator("#tiles div", has_text="a round").locator("dd")).to_contain_text(shown)
+    expect(tab.locator("#measure svg")).to_be_visible()
+    tab.get_by_role("button", name="unsure").click()
+    expect(tab.get_by_role("heading", level=2)).to_have_text("unsure Learner")
+    expect(tab.locator("#measure")).to_be_hidden()
+    expect(tab.locator("#tiles")).not_to_contain_text("none yet")
+    assert said == []

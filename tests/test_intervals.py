@@ -382,7 +382,7 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
     [
         {"wait": 5},
         pytest.param({"most_open": 5}, marks=pytest.mark.slow),
-        {"deadline": 5.0, "wait": None},
+        pytest.param({"deadline": 5.0, "wait": None}, marks=pytest.mark.slow),
     ],
 )
 def test_memory_is_bounded_where_that_of_the_model_is(more: dict[str, Any]) -> None:

@@ -45,16 +45,24 @@ from compositions import (
 from conftest import Python, everything, shortened
 
 
-def of(compositions: list[Composition]) -> pytest.MarkDecorator:
-    """Run a test for these compositions; for some of them it also runs compiled."""
-    rows = [
-        pytest.param(each, id=each.name, marks=[pytest.mark.compiled] * (each in COMPILED))
-        for each in compositions
-    ]
+def of(
+    compositions: list[Composition], quick: list[Composition] | None = None
+) -> pytest.MarkDecorator:
+    """Run a test for these compositions; for some of them it also runs compiled.
+
+    Where ``quick`` ones are named, the others only run if all is asked for.
+    """
+    rows = []
+    for each in compositions:
+        marks = [pytest.mark.compiled] * (each in COMPILED)
+        marks += [pytest.mark.slow] * (quick is not None and each not in quick)
+        rows.append(pytest.param(each, id=each.name, marks=marks))
     return pytest.mark.parametrize("composition", rows)
 
 
 every = of(ALL)
+each_choice = of(ALL, [*COMPILED, *(each for each in ALL if each.has_user_code)])
+"""For laws of how a learner is handled: every choice of the kernels once, and all of a user's."""
 PLAIN = [c for c in ALL if not c.has_user_code]
 
 
@@ -167,7 +175,7 @@ def restored(composition: Composition, blob: bytes) -> bl.Learner:
     return bl.Learner.restore(blob, spec)
 
 
-@every
+@each_choice
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Composition) -> None:
     answers, life = composition.answers(), events()
     whole = composition.learner()
@@ -187,7 +195,7 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(composition: Comp
         begun(first, life[cut : cut + step])
 
 
-@every
+@each_choice
 def test_restore_keeps_seed_strictness_and_spec(composition: Composition) -> None:
     learner = composition.learner(seed=2**64 - 1, strict=True)
     learner.predict()
@@ -200,7 +208,7 @@ def test_restore_keeps_seed_strictness_and_spec(composition: Composition) -> Non
             bl.Learner.restore(learner.snapshot())
 
 
-@every
+@each_choice
 @pytest.mark.parametrize(
     "duplicate", [lambda v: pickle.loads(pickle.dumps(v)), copy.deepcopy], ids=["pickle", "copy"]
 )
@@ -256,7 +264,7 @@ def _returns(value: Any) -> Callable[[Array], Any]:
     return lambda x: value
 
 
-@every
+@each_choice
 def test_a_refused_answer_changes_nothing(composition: Composition) -> None:
     learner = with_life(composition, shortened(75))
     ticket = learner.predict().ticket
@@ -293,7 +301,7 @@ def test_answers_are_numbers(composition: Composition, value: Any) -> None:
         assert learner.snapshot() == before
 
 
-@every
+@each_choice
 def test_a_refused_ticket_changes_nothing(composition: Composition) -> None:
     learner = with_life(composition)
     observed = next(t for kind, t in events() if kind == "observe")
@@ -332,7 +340,7 @@ def test_no_number_is_a_ticket_by_accident(composition: Composition, ticket: Any
     assert learner.snapshot() == before
 
 
-@every
+@each_choice
 def test_any_array_of_numbers_will_do(composition: Composition) -> None:
     if composition.answer == "function":
         pytest.skip("answers are functions")
@@ -386,7 +394,7 @@ def _read_only(value: Array) -> Array:
     return frozen
 
 
-@every
+@each_choice
 def test_strict_refuses_what_is_otherwise_counted(composition: Composition) -> None:
     size = {"value": 3 * MAGNITUDE, "pair": 1e3}.get(composition.answer, 3 * LIPSCHITZ)
     row = np.zeros_like(composition.answers()[0])
@@ -451,7 +459,7 @@ def test_plays_stand_still_between_observations(composition: Composition) -> Non
     assert moved
 
 
-@every
+@each_choice
 def test_seeds(composition: Composition) -> None:
     life = events(shortened(ROUNDS))
     ends = [
@@ -462,7 +470,7 @@ def test_seeds(composition: Composition) -> None:
     assert len(set(ends)) == (3 if composition.explores else 1)
 
 
-@every
+@each_choice
 def test_the_play_is_the_callers_own(composition: Composition) -> None:
     tidy, messy = composition.learner(), composition.learner()
     answers = composition.answers()
@@ -478,7 +486,7 @@ def test_the_play_is_the_callers_own(composition: Composition) -> None:
     assert messy.snapshot() == tidy.snapshot()
 
 
-@every
+@each_choice
 def test_answers_are_neither_kept_nor_changed(composition: Composition) -> None:
     if composition.answer == "function":
         given: list[Array] = []

@@ -619,7 +619,7 @@ def test_regret_of_skipping_exp3(kind: str) -> None:
 
 
 @pytest.mark.parametrize("skipping", [False, True])
-@pytest.mark.parametrize("kind", ["binary", "change"])
+@pytest.mark.parametrize("kind", [pytest.param("binary", marks=pytest.mark.slow), "change"])
 def test_regret_of_zimmert_seldin(kind: str, skipping: bool) -> None:
     """The bound of the simple tuning, which the skipping tuning keeps to in these runs as well."""
     rounds = 120

@@ -451,8 +451,8 @@ def check_drift(rows: list[Row]) -> None:
 
 
 LARGE = (
-    *("arms", "capacity", "decisions", "first-order", "knobs", "table1", "two-players"),
-    "two-point",
+    *("arms", "capacity", "decisions", "delay-law", "first-order", "knobs", "table1"),
+    *("tightness", "two-players", "two-point"),
 )
 
 

@@ -14,6 +14,7 @@ import belated as bl
 import naive
 from belated.learner.program import schedule_of
 from belated.problem import Feedback
+from conftest import everything
 from test_theorems import answered, patterns
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 Array = naive.Array
 Loss = Callable[[Array], float]
 
-DIM, ROUNDS, SEEDS = 3, 150, 24
+DIM, ROUNDS, SEEDS = 3, 150, 24 if everything() else 12
 SHOWN = ("none", "constant", "pareto", "lost")
 
 

@@ -115,12 +115,17 @@ def _same(builder: Any, bits: Any) -> Any:
 # --- Interpreted ---------------------------------------------------------------------------------
 
 
+_DOUBLE, _QUAD = struct.Struct("<d"), struct.Struct("<q")
+
+
 def _float_of(bits: int) -> float:
-    return float(struct.unpack("<d", struct.pack("<q", bits))[0])
+    number: float = _DOUBLE.unpack(_QUAD.pack(bits))[0]
+    return number
 
 
 def _bits_of(number: float) -> int:
-    return int(struct.unpack("<q", struct.pack("<d", number))[0])
+    bits: int = _QUAD.unpack(_DOUBLE.pack(number))[0]
+    return bits
 
 
 def _count(vector: Ints, index: int) -> int:

@@ -23,7 +23,15 @@ from belated.kernels.tickets import oldest_open
 from belated.learner.program import Program
 from belated.learner.state import Memory
 from belated.rivals.base import Rival
-from belated.rivals.matrices import STALE, add_outer, invert_sum, times
+from belated.rivals.matrices import (
+    STALE,
+    add_outer,
+    inverse_at,
+    invert_sum,
+    matrix_at,
+    sum_at,
+    times,
+)
 from belated.rivals.shared import into_set, is_count, is_doubled, start
 from belated.timeline import Timeline
 
@@ -37,23 +45,6 @@ _LEAST = F.MINE  # lambda_0; beta is GAIN
 
 _MOST_STEPS = 2000  # of the projection
 _CLOSE = 1e-13  # in diameters: where it ends
-
-
-@leaf
-def _sum_at(s: State) -> Floats:
-    return s.own[_HEADER : _HEADER + s.z.size]
-
-
-@leaf
-def _matrix_at(s: State) -> Floats:
-    k = s.z.size
-    return s.own[_HEADER + k : _HEADER + k + k * k]
-
-
-@leaf
-def _inverse_at(s: State) -> Floats:
-    k = s.z.size
-    return s.own[_HEADER + k + k * k : _HEADER + k + 2 * k * k]
 
 
 # ---- the play ----------------------------------------------------------------------------------
@@ -80,7 +71,8 @@ def _lead(code: Code, s: State) -> None:
     if ridge > s.own[_RIDGE] or s.own[_UPDATES] >= STALE:
         while s.own[_RIDGE] < ridge:
             s.own[_RIDGE] *= 2.0
-        invert_sum(_matrix_at(s), s.f[F.GAIN], s.own[_RIDGE], _inverse_at(s), s.z.size)
+        matrix, inverse = matrix_at(s, _HEADER), inverse_at(s, _HEADER)
+        invert_sum(matrix, s.f[F.GAIN], s.own[_RIDGE], inverse, s.z.size)
         s.own[_UPDATES] = 0.0
     _unconstrained(code, s)
     if not _is_inside(code, s):
@@ -90,8 +82,8 @@ def _lead(code: Code, s: State) -> None:
 @leaf
 def _unconstrained(code: Code, s: State) -> None:
     """Put x_1 - P b into p, on the simplex the minimum among vectors that add up to 1."""
-    k, inverse = s.z.size, _inverse_at(s)
-    times(inverse, _sum_at(s), s.p)
+    k, inverse = s.z.size, inverse_at(s, _HEADER)
+    times(inverse, sum_at(s, _HEADER), s.p)
     if code[C.DOMAIN] == K.SIMPLEX:
         for i in range(k):
             s.work[i] = 0.0
@@ -138,7 +130,9 @@ def _descend_to_leader(code: Code, s: State) -> None:
     """
     k, y = s.z.size, s.p
     ridge, first = s.own[_RIDGE], start(code, s)
-    bend = ridge + s.f[F.GAIN] * norm_of(_matrix_at(s))  # all squares: no less than the largest
+    bend = ridge + s.f[F.GAIN] * norm_of(
+        matrix_at(s, _HEADER)
+    )  # all squares: no less than the largest
     momentum = (math.sqrt(bend) - math.sqrt(ridge)) / (math.sqrt(bend) + math.sqrt(ridge))
     close = _CLOSE * s.f[F.DIAMETER]
     for i in range(k):
@@ -162,7 +156,7 @@ def _descend_to_leader(code: Code, s: State) -> None:
 @leaf
 def _project_step(code: Code, s: State, y: Floats, first: float, bend: float) -> None:
     """work = Pi(y - gradient / L)."""
-    k, matrix = s.z.size, _matrix_at(s)
+    k, matrix = s.z.size, matrix_at(s, _HEADER)
     for i in range(k):
         s.work[i] = 0.0
     for j in range(k):
@@ -191,12 +185,12 @@ def _add(code: Code, s: State, entry: int, ticket: int, cost: Floats) -> None:
     """b += g (1 - beta <g, x_s - x_1>), M += g g', P -= beta P g g' P / (1 + beta <g, P g>)."""
     k, beta = s.z.size, s.f[F.GAIN]
     played = s.kept[entry * s.n[N.KEEP] : entry * s.n[N.KEEP] + k]
-    factor, total = 1.0 - beta * dot(cost, played), _sum_at(s)
+    factor, total = 1.0 - beta * dot(cost, played), sum_at(s, _HEADER)
     for i in range(k):
         total[i] += factor * cost[i]
-    add_outer(_matrix_at(s), cost, 1.0)
-    times(_inverse_at(s), cost, s.p)
-    add_outer(_inverse_at(s), s.p, -beta / (1.0 + beta * dot(cost, s.p)))
+    add_outer(matrix_at(s, _HEADER), cost, 1.0)
+    times(inverse_at(s, _HEADER), cost, s.p)
+    add_outer(inverse_at(s, _HEADER), s.p, -beta / (1.0 + beta * dot(cost, s.p)))
     for i in range(k):
         s.p[i] = 0.0
     s.own[_UPDATES] += 1.0

@@ -7,9 +7,30 @@ from __future__ import annotations
 
 from belated.arrays import Floats
 from belated.kernels.jit import leaf
+from belated.kernels.learners.state import State
 
 STALE = 1024
 """Rank-one updates after which an inverse is computed afresh, which rounding errors call for."""
+
+
+@leaf
+def sum_at(s: State, header: int) -> Floats:
+    """Return the vector b of a method whose own numbers are a header, b, and two matrices."""
+    return s.own[header : header + s.z.size]
+
+
+@leaf
+def matrix_at(s: State, header: int) -> Floats:
+    """Return the first of those matrices, row after row."""
+    k = s.z.size
+    return s.own[header + k : header + k + k * k]
+
+
+@leaf
+def inverse_at(s: State, header: int) -> Floats:
+    """Return the second."""
+    k = s.z.size
+    return s.own[header + k + k * k : header + k + 2 * k * k]
 
 
 @leaf

@@ -26,7 +26,15 @@ from belated.kernels.tickets import (
     tail,
 )
 from belated.kernels.vectors import flat, vector
-from belated.rivals.matrices import STALE, add_outer, invert_sum, times
+from belated.rivals.matrices import (
+    STALE,
+    add_outer,
+    inverse_at,
+    invert_sum,
+    matrix_at,
+    sum_at,
+    times,
+)
 
 # Slots of ``own``; behind them b, M = the sum of all z z', and P = (RIDGE I + M)^-1.
 RIDGE = 0  # lambda_t, rounded up to lambda_0 times a power of 2
@@ -44,23 +52,6 @@ _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
 @leaf
-def _sum_at(s: State) -> Floats:
-    return s.own[HEADER : HEADER + s.z.size]
-
-
-@leaf
-def _matrix_at(s: State) -> Floats:
-    k = s.z.size
-    return s.own[HEADER + k : HEADER + k + k * k]
-
-
-@leaf
-def _inverse_at(s: State) -> Floats:
-    k = s.z.size
-    return s.own[HEADER + k + k * k : HEADER + k + 2 * k * k]
-
-
-@leaf
 def _raise_ridge(s: State) -> None:
     """Let lambda follow DRIFT; a new P also gives open tickets their widths of now."""
     ridge = s.f[LEAST] + s.f[F.GAIN] * s.own[DRIFT]
@@ -69,12 +60,12 @@ def _raise_ridge(s: State) -> None:
     while s.own[RIDGE] < ridge:
         s.own[RIDGE] *= 2.0
     k = s.z.size
-    invert_sum(_matrix_at(s), 1.0, s.own[RIDGE], _inverse_at(s), k)
+    invert_sum(matrix_at(s, HEADER), 1.0, s.own[RIDGE], inverse_at(s, HEADER), k)
     s.own[UPDATES] = s.own[WIDTHS] = 0.0
     for place in range(tail(s)):
         if s.table[2 * place + 1] >= 0:
             record = s.kept[place * (k + 1) : (place + 1) * (k + 1)]
-            times(_inverse_at(s), record[:k], s.p)
+            times(inverse_at(s, HEADER), record[:k], s.p)
             record[k] = math.sqrt(max(0.0, dot(record[:k], s.p)))
             s.own[WIDTHS] += record[k]
     for i in range(k):
@@ -90,12 +81,12 @@ def _predict(s: State, features: Floats) -> tuple[int, float]:
     if not has_room(s):
         return S.FULL, 0.0
     _raise_ridge(s)
-    times(_inverse_at(s), features, s.p)  # P z for the P without this round
+    times(inverse_at(s, HEADER), features, s.p)  # P z for the P without this round
     square = max(0.0, dot(features, s.p))
     shrink = 1.0 / (1.0 + square)
-    value = dot(s.p, _sum_at(s)) * shrink  # z' P b for the P with it
-    add_outer(_inverse_at(s), s.p, -shrink)
-    add_outer(_matrix_at(s), features, 1.0)
+    value = dot(s.p, sum_at(s, HEADER)) * shrink  # z' P b for the P with it
+    add_outer(inverse_at(s, HEADER), s.p, -shrink)
+    add_outer(matrix_at(s, HEADER), features, 1.0)
     width = math.sqrt(square * shrink)
     s.own[DRIFT] += width * s.own[WIDTHS]
     s.own[SQUARES] += width * width
@@ -132,7 +123,7 @@ def _observe(s: State, ticket: int, label: float) -> int:
         if s.n[N.STRICT]:
             return S.TOO_LARGE
         s.n[N.EXCESS] += 1
-    total, record = _sum_at(s), s.kept[entry * s.n[N.KEEP] : s.kept.size]
+    total, record = sum_at(s, HEADER), s.kept[entry * s.n[N.KEEP] : s.kept.size]
     for i in range(s.z.size):
         total[i] += label * record[i]
     _leave(s, entry)

@@ -120,6 +120,7 @@ function show(live) {
   at("name").append(make("small", live.kind));
   if (at("why").textContent !== (live.why || "")) at("why").textContent = live.why || "";
   tiles(live, report);
+  at("measure").hidden = nothingToMeasure(live);
   curve(at("measure"), live.measure, live.points, meanOf, recentOf(live.points));
   curve(at("open"), "open tickets", live.points, (point) => point[3]);
   ages(live, report);
@@ -135,7 +136,7 @@ function tiles(live, report) {
     ["asked", report.rounds, live.last_asked ? `last ${span(live.now - live.last_asked)} ago` : ""],
     ["answered", heard, live.last_answered ? `last ${span(live.now - live.last_answered)} ago` : ""],
     ["open", report.open, ""],
-    [live.measure, measured(live), ""],
+    ...(nothingToMeasure(live) ? [] : [[live.measure, measured(live), ""]]),
     ["came too late", live.late, "dropped"],
   ];
   if (inner.skipped !== undefined) found.push(["given up on", inner.skipped, "no answer came"]);
@@ -152,7 +153,9 @@ function tiles(live, report) {
   }
   const sure = report.certificate;
   if (sure && sure.total !== undefined) {
-    found.push(["regret at most", sure.total, `learning ${number(sure.learning)}, lateness ${number(sure.delay)}`]);
+    const parts = [`learning ${number(sure.learning)}`, `lateness ${number(sure.delay)}`];
+    if (sure.unanswered) parts.push(`still open ${number(sure.unanswered)}`);
+    found.push(["regret at most", sure.total, parts.join(", ")]);
   }
   at("tiles").replaceChildren(...found.map(([name, value, more]) => {
     const tile = make("div");
@@ -161,6 +164,11 @@ function tiles(live, report) {
     tile.append(make("dt", name), shown);
     return tile;
   }));
+}
+
+function nothingToMeasure(live) {
+  // A learner without a certificate hears gradients, and never what a play cost.
+  return live.kind === "Learner" && measured(live) === null;
 }
 
 function measured(live) {

@@ -118,7 +118,7 @@ class Served:
             what = "cost" if report["goal"] == "min" else "value"
             return f"expected {what} at the best", report["expected"], report["observed"]
         if self.kind == "Learner":
-            return "answers", None, report["observed"]
+            return "regret at most, a round", _a_round(report), report["rounds"]
         return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
 
     def sample(self) -> None:
@@ -172,3 +172,11 @@ class Served:
             elif event[0] in ANSWERS:
                 heard.append((event, written))
         self.watch.remember(rounds - len(times), times, heard)
+
+
+def _a_round(report: Mapping[str, Any]) -> float | None:
+    """Return the regret that a learner's certificate allows, a round; None without one."""
+    certificate = report["certificate"]
+    if certificate is None or not report["rounds"]:
+        return None
+    return float(certificate["total"] / report["rounds"])
