@@ -117,7 +117,7 @@ class Knobs:
 
     def _connect(self, settings: Settings, memory: KnobsMemory, keys: Keys) -> None:
         self._settings, self._memory, self._keys = settings, memory, keys
-        self._step = entries.step(L.code_of(len(settings.knobs)))
+        self._step = entries.step()
         self._turn: list[None] = [None]
 
     def _do(self, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
@@ -358,7 +358,7 @@ class Knobs:
         tickets = np.where(events >= 0, events, ~events) - first
         if ((tickets < 0) | (tickets >= costs.size)).any():
             raise UnknownTicket("run: every ticket of the timeline needs an entry in costs")
-        run, done = entries.run(L.code_of(len(self._settings.knobs))), 0
+        run, done = entries.run(), 0
         while done < events.size:
             memory = self._memory
             done += run(memory.f, memory.n, events[done:], costs, first, contexts, plays)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from belated.arrays import Code, Floats, Ints
-from belated.kernels.choices import only
+from belated.arrays import Floats, Ints
 from belated.kernels.jit import entry
 from belated.kernels.knobs import events
 from belated.kernels.knobs import layout as L
@@ -18,10 +17,10 @@ from belated.kernels.knobs.comparing import radius
 from belated.kernels.knobs.plays import expect
 from belated.kernels.knobs.room import tickets_of
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
 
-_of_code = only(L.MINIMISER)
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 
 Step = Callable[[Floats, Ints, int, int, float, Floats, Floats], int]
@@ -30,15 +29,16 @@ Run = Callable[[Floats, Ints, Ints, Floats, int, Floats, Floats], int]
 
 
 @functools.cache
-def step(code: Code) -> Step:
+def step() -> Step:
     """Return the entry (f, n, verb, ticket, cost, given, out) -> a ticket, used or a refusal."""
-    stamped = (*code, stamp(__name__))
+    sources = stamp(__name__)
 
     def knobs_step(
         f: Floats, n: Ints, verb: int, ticket: int, cost: float, given: Floats, out: Floats
     ) -> int:
-        s = tickets_of(f, n)
-        return events.step(_of_code(stamped), s, verb, ticket, cost, vector(given), vector(out))
+        if not sources:
+            return S.BAD
+        return events.step(tickets_of(f, n), verb, ticket, cost, vector(given), vector(out))
 
     return entry(
         knobs_step, f"int64({_FLOATS}, {_INTS}, int64, int64, float64, {_FLOATS}, {_FLOATS})"
@@ -63,21 +63,21 @@ def look() -> Look:
 
 
 @functools.cache
-def run(code: Code) -> Run:
+def run() -> Run:
     """Return the entry (f, n, events, costs, first, contexts, out) -> events done.
 
     Events are t for a prediction and ~t for a cost. Ticket t has cost number t - first and row
     t - first of ``contexts``, and its play goes there in ``out``. It stops at an event that is
     refused, or when the table must grow.
     """
-    stamped = (*code, stamp(__name__))
+    sources = stamp(__name__)
 
     def knobs_run(
         f: Floats, n: Ints, log: Ints, costs: Floats, first: int, contexts: Floats, out: Floats
     ) -> int:
         s = tickets_of(f, n)
         k, c = n[N.DIM], n[N.OWN]
-        for i in range(log.size):
+        for i in range(log.size if sources else 0):
             event = log[i]
             row = event - first if event >= 0 else ~event - first
             verb = L.PREDICT if event >= 0 else L.OBSERVE
@@ -86,7 +86,7 @@ def run(code: Code) -> Run:
             play = vector(out)[row * k : (row + 1) * k]
             if event >= 0 and event != n[N.ROUNDS]:
                 return i
-            if events.step(_of_code(stamped), s, verb, ~event, cost, given, play) < 0:
+            if events.step(s, verb, ~event, cost, given, play) < 0:
                 return i
         return log.size
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Code, Floats, Ints
+from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.comparing import compare, is_compared
@@ -233,14 +233,14 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
 
 
 @leaf
-def _play(code: Code, f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
+def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
     """Write the next play to x, and which arm it is to f."""
     k, t = x.size, n[N.ROUNDS]
     is_new = t % int(f[L.HOLD]) == 0 or f[L.FRESH] > 0.0
     if f[L.MODE] != L.LEARNING:
         f[L.ARM] = float(L.ASIDE)
     elif is_new:
-        propose(code, f, n, t, False)
+        propose(f, n, t, False)
         settle(x, knobs, False)
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
@@ -253,13 +253,13 @@ def _play(code: Code, f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats
 
 
 @limb
-def _issue(code: Code, s: State, context: Floats, out: Floats) -> int:
+def _issue(s: State, context: Floats, out: Floats) -> int:
     """Hand out the next ticket and write its play."""
     f = s.f
     r = room_of(f, s.n)
     for i in range(r.context.size):
         r.context[i] = math.floor((context[i] + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
-    _play(code, f, s.n, r.knobs, r.x, r.random)
+    _play(f, s.n, r.knobs, r.x, r.random)
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
@@ -297,12 +297,12 @@ def _next_due(s: State) -> int:
 
 
 @leaf
-def _best(code: Code, f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
+def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
     """Write the setting that seems best in a context, or the one that a ticket would draw."""
     r = room_of(f, n)
     for i in range(r.context.size):
         r.context[i] = context[i]
-    propose(code, f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
+    propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
     settle(r.x, r.knobs, True)
     for i in range(r.k):
         out[i] = r.x[i]
@@ -351,9 +351,7 @@ def _replace(s: State, entry: int, verb: int, ticket: int, given: Floats) -> int
 
 
 @leaf
-def step(
-    code: Code, s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats
-) -> int:
+def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
     """Take one event; all checks come before any change.
 
     ``given`` is the context of a prediction or the place that was played, ``out`` takes a play.
@@ -363,9 +361,9 @@ def step(
             return S.FULL
         forget_ghosts(s)
         _give_up(s)
-        return _issue(code, s, given, out)
+        return _issue(s, given, out)
     if verb == L.BEST:
-        _best(code, s.f, s.n, ticket, given, out)
+        _best(s.f, s.n, ticket, given, out)
         return S.USED
     entry = locate(s, ticket)
     if entry < 0:

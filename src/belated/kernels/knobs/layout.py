@@ -17,10 +17,6 @@ MOST_CONTEXT = 32
 # What an event is.
 PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(7)
 
-# Slots of the code that entries are compiled for.
-MINIMISER = 0
-ON_GRID, BY_KNOB = 1, 2
-
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 LONG, SHORT = 3000.0, 300.0
 WINDOW = (0.0, LONG, SHORT)
@@ -116,11 +112,6 @@ FIRST_COSTS = 6  # and one for every knob: so many are waited for before there i
 BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
-
-
-def code_of(k: int) -> tuple[int, ...]:
-    """Return the code of k knobs: what is compiled for few of them is not for many."""
-    return (ON_GRID if k <= 2 else BY_KNOB,)
 
 
 class Places(NamedTuple):

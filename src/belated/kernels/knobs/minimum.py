@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Code, Floats, Ints
-from belated.kernels.choices import switch
+from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.features import write_features
@@ -71,7 +70,7 @@ def _write_row(
 
 
 @limb
-def minimise_on_grid(code: Code, f: Floats, n: Ints, is_rough: bool) -> None:
+def minimise_on_grid(f: Floats, n: Ints, is_rough: bool) -> None:
     """Write the minimiser to x: the best point of the grid, and a parabola around it."""
     r = room_of(f, n)
     k, points, table, values = r.k, r.points, r.table, r.values
@@ -156,7 +155,7 @@ def _best_along(
 
 
 @limb
-def minimise_by_knob(code: Code, f: Floats, n: Ints, is_rough: bool) -> None:
+def minimise_by_knob(f: Floats, n: Ints, is_rough: bool) -> None:
     """Write the better of two minimisers to x: from where x is, and from a random point."""
     r = room_of(f, n)
     k, row = r.k, r.values[0 : r.points]
@@ -185,7 +184,3 @@ def minimise_by_knob(code: Code, f: Floats, n: Ints, is_rough: bool) -> None:
                 r.other[i] = r.x[i]
     for i in range(k):
         r.x[i] = r.other[i]
-
-
-minimise = switch(L.MINIMISER, {L.ON_GRID: minimise_on_grid, L.BY_KNOB: minimise_by_knob})
-"""What a code asks for: (code, f, n, whether there are cosines) -> the minimiser in x."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Code, Floats, Ints
+from belated.arrays import Floats, Ints
 from belated.kernels.directions import normals, philox
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
@@ -27,7 +27,7 @@ from belated.kernels.knobs.members import (
     triangle_at,
     window_of,
 )
-from belated.kernels.knobs.minimum import minimise
+from belated.kernels.knobs.minimum import minimise_by_knob, minimise_on_grid
 from belated.kernels.knobs.room import room_of
 from belated.kernels.slots import ints as N
 
@@ -129,7 +129,7 @@ def _reach(k: int, known: float) -> float:
 
 
 @limb
-def propose(code: Code, f: Floats, n: Ints, t: int, is_best: bool) -> None:
+def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
     """Write the play of ticket t to x; or the best one, as far as is known."""
     r = room_of(f, n)
     k = r.k
@@ -154,7 +154,11 @@ def propose(code: Code, f: Floats, n: Ints, t: int, is_best: bool) -> None:
         r.low[i] = max(start - reach, -1.0)
         r.high[i] = min(start + reach, 1.0)
         r.x[i] = min(max(r.knobs[L.LAST * k + i], r.low[i]), r.high[i])
-    minimise(code, f, n, member % L.TYPES == L.COSINES)
+    is_rough = member % L.TYPES == L.COSINES
+    if k > 2:
+        minimise_by_knob(f, n, is_rough)
+    else:
+        minimise_on_grid(f, n, is_rough)
 
 
 @limb
