@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.arrays import Floats
 
-WINDOWS = (math.inf, 3000.0, 600.0)
+WINDOWS = (math.inf, 3000.0, 300.0)
 SHARES = (0.95, 0.03, 0.02)
 LEVELS = (math.inf, 0.05)
 LEVEL_SHARES = (0.6, 0.4)
@@ -53,7 +53,7 @@ def prior(k: int, c: int, spread: float) -> tuple[Floats, Floats, Floats]:
     omega = math.pi / 2.0 * np.sqrt(np.array(squares, dtype=float))
     smooth = (1.0 + omega**2 * 0.25 / 3.0) ** -2.0
     trends = np.full(k + 1, 50.0 / k / near)
-    return spread * np.array(base), spread * smooth / smooth.sum(), spread * trends
+    return spread * np.array(base), 2.0 * spread * smooth / smooth.sum(), spread * trends
 
 
 def _bowl(k: int, spread: float) -> float:
@@ -159,8 +159,8 @@ class NaiveKnobs:
 
     def weigh(self, e: Floats, v: Floats, n: int, company: int) -> None:
         """Multiply weights by the densities of Student's distribution, and share."""
-        noise = np.array([member.noise for member in self.members])
-        levels = -0.5 * np.log(v * noise) - 3.5 * np.log(1.0 + e * e / (6.0 * v * noise))
+        common = np.array([self.leader_beside(member).noise for member in self.members])
+        levels = -0.5 * np.log(v * common) - 3.5 * np.log(1.0 + e * e / (6.0 * v * common))
         levels = levels * (company + 0.25) / (company + 1.0)
         weights = np.array([member.weight for member in self.members])
         weights = weights * np.exp(levels - (levels + np.log(weights)).max())
@@ -172,6 +172,11 @@ class NaiveKnobs:
             felt = min(e[i] ** 2 / v[i], max(far**2 * member.noise, self.spread))
             member.noise += (felt - member.noise) / (min(n, 300) + 3.0)
             member.noise = max(member.noise, 1e-6 * self.spread)
+
+    def leader_beside(self, member: Member) -> Member:
+        """Return the member with the largest weight of those with the same memory and level."""
+        beside = [m for m in self.members if (m.window, m.level) == (member.window, member.level)]
+        return max(beside, key=lambda each: each.weight)
 
     def row(self, member: Member, answer: Answer) -> Floats:
         """Return the features of an answer that a member looks at."""

@@ -93,6 +93,16 @@ def test_it_finds_the_best_setting() -> None:
     assert 0.0 < uncertainty < 0.06
 
 
+def test_plays_come_nearer_to_the_start_while_nothing_is_heard() -> None:
+    """Wide at first, then within t^(-1/4) / 2 of it: exploring in the dark pays back less."""
+    knobs = Knobs({"x": (-1.0, 1.0), "y": (-1.0, 1.0)})
+    plays = np.array([list(knobs.predict().setting.values()) for _ in range(600)])
+    away = np.abs(plays).max(axis=1)
+    assert away[:12].max() > 0.3
+    assert np.quantile(away[400:], 0.9) < 0.5 * 400**-0.25
+    assert np.median(away[400:]) > 0.05
+
+
 def test_the_best_is_where_the_expected_cost_is_least() -> None:
     """Of many settings none is thought to be better than the best."""
     for ranges in (ONE, {"x": (-1, 1), "y": (-1, 1)}):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats
-from belated.kernels.knobs import entries
 from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.beginning import set_up
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import table as T
 from belated.knobs.settings import Settings
@@ -50,8 +50,7 @@ class KnobsMemory(Memory):
     def begun(cls, settings: Settings) -> Self:
         """Return memory that has seen nothing."""
         memory = cls(settings, settings.fresh())
-        nothing = np.empty(0)
-        entries.step()(memory.f, memory.n, L.SETUP, 0, 0.0, math.nan, nothing, nothing)
+        set_up(memory.f, memory.n)
         return memory
 
     def twin(self, settings: Settings) -> KnobsMemory:

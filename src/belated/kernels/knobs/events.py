@@ -10,7 +10,7 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.clock import advance, forget, has_clock, past_due, set_due
 from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import catch_up, learn
-from belated.kernels.knobs.features import write_cosines, write_features
+from belated.kernels.knobs.features import write_features
 from belated.kernels.knobs.limits import confine, is_allowed
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
@@ -35,30 +35,6 @@ from belated.kernels.tickets import (
 )
 
 _NOTHING = C.NOTHING  # nobody looks at lags here
-
-
-@limb
-def set_up(f: Floats, n: Ints) -> None:
-    """Write what the first prediction needs: the grid, and the members."""
-    r = room_of(f, n)
-    for b in range(r.points):
-        x = 2.0 * b / (r.points - 1.0) - 1.0
-        r.table[b] = x
-        write_cosines(x, r.table, r.order, r.points, r.points + b)
-    for i in range(L.MEMBERS):
-        w, level, kind = i // 6, i // 3 % 2, i % 3
-        share = 0.95 if w == 0 else (0.03 if w == 1 else 0.02)
-        share *= 0.6 if level == 0 else 0.4
-        share /= 2.0 if w == 0 else 3.0
-        at = i * L.OF_MEMBER
-        r.members[at + L.SHARE] = share if w > 0 or kind < 2 else 0.0
-        r.members[at + L.WEIGHT] = r.members[at + L.SHARE]
-        r.members[at + L.NOISE] = 1.0
-    for i in range(r.k):
-        r.knobs[3 * r.k + i] = r.knobs[i]
-    f[L.REFRESH] = 16.0
-    f[L.SPREAD] = 1.0
-    f[L.STRETCH] = 16.0
 
 
 # --- What is kept per ticket ---------------------------------------------------------------------
@@ -272,10 +248,10 @@ def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
             for i in range(k):
-                knobs[3 * k + i] = x[i]
+                knobs[L.LAST * k + i] = x[i]
     is_start = f[L.MODE] == L.REVERTED or f[L.ARM] == L.START
     for i in range(k):
-        x[i] = knobs[i if is_start else 3 * k + i]
+        x[i] = knobs[i if is_start else L.LAST * k + i]
     f[L.FRESH] = 0.0
 
 
@@ -314,7 +290,7 @@ def _correct_place(
     is_newest = ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER
     if is_newest and is_allowed(f, n, r.x, r.knobs[0 : r.k]):
         for i in range(r.k):
-            r.knobs[3 * r.k + i] = r.x[i]
+            r.knobs[L.LAST * r.k + i] = r.x[i]
 
 
 @leaf
@@ -326,21 +302,6 @@ def _next_due(s: State) -> int:
     if n[N.PATIENCE] < 0 or n[N.ROUNDS] < n[N.CALM]:
         return -1
     return overdue(s)
-
-
-@limb
-def _close_due(s: State) -> None:
-    """Close what is past its deadline: its cost is the one so far, else that of silence."""
-    entry = _next_due(s)
-    while entry >= 0:
-        record = entry * s.n[N.KEEP]
-        so_far = s.kept[record + L.SO_FAR]
-        _hear(s, entry, s.f[L.SILENCE] if so_far != so_far else math.nan, True)
-        count_arrival(of_lags(_NOTHING), s, entry)
-        so_far = s.kept[record + L.SO_FAR]
-        s.f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
-        close_without_answer(s, entry, True)
-        entry = _next_due(s)
 
 
 @leaf
@@ -356,25 +317,74 @@ def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None
         out[i] = r.x[i]
 
 
+@limb
+def _give_up(s: State) -> None:
+    """Close what is past its deadline: its cost is the one so far, else that of silence."""
+    entry = _next_due(s)
+    while entry >= 0:
+        record = entry * s.n[N.KEEP]
+        so_far = s.kept[record + L.SO_FAR]
+        _hear(s, entry, s.f[L.SILENCE] if so_far != so_far else math.nan, True)
+        so_far = s.kept[record + L.SO_FAR]
+        s.f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
+        _end(s, entry, True)
+        entry = _next_due(s)
+
+
+@limb
+def _end(s: State, entry: int, is_skipped: bool) -> None:
+    """Close a ticket that has no answer of its own."""
+    count_arrival(of_lags(_NOTHING), s, entry)
+    close_without_answer(s, entry, is_skipped)
+
+
+@leaf
+def _meet_ghost(s: State, entry: int, verb: int) -> int:
+    """Take an event of a ticket that was given up on."""
+    if verb == L.OBSERVE or verb == L.CANCEL:
+        s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
+        lay_ghost(s, entry)
+    return S.DROPPED
+
+
+@leaf
+def _replace(s: State, entry: int, verb: int, ticket: int, given: Floats) -> int:
+    """Take what was really played, unless a cost of it is in."""
+    record = entry * s.n[N.KEEP]
+    if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
+        return S.OUT_OF_ORDER
+    _correct_place(s.f, s.n, given, s.kept, record, ticket)
+    if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
+        s.kept[record + L.ITS_ARM] = float(L.ASIDE)
+    return S.USED
+
+
 @leaf
 def _told(s: State, verb: int, entry: int, ticket: int, cost: float, given: Floats) -> int:
     """Take what is said of an open ticket."""
     if verb == L.PLAYED or verb == L.OVERRIDDEN:
-        record = entry * s.n[N.KEEP]
-        if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
-            return S.OUT_OF_ORDER
-        _correct_place(s.f, s.n, given, s.kept, record, ticket)
-        if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
-            s.kept[record + L.ITS_ARM] = float(L.ASIDE)
-    elif verb == L.CANCEL:
+        return _replace(s, entry, verb, ticket, given)
+    if verb == L.CANCEL:
+        _end(s, entry, False)
+        return S.USED
+    _hear(s, entry, cost, verb == L.OBSERVE)
+    if verb == L.OBSERVE:
         count_arrival(of_lags(_NOTHING), s, entry)
-        close_without_answer(s, entry, False)
-    else:
-        _hear(s, entry, cost, verb == L.OBSERVE)
-        if verb == L.OBSERVE:
-            count_arrival(of_lags(_NOTHING), s, entry)
-            s.table[2 * entry + 1] = T.DEAD
+        s.table[2 * entry + 1] = T.DEAD
     return S.USED
+
+
+@leaf
+def _pass_time(s: State, verb: int, at: float) -> None:
+    """Let the clock of a deadline go on: by rounds where there are no times."""
+    if has_clock(s.n):
+        advance(s, at)
+    if verb == L.PREDICT:
+        forget_ghosts(s)
+    if verb == L.PREDICT or has_clock(s.n):
+        _give_up(s)
+    if verb == L.PREDICT and has_clock(s.n):
+        forget(s)
 
 
 @leaf
@@ -386,12 +396,8 @@ def step(
     ``at`` is its time, NaN for none. ``given`` is the context of a prediction or the place that was
     played, ``out`` takes a play.
     """
-    f = s.f
-    if verb == L.SETUP:
-        set_up(f, s.n)
-        return S.USED
     if verb == L.BEST:
-        _best(f, s.n, ticket, given, out)
+        _best(s.f, s.n, ticket, given, out)
         return S.USED
     entry = -1
     if verb == L.PREDICT:
@@ -403,21 +409,11 @@ def step(
             return entry
         if (verb == L.OBSERVE or verb == L.REVISE) and not abs(cost) <= L.HUGE_COST:
             return S.BAD
-    if has_clock(s.n):
-        advance(s, at)
+    _pass_time(s, verb, at)
     if verb == L.PREDICT:
-        forget_ghosts(s)
-    if verb == L.PREDICT or has_clock(s.n):
-        _close_due(s)
-    if verb == L.PREDICT:
-        if has_clock(s.n):
-            forget(s)
         return _issue(s, given, out)
     if verb == L.TICK:
         return S.USED
     if is_ghost(s, entry):
-        if verb == L.OBSERVE or verb == L.CANCEL:
-            s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
-            lay_ghost(s, entry)
-        return S.DROPPED
+        return _meet_ghost(s, entry, verb)
     return _told(s, verb, entry, ticket, cost, given)

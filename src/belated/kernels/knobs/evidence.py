@@ -66,7 +66,7 @@ def learn(
     if f[L.UNIT] > 0.0:
         answers = block[L.ANSWERS] if at >= 0 else 0.0
         for g in range(L.SETS):
-            c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+            c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
             score(f, n, g, y - c * block[L.SUM] if at >= 0 else y, c)
         y = _tame(f, r.members, y)
         if is_last:
@@ -78,13 +78,13 @@ def learn(
     answers = block[L.ANSWERS] if at >= 0 else 0.0
     total = block[L.SUM] if at >= 0 else 0.0
     for g in range(L.SETS):
-        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+        c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
         w = growth(_age(f, g, t))
         tilde, b = r.tilde[g * most : (g + 1) * most], r.b[g * most : (g + 1) * most]
         if is_new:
             triangle = most * (most + 1) // 2
             a = r.a[g * triangle : (g + 1) * triangle]
-            ends = most if g >= 2 else plain  # without a window there are no trends
+            ends = most if g >= L.LEVELS else plain  # without a window there are no trends
             _add(tilde, a, b, r.base, plain, ends, w / (1.0 + c), y - c * total)
         else:
             change = w * (y - before)
@@ -119,7 +119,7 @@ def _write_nets(f: Floats, n: Ints, at: int, t: int) -> None:
     plain, most = r.base + r.cosines, r.most
     answers = r.blocks[at + L.ANSWERS] if at >= 0 else 0.0
     for g in range(L.SETS):
-        c = 1.0 / (answers + L.SOFT) if g % 2 == 1 else 0.0
+        c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
         tilde = r.tilde[g * most : (g + 1) * most]
         _write_net(r.phi, r.blocks, at, c, _age(f, g, t), plain, r.k, tilde)
 
@@ -127,10 +127,10 @@ def _write_nets(f: Floats, n: Ints, at: int, t: int) -> None:
 @leaf
 def _age(f: Floats, g: int, t: int) -> float:
     """Return u: how long after the origin the block of play t begins, in windows; 0 without."""
-    window = window_of(g // 2)
+    window = window_of(g // L.LEVELS)
     if window == 0.0:
         return 0.0
-    return (t // L.BLOCK * L.BLOCK - f[L.ORIGIN + g // 2]) / window
+    return (t // L.BLOCK * L.BLOCK - f[L.ORIGIN + g // L.LEVELS]) / window
 
 
 @leaf
@@ -168,7 +168,7 @@ def _write_net(
 @leaf
 def _tame(f: Floats, members: Floats, y: float) -> float:
     """Return a value that is within reach of what the leading member expects."""
-    at = leading(members) * L.OF_MEMBER
+    at = leading(members, 0, L.MEMBERS) * L.OF_MEMBER
     e = members[at + L.ERROR]
     far = math.sqrt(members[at + L.NOISE]) * reach(f[L.COUNT])
     if abs(e) > far:
@@ -224,7 +224,7 @@ def _move_origins(f: Floats, n: Ints) -> None:
         if away > 1.0:
             f[L.ORIGIN + w] = f[L.LATEST]
             triangle = r.most * (r.most + 1) // 2
-            for g in range(2 * w, 2 * w + 2):
+            for g in range(L.LEVELS * w, L.LEVELS * (w + 1)):
                 a = r.a[g * triangle : (g + 1) * triangle]
                 b = r.b[g * r.most : (g + 1) * r.most]
                 _move_origin(a, b, r.k, r.base, r.base + r.cosines, away)

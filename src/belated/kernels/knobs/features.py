@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from belated.arrays import Floats
 from belated.kernels.jit import leaf, limb
+from belated.kernels.knobs import layout as L
 
 _HALF_PI = 1.5707963267948966
 
 
-@leaf
-def first_cosine(x: float) -> float:
+def cosine(x: float) -> float:
     """Return cos(pi (x + 1) / 2) = -sin(pi x / 2) for |x| <= 1, by its series to the 21st power."""
     a = _HALF_PI * x
     s = a * a
@@ -27,15 +27,16 @@ def first_cosine(x: float) -> float:
     return -(a * series)
 
 
-@limb
-def write_cosines(x: float, out: Floats, order: int, stride: int, place: int) -> None:
-    """Write T_0 .. T_order to every ``stride``-th number from ``place`` on."""
-    first = first_cosine(x)
+def write_cosines(first: float, out: Floats, order: int, stride: int, place: int) -> None:
+    """Write T_0 .. T_order of ``first`` to every ``stride``-th number from ``place`` on."""
     out[place] = 1.0
     out[place + stride] = first
     for j in range(2, order + 1):
         before = out[place + (j - 2) * stride]
         out[place + j * stride] = 2.0 * first * out[place + (j - 1) * stride] - before
+
+
+_cosine, _write_cosines = leaf(cosine), limb(write_cosines)
 
 
 @limb
@@ -50,7 +51,7 @@ def write_features(x: Floats, context: Floats, order: int, chebyshev: Floats, ph
         for j in range(i + 1, k):
             phi[at] = x[i] * x[j]
             at += 1
-        write_cosines(x[i], chebyshev, order, 1, i * (order + 1))
+        _write_cosines(_cosine(x[i]), chebyshev, order, 1, i * (order + 1))
     for c in range(context.size):
         phi[at] = context[c]
         for i in range(k):
@@ -58,7 +59,7 @@ def write_features(x: Floats, context: Floats, order: int, chebyshev: Floats, ph
         at += 1 + k
     if k > 2:
         for i in range(k):
-            for j in range(2, 5):
+            for j in range(2, 2 + L.EACH):
                 phi[at] = chebyshev[i * (order + 1) + j]
                 at += 1
     else:

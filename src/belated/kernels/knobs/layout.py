@@ -15,23 +15,26 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(9)
+PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(8)
 
 LIMITS = 38  # slot of n, as linear models have coordinates: how many constraints; see ``limits``
 BY_CLOCK = -2  # n[PATIENCE] where deadlines are lengths of time; see ``clock``
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
-LONG, SHORT = 3000.0, 600.0
+LONG, SHORT = 3000.0, 300.0
 WINDOW = (0.0, LONG, SHORT)
 LEVELS = 2  # none, or one for every block of rounds
 SETS = WINDOWS * LEVELS
 TYPES = 3  # quadratic; and cosines; and trend
 MEMBERS = SETS * TYPES
+OF_WINDOW = LEVELS * TYPES  # members of a window
 QUADRATIC, COSINES, TREND = range(TYPES)
 SOFT = 0.05  # lambda: precision of a level, in answers
 BLOCK = 32  # rounds in a block
 RECENT = 300.0  # answers that noise is known from, the same for all, or quick ones seemed better
 RING = 128  # blocks that are remembered
+EACH = 3  # cosines of every knob, j = 2, 3, 4, where there are more than two knobs
+LAST = 3  # of what knobs have (start, largest step, levels, last play), the last play
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
@@ -163,9 +166,9 @@ class Places(NamedTuple):
 def places(k: int, c: int) -> Places:
     """Return the layout for k knobs and c features of the context."""
     base = 1 + 2 * k + k * (k - 1) // 2 + c * (k + 1)
-    cosines = 3 * k
+    cosines = EACH * k
     points = 17
-    order = 4
+    order = EACH + 1
     outer = 1
     if k == 1:
         cosines = 14

@@ -9,11 +9,13 @@ Of an answer with features phi~ and value y~, net of its contemporaries, it expe
 variance v s^2, v = 1 + c + |U'^-1 phi~|^2; e is the difference. Its weight is multiplied by the
 density of Student's distribution with 6 degrees of freedom, and s^2 follows the mean of e^2 / v
 over the last RECENT answers, the same for all members: the noise may depend on the setting, and
-then those with short memories would seem better only because their s^2 is younger.
+then those with short memories would seem better only because their s^2 is younger. All members of a
+set are weighed with the s^2 of the one that leads it. With its own, one with more features, whose v
+is larger, has the smaller e^2 / v at first, and would seem better for that alone.
 
 Prior variances, with S2 that of the values and q = min(1, 2/k): intercept 100 S2, linear 2 S2/kq,
 squares 4 S2/kq^2 with mean 2 sqrt(S2/k)/q, as a bowl is likely, products 4 S2/(kq)^2, context
-2 S2/k, trends 50 S2/kq, cosines S2 in all. S2 is looked at again after 16, 32, .., 512 answers.
+2 S2/k, trends 50 S2/kq, cosines 2 S2 in all. S2 is looked at again after 16, 32, .., 512 answers.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ def write_prior(f: Floats, n: Ints) -> None:
 
 @leaf
 def _write_prior_of_cosines(prior: Floats, k: int, order: int, spread: float) -> None:
-    """S2 in all, in proportion to (1 + omega^2 ell^2 / 3)^-2 with omega = j pi / 2, ell = 1/2."""
+    """2 S2 in all, in proportion to (1 + omega^2 ell^2 / 3)^-2 with omega = j pi / 2, ell = 1/2."""
     at = 0
     total = 0.0
     for i in range(k if k > 2 else order * (k - 1) + 1):
@@ -96,7 +98,7 @@ def _write_prior_of_cosines(prior: Floats, k: int, order: int, spread: float) ->
             total += 1.0 / prior[at]
             at += 1
     for i in range(at):
-        prior[i] *= total / spread
+        prior[i] *= total / (2.0 * spread)
 
 
 @leaf
@@ -114,7 +116,7 @@ def solve_due(f: Floats, n: Ints) -> None:
     """Solve the members of the sets that have heard enough since, 3 % of what they know."""
     r = room_of(f, n)
     for g in range(L.SETS):
-        window = window_of(g // 2)
+        window = window_of(g // L.LEVELS)
         known = r.f[L.COUNT]
         if window > 0.0:
             known = min(known, window)
@@ -122,9 +124,9 @@ def solve_due(f: Floats, n: Ints) -> None:
             r.f[L.SINCE + g] = 0.0
             fade = 1.0
             if window > 0.0:
-                fade = exp(-max(r.f[L.LATEST] - r.f[L.ORIGIN + g // 2], 0.0) / window)
+                fade = exp(-max(r.f[L.LATEST] - r.f[L.ORIGIN + g // L.LEVELS], 0.0) / window)
             for kind in range(L.TYPES):
-                if r.members[(3 * g + kind) * L.OF_MEMBER + L.SHARE] > 0.0:
+                if r.members[(L.TYPES * g + kind) * L.OF_MEMBER + L.SHARE] > 0.0:
                     _solve(f, n, g, kind, fade)
 
 
@@ -134,10 +136,10 @@ def _solve(f: Floats, n: Ints, g: int, kind: int, fade: float) -> None:
     r = room_of(f, n)
     m, most = size_of(r.k, r.base, r.cosines, kind), r.most
     jump = r.cosines if kind == L.TREND else 0  # trends come after the cosines
-    noise = r.members[(3 * g + kind) * L.OF_MEMBER + L.NOISE]
+    noise = r.members[(L.TYPES * g + kind) * L.OF_MEMBER + L.NOISE]
     start = triangle_at(r.k, r.base, r.cosines, g, kind)
     u = r.solved[start : start + m * (m + 1) // 2]
-    theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
+    theta = r.means[(L.TYPES * g + kind) * most : (L.TYPES * g + kind) * most + m]
     bowl = 2.0 * math.sqrt(f[L.SPREAD] / r.k) / near_of(r.k)
     a0 = g * (most * (most + 1) // 2)
     at = 0
@@ -213,7 +215,7 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
     most = r.most
     tilde = r.tilde[g * most : (g + 1) * most]
     for kind in range(L.TYPES):
-        member = (3 * g + kind) * L.OF_MEMBER
+        member = (L.TYPES * g + kind) * L.OF_MEMBER
         if r.members[member + L.SHARE] > 0.0:
             m = size_of(r.k, r.base, r.cosines, kind)
             jump = r.cosines if kind == L.TREND else 0
@@ -221,7 +223,7 @@ def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
                 r.solution[i] = tilde[i]
             for i in range(r.base, m):
                 r.solution[i] = tilde[i + jump]
-            theta = r.means[(3 * g + kind) * most : (3 * g + kind) * most + m]
+            theta = r.means[(L.TYPES * g + kind) * most : (L.TYPES * g + kind) * most + m]
             expected = 0.0
             for i in range(m):
                 expected += theta[i] * r.solution[i]
@@ -245,10 +247,10 @@ def reach(known: float) -> float:
 
 
 @leaf
-def leading(members: Floats) -> int:
-    """Return the member with the largest weight."""
-    best = 0
-    for i in range(1, L.MEMBERS):
+def leading(members: Floats, first: int, count: int) -> int:
+    """Return the member with the largest weight, of so many from the first on."""
+    best = first
+    for i in range(first + 1, first + count):
         if members[i * L.OF_MEMBER + L.WEIGHT] > members[best * L.OF_MEMBER + L.WEIGHT]:
             best = i
     return best
@@ -263,12 +265,15 @@ def weigh(f: Floats, members: Floats, company: float) -> None:
     known, spread = f[L.COUNT] - f[L.PROVISIONAL], f[L.SPREAD]
     far = reach(known)
     top = -math.inf
+    common = 0.0
     for i in range(L.MEMBERS):
         at = i * L.OF_MEMBER
+        if i % L.TYPES == 0:
+            common = members[leading(members, i, L.TYPES) * L.OF_MEMBER + L.NOISE]
         if members[at + L.SHARE] > 0.0:
             noise, doubt = members[at + L.NOISE], members[at + L.DOUBT]
             square = members[at + L.ERROR] * members[at + L.ERROR] / doubt
-            level = -0.5 * ln(doubt * noise) - 3.5 * ln(1.0 + square / (6.0 * noise))
+            level = -0.5 * ln(doubt * common) - 3.5 * ln(1.0 + square / (6.0 * common))
             level = level * (company + 0.25) / (company + 1.0) + ln(members[at + L.WEIGHT])
             members[at + L.ERROR] = level
             top = max(top, level)

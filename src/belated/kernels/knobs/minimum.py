@@ -6,6 +6,7 @@ import math
 
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
+from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.features import write_features
 from belated.kernels.knobs.room import room_of
 
@@ -133,7 +134,8 @@ def _best_along(
         slope += draw[at + j - i] * x[j]
     if not is_rough:
         return _between(vertex(slope, 2.0 * bend, low, high), low, high)
-    first, second, third = draw[base + 3 * i], draw[base + 3 * i + 1], draw[base + 3 * i + 2]
+    own = base + L.EACH * i
+    first, second, third = draw[own], draw[own + 1], draw[own + 2]
     for b in range(points):
         value = (slope + bend * table[b]) * table[b] + first * table[3 * points + b]
         row[b] = value + second * table[4 * points + b] + third * table[5 * points + b]

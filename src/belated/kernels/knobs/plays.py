@@ -1,8 +1,13 @@
 """Plays: Thompson sampling over the members, exploring at first, the start by coin.
 
 A window is drawn in proportion to the fourth power of its weight, a member in it by weight, and
-then theta~ = theta + s U^-1 xi / 2 with normal xi; the play is where that is least. All randomness
+then theta~ = theta + 0.43 s U^-1 xi with normal xi; the play is where that is least. All randomness
 is a function of (seed, ticket).
+
+Before there is a unit, plays are wide in a share 0.6 (11 + 2k + k(k-1)/2) / (t + 1) of the rounds,
+as many at first as there are coefficients. All others are near the start, and the nearer the longer
+nothing is heard: what D rounds in the dark can pay back is in proportion to sqrt(D), and so must be
+the sum of their squared radii.
 """
 
 from __future__ import annotations
@@ -30,6 +35,9 @@ UNIFORM, NORMAL = 48, 49  # second words of counters, beside those of directions
 _WORD = 0xFFFFFFFF
 _INVERSE = 2.3283064365386963e-10  # 2^-32
 _SLACK = 1e-6  # of a level: what a step lacks by rounding
+_DOUBT = 0.43  # of the deviation of coefficients: what a play is drawn with
+_WIDE = 0.7  # sum of the squared radii of all knobs, of wide plays
+_NEAR, _NEARER = 0.3, 0.5  # radius of others in round t: min(_NEAR, _NEARER (t + 1)^(-1/4))
 
 
 @leaf
@@ -53,8 +61,8 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
     total = 0.0
     for w in range(L.WINDOWS):
         mass = 0.0
-        for i in range(6):
-            mass += members[(6 * w + i) * L.OF_MEMBER + L.WEIGHT]
+        for i in range(L.OF_WINDOW):
+            mass += members[(L.OF_WINDOW * w + i) * L.OF_MEMBER + L.WEIGHT]
         mass_of[w] = mass
         total += mass * mass * mass * mass
     left = by_window * total
@@ -65,11 +73,11 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
             window = w
         left -= mass * mass * mass * mass
     left = by_member * mass_of[window]
-    member = 6 * window
-    for i in range(6):
-        weight = members[(6 * window + i) * L.OF_MEMBER + L.WEIGHT]
+    member = L.OF_WINDOW * window
+    for i in range(L.OF_WINDOW):
+        weight = members[(L.OF_WINDOW * window + i) * L.OF_MEMBER + L.WEIGHT]
         if left >= 0.0 and weight > 0.0:
-            member = 6 * window + i
+            member = L.OF_WINDOW * window + i
         left -= weight
     return member
 
@@ -77,7 +85,7 @@ def _pick(members: Floats, mass_of: Floats, by_window: float, by_member: float) 
 @leaf
 def _now(f: Floats, g: int, t: int) -> float:
     """Return u of round t in a set with a window, no more than half a window after the last one."""
-    window, origin = window_of(g // 2), f[L.ORIGIN + g // 2]
+    window, origin = window_of(g // L.LEVELS), f[L.ORIGIN + g // L.LEVELS]
     latest = int(f[L.LATEST]) // L.BLOCK * L.BLOCK
     return min((t // L.BLOCK * L.BLOCK - origin) / window, (latest - origin) / window + 0.5)
 
@@ -86,7 +94,7 @@ def _now(f: Floats, g: int, t: int) -> float:
 def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
     """Write the coefficients of a play: theta and ``amount`` times its uncertainty."""
     r = room_of(f, n)
-    g, kind = member // 3, member % 3
+    g, kind = member // L.TYPES, member % L.TYPES
     m, plain = size_of(r.k, r.base, r.cosines, kind), r.base + r.cosines
     theta = r.means[member * r.most : member * r.most + m]
     noise = r.solution[0:m]
@@ -117,7 +125,7 @@ def _sample(f: Floats, n: Ints, member: int, t: int, amount: float) -> None:
 def _reach(k: int, known: float) -> float:
     """Return how far from the start plays may be, as long as little is known: r0 (1/2 + n/3m)."""
     features = 1 + 2 * k + k * (k - 1) // 2
-    return min(1.0, math.sqrt(0.7 / k)) * (0.5 + known / (3.0 * features))
+    return min(1.0, math.sqrt(_WIDE / k)) * (0.5 + known / (3.0 * features))
 
 
 @limb
@@ -128,25 +136,25 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
     _write_uniforms(r.random, t, n[N.SEED_LOW], n[N.SEED_HIGH])
     if r.f[L.UNIT] == 0.0:
         rounds = 0.6 * (10.0 + 1 + 2 * k + k * (k - 1) // 2)
-        wide = min(1.0, math.sqrt(0.7 / k))
-        radius = wide if r.random[3] * (t + 1.0) < rounds else 0.2
+        near = min(_NEAR, _NEARER / math.sqrt(math.sqrt(t + 1.0)))
+        radius = min(1.0, math.sqrt(_WIDE / k)) if r.random[3] * (t + 1.0) < rounds else near
         if is_best:
             radius = 0.0
         for i in range(k):
             start = r.knobs[i]
             r.x[i] = start + radius * (2.0 * r.random[4 + i] - 1.0 - start)
         return
-    member = leading(r.members)
+    member = leading(r.members, 0, L.MEMBERS)
     if not is_best:
         member = _pick(r.members, r.solution, r.random[1], r.random[2])
-    _sample(f, n, member, t, 0.0 if is_best else 0.5)
+    _sample(f, n, member, t, 0.0 if is_best else _DOUBT)
     reach = _reach(k, f[L.COUNT])
     for i in range(k):
         start = r.knobs[i]
         r.low[i] = max(start - reach, -1.0)
         r.high[i] = min(start + reach, 1.0)
-        r.x[i] = min(max(r.knobs[3 * k + i], r.low[i]), r.high[i])
-    is_rough = member % 3 == L.COSINES
+        r.x[i] = min(max(r.knobs[L.LAST * k + i], r.low[i]), r.high[i])
+    is_rough = member % L.TYPES == L.COSINES
     if k > 2:
         minimise_by_knob(f, n, is_rough)
     else:
@@ -159,7 +167,7 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
     k = places.size
     for i in range(k):
         x = places[i]
-        step, levels, last = knobs[k + i], knobs[2 * k + i], knobs[3 * k + i]
+        step, levels, last = knobs[k + i], knobs[2 * k + i], knobs[L.LAST * k + i]
         if not is_free:
             x = min(max(x, last - step), last + step)
         if not x >= -1.0:
@@ -179,8 +187,8 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
 def expect(f: Floats, n: Ints, given: Floats, out: Floats) -> None:
     """Write what a place in a context is expected to be worth, and the deviation of that."""
     r = room_of(f, n)
-    member = leading(r.members)
-    g, kind = member // 3, member % 3
+    member = leading(r.members, 0, L.MEMBERS)
+    g, kind = member // L.TYPES, member % L.TYPES
     m, phi = size_of(r.k, r.base, r.cosines, kind), r.phi
     write_features(given[0 : r.k], given[r.k : given.size], r.order, r.chebyshev, phi)
     if kind == L.TREND:
