@@ -2,7 +2,9 @@
 
 Both are a process of their own, and so is the client, which is Python too. Rates are per processor
 second of the server, in all of its threads: what one core gives, also where the machine is shared.
-The floor does nothing but read the body as JSON and write an answer of the same shape.
+The floor is an application on the same server library with the same settings, and does nothing but
+read the body as JSON and write an answer of the same shape. Ours answers events from the connection
+(``belated.service.shortcut``), which is a part of what is measured.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What rivals of ``bl.Knobs`` lose in its worlds, played once and kept.
 
-``python -m benchmarks.knobs [rivals | packages] [seeds]`` plays what is not in ``knobs.jsonl``
-yet. A line of it is a world, a method and its mean regret per round for every seed; a line whose
-world has another spec today is played again.
+``python -m benchmarks.knobs [rivals | tight | packages] [seeds]`` plays what is not in
+``knobs.jsonl`` yet. A line of it is a world, a method and its mean regret per round for every seed;
+a line whose world has another spec today is played again.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from time import process_time
 
 from belated.study.knob_games import WORLDS, Make, regrets
-from belated.study.knob_rivals import RIVALS
+from belated.study.knob_rivals import RIVALS, one_point
 from benchmarks.knob_packages import MISSING, PACKAGES
 
 KEPT = Path(__file__).with_suffix(".jsonl")
-SEEDS = {"rivals": 20, "packages": 2}
+TIGHT: Mapping[str, Make] = {
+    "OnePoint, tight": partial(one_point, rate="tight"),
+    "OnePoint, tight, baseline": partial(one_point, rate="tight", baseline="mean"),
+}
+"""The learner with a theorem, with the steps and radii that are best for its bound."""
+SEEDS = {"rivals": 20, "tight": 20, "packages": 4}
 """How many seeds are played unless another number is given; packages take seconds for each."""
 
 Rows = dict[tuple[str, str], list[float]]
@@ -58,7 +64,7 @@ def main(kind: str = "rivals", seeds: str = "") -> None:
     """Play one kind of methods."""
     if kind == "packages" and MISSING:
         print(f"not installed: {', '.join(MISSING)}")
-    methods = {"rivals": RIVALS, "packages": PACKAGES}[kind]
+    methods = {"rivals": RIVALS, "tight": TIGHT, "packages": PACKAGES}[kind]
     for line in play(methods, int(seeds or SEEDS[kind])):
         print(line, flush=True)
 

@@ -224,7 +224,8 @@ sys.path.insert(0, "tests")
 import test_knobs as here
 from belated.knobs import Knobs
 found = []
-for ranges, more in ((here.ONE, {}), (here.THREE, {"holdout": 0.2, "context": {"a": (0, 1)}})):
+more = {"holdout": 0.2, "context": {"a": (0, 1)}, "constraints": [{"price": 1, "at_most": 120}]}
+for ranges, more in ((here.ONE, {}), (here.THREE, more)):
     knobs = Knobs(ranges, seed=3, **more)
     here.follow(knobs, here.life(60), here.costs_of(60))
     run = Knobs(ranges, seed=3, **more)
@@ -232,6 +233,11 @@ for ranges, more in ((here.ONE, {}), (here.THREE, {"holdout": 0.2, "context": {"
     assert run.snapshot() == knobs.snapshot()
     report = repr(knobs.report().to_dict())
     found.append(hashlib.sha256(knobs.snapshot() + report.encode()).hexdigest())
+timed, log = Knobs(here.ONE, deadline="9s", silence=1.0), here.life(60)
+timed.run(log, here.costs_of(60), at=[float(i) for i in range(len(log))])
+assert timed.report().settled > 0
+timed.tick(1e9)
+found.append(hashlib.sha256(timed.snapshot()).hexdigest())
 print(json.dumps(found))
 """
 

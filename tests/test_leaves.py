@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from belated.arrays import Code
+from belated.kernels import lean
+from belated.kernels.choices import only
+from belated.kernels.jit import entry, leaf
 from compositions import FEW
 from conftest import Python
 
@@ -34,3 +38,27 @@ def test_arithmetic_of_leaves_is_pythons_and_numbas(python: Python, tmp_path: Pa
     lean = values("lean", BELATED_PLAIN_LEAVES="0")
     assert lean == values("plain", BELATED_PLAIN_LEAVES="1")
     assert lean == values("interpreted", NUMBA_DISABLE_JIT="1")
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+@pytest.mark.skipif(not lean.SUPPORTED, reason="plain leaves leave that to LLVM")
+def test_branches_that_a_code_does_not_take_are_never_typed() -> None:
+    of_code, code = only(0, 1), (0, 1)
+
+    @leaf
+    def cannot_be_typed(x: float) -> float:
+        return x.nothing  # type: ignore[attr-defined, no-any-return]
+
+    @leaf
+    def chosen(code: Code, x: float) -> float:
+        if code[0] or code[1] == 2:
+            return cannot_be_typed(x)
+        if not code[1]:
+            return cannot_be_typed(x)
+        return x + 1.0 if code[1] else cannot_be_typed(x)
+
+    def run(x: float) -> float:
+        return chosen(of_code(code), x)
+
+    assert entry(run, "float64(float64)")(1.0) == 2.0

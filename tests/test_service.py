@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 import threading
 import time
@@ -19,6 +20,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.cli import main
 from belated.errors import LogError, ServiceError, SpecError
 from belated.knobs.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
@@ -28,7 +30,7 @@ from belated.service.journal import Journal, Told
 from belated.service.openapi import description
 from belated.service.requests import Request
 from belated.service.routes import ROUTES
-from belated.service.specs import KINDS, made
+from belated.service.specs import KINDS, described, made
 from belated.service.waiting import Waiting
 from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 
@@ -109,6 +111,13 @@ def test_every_kind_predicts_and_learns(ask: Caller, kind: str) -> None:
 def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
     with serving(tmp_path) as ask, bl.Client(ask.server.url, str(ask.token)) as client:
         model = client.create("knobs", "Knobs", **KNOBS)
+        timed = {"knobs": {"x": [0, 1]}, "deadline": "30d", "silence": 1}
+        client.create("timed", "Knobs", **timed)
+        asked = ask("POST", "/models/timed/predict", {"key": "t", "at": 1e9})
+        assert asked.status == 200
+        late = ask("POST", "/models/timed/observe", {"key": "t", "value": 2})  # now, long after
+        assert late.body == {"outcome": "late"}
+        assert ask("GET", "/models/timed/report").body["settled"] == 1
         first = model.ask({"hour": 7, "device": "phone"}, key="a")
         assert first.setting.keys() == {"price", "retries", "size"}
         second = model.ask(key="b")
@@ -159,6 +168,11 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
     assert (
         settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline
     )
+    told["constraints"] = [{"price": 1, "at_most": 150}]
+    daily = made("Knobs", {**told, "deadline": "P1D"}, 7, Limits())
+    assert (daily.settings.deadline, daily.settings.needs_times) == (86400.0, True)
+    about = described("Knobs", daily)
+    assert made("Knobs", about, 7, Limits()).settings == daily.settings
 
 
 @pytest.mark.parametrize(
@@ -183,7 +197,7 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "context": [1]}},
-        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": "P1D"}},
+        {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "deadline": "soon"}},
         {"name": "../x", "kind": "LinearModel"},
         {"name": "a b", "kind": "LinearModel"},
         {"name": "", "kind": "LinearModel"},
@@ -691,3 +705,31 @@ def test_loggers_are_left_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not logging.getLogger("belated").propagate
     assert not logging.getLogger("uvicorn").propagate
     assert logging.getLogger("belated").propagate
+
+
+def test_a_server_has_pages_for_the_features_that_models_have_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[str | None] = []
+
+    def asked(settings: Settings) -> None:
+        found.append(os.environ.get("NUMPY_MADVISE_HUGEPAGE"))
+        raise SpecError("enough")
+
+    monkeypatch.setattr("belated.service.Server", asked)
+    for told, expected in ((None, "0"), ("1", "1")):
+        with monkeypatch.context() as patch:
+            patch.setenv("NUMPY_MADVISE_HUGEPAGE", told or "")
+            if told is None:
+                patch.delenv("NUMPY_MADVISE_HUGEPAGE")
+            assert main(["serve"]) == 1
+            assert found.pop() == expected
+
+
+def test_the_header_that_was_let_in_last_lets_in_nobody_else() -> None:
+    (one, first), (two, second) = (tokens.made(name, ("read",)) for name in "ab")
+    known = tokens.Tokens((first, second))
+    for secret, expected in ((one, first), (one, first), (two, second), (one, first)):
+        assert known.shown(f"Bearer {secret}".encode()) is expected
+        for wrong in (f"Bearer {secret}x", f"Bearer {secret[:-1]}", f"Basic {secret}", "Bearer "):
+            assert known.shown(wrong.encode()) is None

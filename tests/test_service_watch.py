@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.errors import NotCommitted
-from belated.service.commits import Commits
+from belated.service.commits import After, Commits
 from belated.service.demo import Flights, Shop
 from belated.service.hub import Hub
 from belated.service.watch import AGES, Watch
@@ -61,16 +60,27 @@ def test_times_are_those_of_their_tickets_where_some_were_lost_or_came_later() -
     assert watch.ages[0] == 2
 
 
+def test_the_newest_tickets_are_drawn_however_many_came() -> None:
+    watch = Watch()
+    for ticket in range(10_000):
+        watch.ask(ticket, float(ticket))
+    drawn = [ticket for ticket, *_ in watch.recent()]
+    assert drawn == list(range(9_100, 10_000, 20))
+    watch.hear([OBSERVE, 9_100, 1.0], True, 10_000.5)
+    assert watch.recent()[0] == [9_100, 9_100.0, 10_000.5]
+
+
 def test_what_is_not_committed_is_not_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def lost(commits: Commits, pending: Any) -> None:
-        raise NotCommitted("lost")
+    def lost(commits: Commits, pending: Any, after: After) -> None:
+        after(RuntimeError("lost"))
 
     with serving(tmp_path) as ask:
-        monkeypatch.setattr(Commits, "wait", lost)
+        monkeypatch.setattr(Commits, "then", lost)
         assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
         assert ask("POST", "/models/layout/choose", {}).status == 503
+        assert ask("POST", "/models/layout/choose", {}, Connection="close").status == 503
         assert ask("GET", "/models/value/timeline").body["asked"] == 0
         assert ask("GET", "/models/layout/timeline").body["asked"] == 0
 

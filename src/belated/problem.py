@@ -100,7 +100,8 @@ class Problem(Spec):
         delayed Newton step (``rivals.DelayedONS``) for gradients of exp-concave losses, whose
         regret is promised to grow like a logarithm only. ``rate`` chooses among
         ``rates.DelayAdaptive``, ``rates.Tight`` and ``rates.GradientAdaptive`` for P-FTRL and OMD
-        with gradients of convex losses. ``skip`` gives up on answers that take too long, as
+        with gradients of convex losses; with one value of them, "tight" is ``OnePoint.tight``,
+        which explores less. ``skip`` gives up on answers that take too long, as
         ``Skip`` says; ``deadline`` on those that are not in after so many further predictions
         (``Deadline``). ``forget`` is how many predictions later such a ticket is forgotten.
         ``capacity`` tracks at most so many tickets (``Capacity``), ``backlog`` is the bound on
@@ -117,7 +118,10 @@ class Problem(Spec):
         name = self._base_name(feedback, base, rate, capacity)
         if name == "newton":
             return self._newton(skip or deadline is not None or capacity is not None)
-        inner = self._reduction(feedback, self._base(name, rate))
+        if feedback == "value" and rate == "tight":
+            inner: Reduction = self._tight_one_point(name)
+        else:
+            inner = self._reduction(feedback, self._base(name, rate))
         if capacity is not None:
             return Capacity(inner, capacity, backlog)
         if deadline is not None:
@@ -150,7 +154,7 @@ class Problem(Spec):
         words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
         self.learner(*words)  # refuses what does not fit
         base = self._base_name(feedback, base, rate, capacity)
-        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
+        obstacle = self._obstacle(feedback, base, skip, rate, deadline, capacity, backlog)
         if obstacle:
             raise SpecError(f"Problem.bound: no theorem covers this: {obstacle}")
         if base == "newton":
@@ -188,7 +192,7 @@ class Problem(Spec):
         words = (feedback, base, skip, rate, deadline, forget, capacity, backlog)
         self.learner(*words)  # refuses what does not fit
         base = self._base_name(feedback, base, rate, capacity)
-        obstacle = self._obstacle(feedback, base, skip, deadline, capacity, backlog)
+        obstacle = self._obstacle(feedback, base, skip, rate, deadline, capacity, backlog)
         if obstacle:
             return f"No theorem covers this composition: {obstacle}. It runs, as a heuristic."
         shape = "exp-concave" if base == "newton" else self._shape
@@ -228,6 +232,8 @@ class Problem(Spec):
 
     def _key(self, feedback: Feedback, base: BaseName, rate: RateName) -> tuple[str, str]:
         """Return what selects the result: kind of answer, and variant."""
+        if feedback == "value" and rate == "tight":
+            return feedback, rate
         if feedback in ("value", "two-values"):
             return feedback, self._shape
         is_named = self.curvature or base in ("portfolio", "newton")
@@ -300,6 +306,15 @@ class Problem(Spec):
         plain = OnePoint(base, self.magnitude)  # refuses sets without an interior
         return plain if self.horizon is None else OnePoint(base, self.magnitude, self._fixed())
 
+    def _tight_one_point(self, base: BaseName) -> OnePoint:
+        """Return the learner from values that explores less."""
+        assert self.magnitude is not None  # checked before
+        if base != "pftrl":
+            raise SpecError(
+                "Problem.learner: rate='tight' with one value is proved for base='pftrl' only"
+            )
+        return OnePoint.tight(self.domain, self.lipschitz, self.magnitude, self.horizon)
+
     def _pair_smoothing(self) -> smoothing.Smoothing | None:
         """Return the smoothing of Corollaries G.3 and G.4 for a known horizon."""
         if self.horizon is None:
@@ -324,11 +339,13 @@ class Problem(Spec):
                 raise SpecError(
                     f"Problem.{who}: {name} is one of {', '.join(map(repr, known))}, got {word!r}"
                 )
-        if rate != "paper" and (self.curvature or feedback in ("value", "two-values")):
+        is_tight_value = feedback == "value" and rate == "tight" and not self.curvature
+        of_values = feedback in ("value", "two-values") and not is_tight_value
+        if rate != "paper" and (self.curvature or of_values):
             raise SpecError(
-                f"Problem.{who}: rate={rate!r} is for gradients of convex losses; with "
-                f"feedback={feedback!r} and curvature={self.curvature!r} only rate='paper' has a "
-                "theorem"
+                f"Problem.{who}: rate={rate!r} is for gradients of convex losses, 'tight' for one "
+                f"value of them too; with feedback={feedback!r} and curvature={self.curvature!r} "
+                "only rate='paper' has a theorem"
             )
         if base == "portfolio" and (rate != "paper" or self.curvature or feedback != "gradient"):
             raise SpecError(
@@ -358,11 +375,17 @@ class Problem(Spec):
         feedback: Feedback,
         base: BaseName,
         skip: bool,
+        rate: RateName,
         deadline: int | None,
         capacity: int | None,
         backlog: int | None,
     ) -> str:
         """Say why no theorem covers a composition, or nothing."""
+        if capacity is not None and feedback == "value" and rate == "tight":
+            return (
+                "a capacity is proved for the steps of Corollary 5.7; use rate='paper' or "
+                "capacity=None"
+            )
         if capacity is not None and feedback == "function":
             return (
                 "under a capacity the point at which a whole loss is looked at depends on which "
@@ -402,6 +425,8 @@ class Problem(Spec):
             if feedback == "two-values":
                 return (bounds.corollary_g_4 if self.curvature else bounds.corollary_g_3), known
             known["magnitude"] = self.magnitude
+            if rate == "tight":
+                return bounds.tight_one_point, known
             return (bounds.corollary_5_8 if self.curvature else bounds.corollary_5_7), known
         known["diameter"] = self.domain.diameter
         if base == "leader":
@@ -513,6 +538,13 @@ _FORMULAS = {
         "The expected regret is of the order of lipschitz times diameter times the square root of "
         "total delay plus rounds to the power 3/4 times the square root of dimension times "
         "magnitude over lipschitz times inner radius",
+    ),
+    ("value", "tight"): (
+        "Theorem E.3",
+        "The expected regret is of the order of that of Corollary 5.7, lipschitz times diameter "
+        "times the square root of total delay plus rounds to the power 3/4 times the square root "
+        "of dimension times magnitude over lipschitz times inner radius, with about a third of "
+        "its constant",
     ),
     ("value", "strongly convex"): (
         "Corollary 5.8",

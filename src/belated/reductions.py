@@ -6,11 +6,12 @@ reduction and give up on answers that take too long, ``Capacity`` waits for so m
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from belated import rates, smoothing
-from belated.bases import Base, Leader, Portfolio, UserBase
+from belated.bases import PFTRL, Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
 from belated.kernels.slots import floats as F
@@ -84,7 +85,8 @@ class OnePoint(Reduction):
     issued. The estimate stays unbiased, since that mean does not depend on the ticket's own
     direction. This is ours, not the paper's; its constants hold with 2 M in place of M.
 
-    Guarantee: Theorem 5.6 and Corollaries 5.7, 5.8, in expectation, with P-FTRL as the base.
+    Guarantee: Theorem 5.6 and Corollaries 5.7, 5.8, in expectation, with P-FTRL as the base; for
+    other rates and schedules Theorem E.3 (``bounds.theorem_e_3``).
 
     >>> from belated import PFTRL, Box
     >>> spec = OnePoint(PFTRL(Box(0.0, 1.0), rates.DelayAdaptive(1.0)), magnitude=2.0)
@@ -105,6 +107,30 @@ class OnePoint(Reduction):
         if self.baseline not in (None, "mean"):
             raise SpecError(f"OnePoint: baseline is None or 'mean', got {self.baseline!r}")
         _ = self.schedule
+
+    @classmethod
+    def tight(
+        cls, domain: Domain, lipschitz: float, magnitude: float, horizon: int | None = None
+    ) -> OnePoint:
+        """Return the learner of Corollary 5.7 with smaller steps and radii: the bound is smaller.
+
+        Theorem E.3 without what its proof gives away (``bounds.theorem_e_3``) allows, without
+        delay, D^2 / (2 eta_T) + sum_n eta_n (k M / delta_n)^2 / 2 + 6 G R delta_tot / r. Steps with
+        ``scale`` a make the first two (a + 1 / 2a) D sqrt(sum_n (k M / delta_n)^2), and delays
+        about (2 a + 1 / 2a) of it: a = 1/2 costs nothing without delay, and is best with. Radii
+        delta_t = r sqrt(q nu k) t^(-1/4) are then best at q = (3/16) sqrt(2/3) D / R, 0.31 for
+        balls and boxes, where the paper has q = 1. ``bounds.tight_one_point`` is the bound.
+
+        >>> from belated import Ball
+        >>> OnePoint.tight(Ball(2), lipschitz=1.0, magnitude=1.0).base.rate
+        rates.DelayAdaptive(lipschitz=1.0, scale=0.5)
+        """
+        plain = cls(PFTRL(domain, rates.DelayAdaptive(lipschitz, scale=0.5)), magnitude)
+        usual = plain.schedule
+        assert isinstance(usual, smoothing.Convex)  # as the rate is for convex losses
+        share = domain.diameter / (domain.outer_radius or domain.diameter)
+        ratio = 0.1875 * math.sqrt(2.0 / 3.0) * share * usual.ratio
+        return cls(plain.base, magnitude, smoothing.Convex(ratio, horizon))
 
     @property
     def schedule(self) -> Smoothing:

@@ -19,6 +19,7 @@ could not have changed a play if it had come right after the last one.
 from __future__ import annotations
 
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
+from belated.bounds.any_values import theorem_e_3, tight_one_point
 from belated.bounds.bound import Bound
 from belated.bounds.capacity import capacity
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
@@ -46,5 +47,7 @@ __all__ = [
     "skipping",
     "theorem_e_1",
     "theorem_e_2",
+    "theorem_e_3",
     "tight",
+    "tight_one_point",
 ]

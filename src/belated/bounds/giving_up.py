@@ -13,6 +13,7 @@ import numpy as np
 
 from belated.arrays import Ints
 from belated.bounds.any_rates import theorem_e_1, theorem_e_2
+from belated.bounds.any_values import theorem_e_3, tight_one_point
 from belated.bounds.bound import Bound
 from belated.bounds.convex import corollary_5_3, gradient_adaptive, tight
 from belated.bounds.curved import corollary_5_4, leader
@@ -170,6 +171,8 @@ _SKIPPABLE = (
     theorem_e_2,
     portfolio,
     corollary_5_7,
+    theorem_e_3,
+    tight_one_point,
     corollary_g_3,
 )
 _CURVED = (corollary_5_4, leader)

@@ -44,7 +44,7 @@ def corollary_5_7(
         learning = domain.diameter**2 / play.last + 5.0 * lipschitz**2 * spread
         return learning + lipschitz * (domain.diameter * play.misalignment + 6.0 * play.bias)
 
-    return split("Corollary 5.7", timeline, value, lipschitz * domain.diameter, _EXPECTED)
+    return split("Corollary 5.7", timeline, value, lipschitz * domain.diameter, EXPECTED)
 
 
 def corollary_5_8(
@@ -81,7 +81,7 @@ def corollary_5_8(
         drift = 3.0 * domain.diameter * play.misalignment
         return 13.0 * lipschitz**2 * spread + lipschitz * (drift + 10.0 * play.bias)
 
-    return split("Corollary 5.8", timeline, value, lipschitz * domain.diameter, _EXPECTED)
+    return split("Corollary 5.8", timeline, value, lipschitz * domain.diameter, EXPECTED)
 
 
 def corollary_g_3(
@@ -112,7 +112,7 @@ def corollary_g_3(
         drift = domain.diameter * play.misalignment
         return start + learning + lipschitz * (drift + 6.0 * play.bias)
 
-    return split("Corollary G.3", timeline, value, lipschitz * domain.diameter, _EXPECTED)
+    return split("Corollary G.3", timeline, value, lipschitz * domain.diameter, EXPECTED)
 
 
 def corollary_g_4(
@@ -148,10 +148,11 @@ def corollary_g_4(
         drift = 3.0 * domain.diameter * play.misalignment
         return learning + lipschitz * (drift + 10.0 * play.bias)
 
-    return split("Corollary G.4", timeline, value, lipschitz * domain.diameter, _EXPECTED)
+    return split("Corollary G.4", timeline, value, lipschitz * domain.diameter, EXPECTED)
 
 
-_EXPECTED = "in expectation over the exploration directions"
+EXPECTED = "in expectation over the exploration directions"
+"""What to know of all of them."""
 
 
 def one_point(

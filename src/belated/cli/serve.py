@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _DEMO = "demo.db"
 _FORMS = ("quiet", "text", "json")
+_HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"  # a model of few features has few pages; of 2 MB each, 4 MB
 
 
 def add_serve(commands: Commands) -> None:
@@ -56,6 +58,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         _add_token(arguments)
         return
     _check_demo(arguments)
+    os.environ.setdefault(_HUGE_PAGES, "0")  # which NumPy looks at when it is loaded
     from belated.service import Limits, Server, Settings
 
     limits = Limits(rate=arguments.rate, models=arguments.models, open=arguments.open)

@@ -9,8 +9,9 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``parts``       tables in which the parts declare themselves
 ``choices``     choosing leaves by code while compiling, or by number while running
 ``jit``         how leaves and entries are compiled and cached; ``lean``: without machine
-                code for leaves; ``shortcuts``: with less asking; ``stamps``: by which
-                sources they are looked up
+                code for leaves; ``pruning``: without branches that are not taken;
+                ``shortcuts``: with less asking; ``stamps``: by which sources they are
+                looked up
 ``blas``        what numba need not look for
 ``vectors``     what leaves see of an array
 ``exact``       ln, exp and cube root with the same bits on every machine

@@ -19,31 +19,14 @@ from numba.core.typing import templates
 from numba.extending import (
     intrinsic,
     lower_builtin,
-    models,
     overload,
-    register_model,
 )
 
 from belated.arrays import Code
 from belated.kernels.jit import LEAF, leaf
+from belated.kernels.pruning import Composition
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-class Composition(types.Type):  # type: ignore[misc]  # numba is not typed
-    """The type of a code, for the compiler; slots after the last one that is not 0 are 0."""
-
-    def __init__(self, values: tuple[int, ...]) -> None:
-        last = max((slot for slot, value in enumerate(values) if value), default=-1)
-        self.values = values[: last + 1]
-        super().__init__(name=f"C{'_'.join(map(str, self.values))}")
-
-    def at(self, slot: int) -> int:
-        """Return what a slot holds."""
-        return self.values[slot] if slot < len(self.values) else 0
-
-
-register_model(Composition)(models.OpaqueModel)
 
 
 class _Slot(templates.AbstractTemplate):  # type: ignore[misc]  # numba is not typed

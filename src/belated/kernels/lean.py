@@ -23,7 +23,15 @@ from numba.core import compiler, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import PassManager
 
-from belated.kernels.shortcuts import Lowering, Passes, Remembering
+from belated.kernels.pruning import Pruning
+from belated.kernels.shortcuts import (
+    Lowering,
+    Naming,
+    Passes,
+    Preparing,
+    Remembering,
+    Stripping,
+)
 
 _TRIED = ((0, 68),)
 SUPPORTED = (
@@ -125,12 +133,11 @@ def _defined(module: Any) -> list[str]:
 _PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
-    untyped_passes.IRProcessing,
-    untyped_passes.RewriteSemanticConstants,
-    untyped_passes.GenericRewrites,
-    untyped_passes.ReconstructSSA,
+    Pruning,
+    Preparing,
+    Naming,
     typed_passes.NopythonTypeInference,
-    typed_passes.PreLowerStripPhis,
+    Stripping,
     typed_passes.AnnotateTypes,
     Lowering,
     typed_passes.NoPythonBackend,

@@ -16,7 +16,11 @@ from typing import Any
 
 from numba import types
 from numba.core import lowering, typed_passes, typing
-from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.ir_utils import build_definitions
+from numba.core.rewrites.static_getitem import RewriteConstGetitems, RewriteConstSetitems
+from numba.core.ssa import reconstruct_ssa
+from numba.core.transforms import canonicalize_cfg
 
 _REAL, _WHOLE = types.float64, types.int64
 _Emit = Callable[[Any, Any, Any], Any]  # (builder, a, b) -> value
@@ -98,6 +102,61 @@ class Lowering(typed_passes.BaseNativeLowering):  # type: ignore[misc]  # numba 
     def lowering_class(self) -> Any:
         """Return what does it."""
         return _Lower
+
+
+# --- What numba finds out ------------------------------------------------------------------------
+
+# Four of numba's passes end with a look at where every variable lives, an eighth of its part of a
+# cold start. Only reference counts and generators ask for that, and leaves have neither.
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Preparing(FunctionPass):  # type: ignore[misc]  # numba is not typed
+    """Gives every loop one way back, and constant indices to entries of vectors and of codes."""
+
+    _name = "preparing_of_leaves"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Prepare a leaf for typing."""
+        function = state.func_ir
+        function.blocks = canonicalize_cfg(function.blocks)
+        for rewrite in (RewriteConstGetitems(state), RewriteConstSetitems(state)):
+            for label, block in list(function.blocks.items()):
+                if rewrite.match(function, block, state.typemap, state.calltypes):
+                    function.blocks[label] = rewrite.apply()
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Naming(FunctionPass):  # type: ignore[misc]  # numba is not typed
+    """Gives every assignment a variable of its own."""
+
+    _name = "naming_of_leaves"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Name the variables of a leaf."""
+        state.func_ir = reconstruct_ssa(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class Stripping(typed_passes.PreLowerStripPhis):  # type: ignore[misc]  # numba is not typed
+    """Takes out the choices between variables of different ways."""
+
+    _name = "stripping_of_leaves"
+
+    def run_pass(self, state: Any) -> bool:
+        """Strip a leaf before it is lowered."""
+        state.func_ir = self._strip_phi_nodes(state.func_ir)
+        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return True
 
 
 # --- What numba is asked -------------------------------------------------------------------------

@@ -194,6 +194,21 @@ def forget_ghosts(s: State) -> None:
 
 
 @leaf
+def forget_oldest(s: State, most: int) -> None:
+    """Forget the oldest ghosts until there are no more than ``most``.
+
+    What is heard of one after that is refused, as if it had been answered.
+    """
+    n = s.n
+    entry, end = n[N.FADING], tail(s)
+    while n[N.GHOSTS] > most and entry < end:
+        if is_ghost(s, entry):
+            lay_ghost(s, entry)
+        entry += 1
+    n[N.FADING] = entry
+
+
+@leaf
 def close_without_answer(s: State, entry: int, given_up: bool) -> None:
     """Close an entry whose arrival is counted, for good or until its answer comes after all."""
     if given_up:

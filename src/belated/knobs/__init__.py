@@ -2,12 +2,13 @@
 
 from belated.knobs.knobs import Expected, Knobs, Turn
 from belated.knobs.ranges import Among, Log, Span, Whole
-from belated.knobs.report import Comparison, KnobsReport, Stretch
+from belated.knobs.report import Comparison, InContext, KnobsReport, Stretch
 
 __all__ = [
     "Among",
     "Comparison",
     "Expected",
+    "InContext",
     "Knobs",
     "KnobsReport",
     "Log",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -18,13 +19,22 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.slots import status as S
 from belated.knobs import snapshot
 from belated.knobs.memory import KnobsMemory
-from belated.knobs.report import KnobsReport, comparison_of, mode_of, past_of, shares_of
+from belated.knobs.report import (
+    InContext,
+    KnobsReport,
+    comparison_of,
+    mode_of,
+    past_of,
+    shares_of,
+)
 from belated.knobs.settings import Setting, Settings, checked
 from belated.learner import refusals
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone
+from belated.linear.clock import Duration, Time, holds_dates, is_date
+from belated.linear.times import NEVER, Times
 from belated.timeline import Timeline
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
@@ -57,6 +67,8 @@ class Knobs:
     high)`` or ``bl.Among([...])``. ``start`` is today's setting, the middle if it is not given.
     ``goal`` is "min" for costs and "max" for what is to be large. ``context`` says what may be
     known of a round before it is played: a dict of names and ranges, or lists of values.
+    ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
+    with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
 
     It is Thompson sampling with a small family of Bayesian linear models over quadratic, cosine and
     trend features of the settings, which differ in how long they remember and in whether blocks of
@@ -67,8 +79,10 @@ class Knobs:
     next no knob moves by more than ``max_step`` of its range (a number, or a dict by knob; what
     plays the start may jump); in a share ``holdout`` of the rounds a coin plays the start, and
     ``report`` compares the two; when the learner is worse for sure, it goes back to the start by
-    itself. ``deadline`` is after how many rounds a cost is no longer waited for, ``silence`` what
-    it then is (None: it is left out).
+    itself. ``deadline`` is how long a cost is waited for, ``silence`` what it then is (None: it is
+    left out): a number of rounds, or of whatever ``at`` is given in from the first round on; or a
+    length of time (a timedelta, "7d", "36h"), and then every ``predict`` needs ``at``, a date or
+    seconds since 1970.
 
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
@@ -94,11 +108,12 @@ class Knobs:
         start: Setting | None = None,
         goal: str = "min",
         context: Mapping[str, Any] | None = None,
+        constraints: Sequence[Mapping[str, float]] | None = None,
         hold: int = 1,
         max_step: float | Mapping[str, float] | None = None,
         holdout: float = 0.0,
         silence: float | None = None,
-        deadline: int | None = None,
+        deadline: Duration | None = None,
         seed: int | None = 0,
     ) -> None:
         settings = checked(
@@ -106,6 +121,7 @@ class Knobs:
             start=start,
             goal=goal,
             context=context,
+            constraints=constraints,
             hold=hold,
             max_step=max_step,
             holdout=holdout,
@@ -120,8 +136,20 @@ class Knobs:
         self._step = entries.step()
         self._turn: list[None] = [None]
 
-    def _do(self, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
-        return self._step(self._memory.f, self._memory.n, verb, ticket, cost, given, out)
+    def _do(
+        self,
+        verb: int,
+        ticket: int = 0,
+        cost: float = 0.0,
+        at: float = NEVER,
+        given: Floats = _NOTHING,
+        out: Floats = _NOTHING,
+    ) -> int:
+        return self._step(self._memory.f, self._memory.n, verb, ticket, cost, at, given, out)
+
+    @property
+    def _times(self) -> Times:
+        return Times(self._settings, self._memory)
 
     # --- Settings -------------------------------------------------------------------------------
 
@@ -146,8 +174,14 @@ class Knobs:
         return mode_of(self._memory)
 
     @alone
-    def predict(self, key: Key | None = None, context: Mapping[str, Any] | None = None) -> Turn:
-        """Return the next ticket and the setting to play.
+    def predict(
+        self,
+        key: Key | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        at: Time | None = None,
+    ) -> Turn:
+        """Return the next ticket and the setting to play; ``at`` is the time.
 
         With a ``key``, text or a whole number that no open ticket has, every other verb takes the
         key in the place of the ticket, and snapshots keep it. What is not said of a context that
@@ -157,11 +191,16 @@ class Knobs:
         if key is not None:
             self._keys.check(key, self._memory.is_open)
         given = settings.features(context) if settings.context or context else _NOTHING
+        now = NEVER
+        if at is not None or settings.deadline is not None:
+            now, _ = self._times.issued(at, None)
+        if at is not None:
+            self._memory.note_time(settings.deadline, is_date=is_date(at))
         x = np.empty(len(settings.knobs))
-        ticket = self._do(L.PREDICT, 0, 0.0, given, x)
+        ticket = self._do(L.PREDICT, at=now, given=given, out=x)
         if ticket == S.FULL:
             self._memory.grow()
-            ticket = self._do(L.PREDICT, 0, 0.0, given, x)
+            ticket = self._do(L.PREDICT, at=now, given=given, out=x)
         if key is not None:
             self._keys.give(key, ticket)
             self._keys.tidy(self._memory.answerable)
@@ -172,23 +211,22 @@ class Knobs:
     @alone
     def best(self, context: Mapping[str, Any] | None = None) -> Setting:
         """Return the setting that seems best now; it changes nothing."""
-        return self._best(context)
+        return self._best(self._settings.features(context, "best"))
 
-    def _best(self, context: Any, ticket: int = -1) -> Setting:
+    def _best(self, features: Floats, ticket: int = -1) -> Setting:
         x = np.empty(len(self._settings.knobs))
-        self._do(L.BEST, ticket, 0.0, self._settings.features(context, "best"), x)
+        self._do(L.BEST, ticket, given=features, out=x)
         return self._settings.setting(x.tolist())
 
     @alone
     def expect(self, setting: Setting, context: Mapping[str, Any] | None = None) -> Expected:
         """Return what a setting is thought to cost; NaN before enough costs are in."""
-        return self._expected(setting, context)
+        return self._expected(setting, self._settings.features(context, "expect"))
 
-    def _expected(self, setting: Setting, context: Any) -> Expected:
+    def _expected(self, setting: Mapping[str, Any], features: Floats) -> Expected:
         settings, memory = self._settings, self._memory
         unit = memory.number(L.UNIT)
         places = settings.places_of(setting, "expect")
-        features = settings.features(context, "expect")
         if unit == 0.0:
             return Expected(math.nan, math.nan)
         out = np.empty(3)
@@ -199,30 +237,31 @@ class Knobs:
     # --- Costs ----------------------------------------------------------------------------------
 
     @alone
-    def observe(self, ticket: int | Key, cost: float) -> bool:
+    def observe(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost of a round, the last word on it.
 
         Any order, any delay. Returns False when its deadline had passed, so that it is dropped.
         Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
         changed.
         """
-        return self._hear("observe", L.OBSERVE, ticket, cost)
+        return self._hear("observe", L.OBSERVE, ticket, cost, at)
 
     tell = observe
 
     @alone
-    def revise(self, ticket: int | Key, cost: float) -> bool:
+    def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost so far; the ticket stays open, and the cost may change again.
 
         What was learned of an earlier cost is taken back: the sums of members have the newest one
         alone. Their weights and their noise follow last words only.
         """
-        return self._hear("revise", L.REVISE, ticket, cost)
+        return self._hear("revise", L.REVISE, ticket, cost, at)
 
-    def _hear(self, who: str, verb: int, ticket: int | Key, cost: Any) -> bool:
+    def _hear(self, who: str, verb: int, ticket: int | Key, cost: Any, at: Time | None) -> bool:
         number = self.ticket(ticket)
         value = cost if cost.__class__ is float else _number(cost)
-        status = self._do(verb, number, self._settings.cost(value), _NOTHING, _NOTHING)
+        now = NEVER if at is None else self._times.of(at, who)
+        status = self._do(verb, number, self._settings.cost(value), now)
         if status < 0:
             raise self._refusal(status, number, f"{who}: ")
         if verb == L.OBSERVE:
@@ -233,10 +272,20 @@ class Knobs:
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose cost will never come; what was learned of it stays."""
         number = self.ticket(ticket)
-        status = self._do(L.CANCEL, number, 0.0, _NOTHING, _NOTHING)
+        status = self._do(L.CANCEL, number)
         if status < 0:
             raise self._refusal(status, number, "cancel: ")
         self._keys.drop(ticket)
+
+    @alone
+    def tick(self, at: Time) -> None:
+        """Let the clock go on without a round: tickets whose deadline has passed are closed.
+
+        The clock never goes back; an earlier time changes nothing.
+        """
+        now = self._times.of(at, "tick")
+        self._memory.note_time(self._settings.deadline, is_date=is_date(at))
+        self._do(L.TICK, at=now)
 
     @alone
     def played(self, ticket: int | Key, actual: Setting) -> None:
@@ -259,7 +308,7 @@ class Knobs:
     def _correct(self, verb: int, ticket: int | Key, actual: Setting) -> None:
         number = self.ticket(ticket)
         places = self._settings.places_of(actual, "played")
-        status = self._do(verb, number, 0.0, places, _NOTHING)
+        status = self._do(verb, number, given=places)
         if status == S.OUT_OF_ORDER:
             raise BadFeedback(
                 f"played: a cost of ticket {number} was heard before; nothing has changed: say "
@@ -322,13 +371,14 @@ class Knobs:
         *,
         first: int = 0,
         contexts: Sequence[Mapping[str, Any]] | None = None,
+        at: ArrayLike | None = None,
     ) -> list[Setting]:
         """Feed a whole log through the compiled loop and return the settings, one per prediction.
 
         ``timeline`` is a ``Timeline`` or an array of events: t for the prediction of ticket t, ~t
-        for its cost. ``costs`` and ``contexts`` have one entry for every ticket from ``first`` on.
-        The result is the same, bit for bit, as event by event; when an event is refused, everything
-        is as it was before.
+        for its cost. ``costs`` and ``contexts`` have one entry for every ticket from ``first`` on,
+        ``at`` the time of every event, where it matters. The result is the same, bit for bit, as
+        event by event; when an event is refused, everything is as it was before.
         """
         events = events_of(timeline, "run")
         first = checked_ticket(first)
@@ -343,9 +393,12 @@ class Knobs:
         rows = [self._settings.features(each, "run") for each in given]
         k = len(self._settings.knobs)
         plays = np.empty(k * values.size)
+        times = self._times.of_events(at, events.size, "run")
         before = self._memory.twin(self._settings)
         try:
-            self._run(events, values, first, np.concatenate([_NOTHING, *rows]), plays)
+            if at is not None and (events >= 0).any():  # as live: times of costs alone are not kept
+                self._memory.note_time(self._settings.deadline, is_date=holds_dates(at))
+            self._run(events, values, first, times, np.concatenate([_NOTHING, *rows]), plays)
         except BaseException:
             self._memory = before
             raise
@@ -353,7 +406,13 @@ class Knobs:
         return [self._settings.setting(places) for places in plays.reshape(-1, k)[asked].tolist()]
 
     def _run(
-        self, events: Ints, costs: Floats, first: int, contexts: Floats, plays: Floats
+        self,
+        events: Ints,
+        costs: Floats,
+        first: int,
+        times: Floats,
+        contexts: Floats,
+        plays: Floats,
     ) -> None:
         tickets = np.where(events >= 0, events, ~events) - first
         if ((tickets < 0) | (tickets >= costs.size)).any():
@@ -361,7 +420,8 @@ class Knobs:
         run, done = entries.run(), 0
         while done < events.size:
             memory = self._memory
-            done += run(memory.f, memory.n, events[done:], costs, first, contexts, plays)
+            when = times[done:] if times.size > 1 else times
+            done += run(memory.f, memory.n, events[done:], costs, first, when, contexts, plays)
             if done < events.size:
                 self._make_room_or_raise(int(events[done]), done, costs, first)
 
@@ -373,7 +433,7 @@ class Knobs:
         if event >= 0:
             self._memory.grow()
             return
-        status = self._do(L.OBSERVE, ~event, costs.item(~event - first), _NOTHING, _NOTHING)
+        status = self._do(L.OBSERVE, ~event, costs.item(~event - first))
         raise self._refusal(status, ~event, where)
 
     # --- State ----------------------------------------------------------------------------------
@@ -384,11 +444,12 @@ class Knobs:
         settings, memory = self._settings, self._memory
         counts = memory.counts()
         memories, levels, by_features = shares_of(memory)
-        best = self._best(None)
-        at_best, at_start = self._expected(best, None), self._expected(settings.start, None)
+        features, deviations = memory.contexts()
+        best = self._best(features)
+        at_best = self._expected(best, features)
+        at_start = self._expected(settings.start, features)
         is_known = memory.number(L.UNIT) > 0.0
         seen = np.empty(3)
-        features = settings.features(None)
         entries.look()(memory.f, memory.n, np.concatenate([settings.places, features]), seen)
         noise = memory.of_members[memory.of_members[:, L.WEIGHT].argmax(), L.NOISE]
         settled = int(memory.number(L.SETTLED))
@@ -407,14 +468,23 @@ class Knobs:
             uncertainty=at_best.uncertainty if is_known else None,
             expected_at_start=at_start.cost if is_known else None,
             noise=math.sqrt(noise) * memory.number(L.UNIT) if is_known else None,
-            exploring=self._exploring(at_best.cost) if is_known else None,
+            exploring=self._exploring(at_best.cost, features) if is_known else None,
             memories=memories,
             levels=levels,
             features=by_features,
             comparison=comparison_of(settings, memory, seen.item(2)),
             alarms=int(memory.number(L.ALARMS)),
             past=past_of(settings, memory),
+            contexts=tuple(
+                self._in_context(*each)
+                for each in (settings.marked(features, deviations) if is_known else ())
+            ),
         )
+
+    def _in_context(self, name: str, value: Any, share: Any, features: Floats) -> InContext:
+        """Return what seems best in a context."""
+        best = self._best(features)
+        return InContext(name, value, share, best, self._expected(best, features).cost)
 
     def page(self, path: StrPath) -> None:
         """Write a page: costs over time, the surface around the best, and what is believed in."""
@@ -422,19 +492,20 @@ class Knobs:
 
         page.write(path, self)
 
-    def _exploring(self, at_best: float) -> float:
+    def _exploring(self, at_best: float, features: Floats) -> float:
         """Return how much worse than the best the next plays are thought to be, on average."""
-        plays = [self._best(None, self.rounds + i) for i in range(_TRIES)]
-        mean = sum(self._expected(play, None).cost for play in plays) / _TRIES
+        plays = [self._best(features, self.rounds + i) for i in range(_TRIES)]
+        mean = sum(self._expected(play, features).cost for play in plays) / _TRIES
         return abs(mean - at_best)
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return knobs with the same settings that have seen nothing; with another seed maybe."""
-        told = {**self._settings.to_dict(), "knobs": self._settings.knobs}
-        told["context"] = self._settings.context
+        settings = self._settings
         if seed is not None:
-            told["seed"] = checked_seed(seed, "fresh")
-        return type(self)(told.pop("knobs"), **told)
+            settings = replace(settings, seed=checked_seed(seed, "fresh"))
+        knobs = type(self).__new__(type(self))
+        knobs._connect(settings, KnobsMemory.begun(settings), Keys())
+        return knobs
 
     @alone
     def snapshot(self, *, key: bytes | None = None) -> bytes:

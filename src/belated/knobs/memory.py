@@ -24,6 +24,7 @@ from belated.learner.sound import (
     demand,
 )
 from belated.learner.state import Memory, aligned
+from belated.linear.clock import DATES, NUMBERS
 
 _LARGE = 1e150
 _SLACK = 1e-6
@@ -50,7 +51,7 @@ class KnobsMemory(Memory):
         """Return memory that has seen nothing."""
         memory = cls(settings, settings.fresh())
         nothing = np.empty(0)
-        entries.step()(memory.f, memory.n, L.SETUP, 0, 0.0, nothing, nothing)
+        entries.step()(memory.f, memory.n, L.SETUP, 0, 0.0, math.nan, nothing, nothing)
         return memory
 
     def twin(self, settings: Settings) -> KnobsMemory:
@@ -75,12 +76,63 @@ class KnobsMemory(Memory):
         rows = self.f[L.PAST : self.places.knobs]
         return rows.reshape(L.STRETCHES, L.OF_STRETCH)
 
+    def contexts(self) -> tuple[Floats, Floats]:
+        """Return means and deviations of the contexts whose costs were learned; 0 of none.
+
+        The sums of the set that forgets nothing and has no levels are those of all costs.
+        """
+        p, k = self.places, self.dim
+        first = 1 + 2 * k + k * (k - 1) // 2
+        at = np.arange(first, p.base, k + 1)
+        row = self.f[p.a : p.a + p.most]
+        count = max(float(row[0]), 1.0)
+        means = row[at] / count
+        squares = self.f[p.a + at * (2 * p.most - at + 1) // 2] / count
+        return means, np.sqrt(np.maximum(squares - means * means, 0.0))
+
     def cost(self, y: float) -> float:
         """Return a value in the unit that costs are told in; NaN before there is one."""
         unit = self.number(L.UNIT)
         if unit == 0.0:
             return math.nan
         return self.number(L.FIRST) + self.number(L.SHIFT) + unit * y
+
+    # --- The clock -------------------------------------------------------------------------------
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether deadlines are lengths of time, and no numbers of rounds."""
+        return bool(self.n[N.PATIENCE] == L.BY_CLOCK)
+
+    @property
+    def clock(self) -> float:
+        """The latest time that was told."""
+        return float(self.f[self.n[N.KEPT_AT] - 1]) if self.has_clock else -math.inf
+
+    @property
+    def has_times(self) -> bool:
+        """Whether times were given; otherwise deadlines count rounds."""
+        return bool(self.n[N.HAS_TIMES])
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether one of them was a date, so that all are seconds since 1970."""
+        return bool(self.n[N.HAS_TIMES] == DATES)
+
+    def note_time(self, deadline: float | None, *, is_date: bool) -> None:
+        """Remember that times are given, and of what kind; the first starts the clock."""
+        if deadline is not None and not self.has_clock:
+            self._start_clock(deadline)
+        self.n[N.HAS_TIMES] = DATES if is_date or self.has_dates else NUMBERS
+
+    def _start_clock(self, deadline: float) -> None:
+        """Make room for the time, and for when tickets are due; there is none yet."""
+        n = self.n
+        self.f = np.append(self.f[: n[N.KEPT_AT]], [deadline, -math.inf])
+        n[N.KEPT_AT] += 2
+        n[N.KEEP] += 1
+        n[N.PATIENCE], n[N.FORGET] = L.BY_CLOCK, 0
+        self.resize(self.capacity)
 
     # --- Snapshots -------------------------------------------------------------------------------
 
@@ -93,7 +145,8 @@ class KnobsMemory(Memory):
         f[self.places.buffer + used : self.places.work] = 0.0
         is_ghost = parts["tickets"][:, 1] < 0
         parts["records"][is_ghost] = 0.0
-        return parts | {"f": f}
+        of_clock = self.f[self.places.kept : self.n[N.KEPT_AT]]
+        return parts | {"f": np.append(f, of_clock)}
 
     @classmethod
     def restored(cls, settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Self:
@@ -101,21 +154,38 @@ class KnobsMemory(Memory):
         check_shapes(parts)
         fresh = cls.begun(settings)
         n = parts["n"]
+        if n[N.PATIENCE] == L.BY_CLOCK and settings.deadline is not None:
+            fresh._start_clock(settings.deadline)
         demand(n[N.KEPT_AT] == fresh.n[N.KEPT_AT] and n[N.KEEP] == fresh.n[N.KEEP], "settings")
-        check_parameters(n, fresh.n, COUNTS)
+        check_parameters(n, fresh.n, (*COUNTS, N.HAS_TIMES))
         check_normal(n, parts["tickets"])
         joined = Memory.joined(parts)
         check_table(joined)
-        late = settings.deadline is not None and joined.oldest_age > settings.deadline
-        demand(not late, "open tickets past their deadline")
+        waits = None if fresh.has_clock else settings.patience
+        demand(waits is None or joined.oldest_age <= waits, "open tickets past their deadline")
         demand(n[N.HOLDING] == 0 and n[N.EXCESS] == 0, "tickets that are held")
         joined.make_roomy()
         memory = cls(settings, joined)
+        memory._check_clock(settings)
         memory._check_numbers(fresh)
         memory._check_past()
         memory._check_parts(fresh)
         memory._check_records()
         return memory
+
+    def _check_clock(self, settings: Settings) -> None:
+        """Demand that there is a clock where there must be one, and that nothing is past due."""
+        times, deadline = int(self.n[N.HAS_TIMES]), settings.deadline
+        demand(times in (0, NUMBERS, DATES), "the kind of times")
+        demand(self.has_clock == (times > 0 and deadline is not None), "the clock")
+        demand(not settings.needs_times or self.rounds == 0 or self.has_clock, "the clock")
+        if not self.has_clock or deadline is None:
+            return
+        now, due = self.clock, self.records[self.entries[:, 1] >= 0, -1]
+        demand(now < math.inf and self.f[self.n[N.KEPT_AT] - 2] == deadline, "the clock")
+        demand(self.rounds == 0 or now > -math.inf, "the clock")
+        demand(((due >= now) & (due <= now + deadline)).all(), "when tickets are due")
+        demand((np.diff(due) >= 0.0).all(), "tickets that are due out of order")
 
     def _check_numbers(self, fresh: KnobsMemory) -> None:
         """Demand that the header is what it can be."""
@@ -155,8 +225,16 @@ class KnobsMemory(Memory):
         p, k = self.places, self.dim
         f = self.f[: p.kept]
         demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
-        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior)]
-        demand(all((f[part] == fresh.f[part]).all() for part in fixed), "not of these settings")
+        limits = slice(p.kept, p.kept + int(self.n[L.LIMITS]) * (k + 1))
+        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior), limits]
+        demand(
+            all((self.f[part] == fresh.f[part]).all() for part in fixed), "not of these settings"
+        )
+        start, last = f[p.knobs : p.knobs + k], f[p.knobs + 3 * k : p.table]
+        rows = self.f[limits].reshape(-1, k + 1)
+        is_inside = rows[:, :k] @ last <= rows[:, k] + _SLACK * np.abs(rows).sum(axis=1)
+        is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
+        demand((is_inside | is_start).all(), "the last play")
         demand((np.abs(f[p.knobs + 3 * k : p.table]) <= 1.0).all(), "the last play")
         members = self.of_members
         demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")
@@ -200,7 +278,7 @@ class KnobsMemory(Memory):
         demand((np.isnan(so_far) | (np.abs(so_far) <= 2.0 * L.HUGE_COST)).all(), "costs so far")
         demand((np.isnan(learned) | (np.abs(learned) <= _LARGE)).all(), "costs so far")
         demand((np.isnan(so_far) <= np.isnan(learned)).all(), "costs so far")
-        packed = rows[:, L.OF_TICKET :]
+        packed = rows[:, L.OF_TICKET : L.OF_TICKET + self.places.packed]
         most = 2.0 * L.WIDE * (L.STEP + 1.0)
         demand(((packed >= 0.0) & (packed <= most)).all(), "places of tickets")
         demand((packed == np.floor(packed)).all(), "places of tickets")

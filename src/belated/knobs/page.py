@@ -36,6 +36,7 @@ def page_of(knobs: Knobs) -> Page:
     if report.expected is not None:
         sections += [*_surface(knobs, report), *_slices(knobs, report), _beliefs(report)]
     sections.append(_settings(knobs, report))
+    sections += _contexts(report)
     facts = {
         "belated": __version__,
         "rounds": f"{report.rounds:,}, of which {report.open:,} wait for their cost",
@@ -142,7 +143,8 @@ def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     heads = [_shown(value) for value in columns]
     if len(set(names)) < len(names) or len(set(heads)) < len(heads):
         return  # a range so narrow that its values look alike
-    cells = [[knobs.expect({left: a, right: b}) for b in columns] for a in rows]
+    came, _ = knobs._memory.contexts()
+    cells = [[knobs._expected({left: a, right: b}, came) for b in columns] for a in rows]
     for what, question, values, says in (
         (
             f"expected {_what(report)}",
@@ -167,10 +169,11 @@ def _surface(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
 
 def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
     """Show every knob with the others at the best setting."""
+    came, _ = knobs._memory.contexts()
     for name, knob in list(knobs.settings.knobs.items())[:_CURVES]:
         others = len(knobs.settings.knobs) > 1
         values = _values(knob, _POINTS)
-        told = [knobs.expect({**report.best, name: value}) for value in values]
+        told = [knobs._expected({**report.best, name: value}, came) for value in values]
         y = tuple(each.cost for each in told)
         low = tuple(each.cost - each.uncertainty for each in told)
         high = tuple(each.cost + each.uncertainty for each in told)
@@ -183,7 +186,9 @@ def _slices(knobs: Knobs, report: KnobsReport) -> Iterator[Section]:
             curve = Series("expected", tuple(map(float, values)), y, low, high)
             marks = [
                 Series.of(
-                    mark, [float(at[name])], [knobs.expect({**report.best, name: at[name]}).cost]
+                    mark,
+                    [float(at[name])],
+                    [knobs._expected({**report.best, name: at[name]}, came).cost],
                 )
                 for mark, at in (("best", report.best), ("start", report.start))
             ]
@@ -222,6 +227,27 @@ def _settings(knobs: Knobs, report: KnobsReport) -> Section:
     )
     table = Table(("knob", "range", "start", "best"), rows)
     return Section("Which knobs are there?", None, "Ranges, and where things stand.", table)
+
+
+def _contexts(report: KnobsReport) -> Iterator[Section]:
+    """List what seems best in which context."""
+    if not report.contexts:
+        return
+    rows = tuple(
+        (
+            f"{each.name} {_shown(each.value)}",
+            "" if each.share is None else f"{100.0 * each.share:.0f} %",
+            ", ".join(f"{name} {_shown(value)}" for name, value in each.best.items()),
+            _shown(each.expected),
+        )
+        for each in report.contexts
+    )
+    heads = ("context", "of the rounds", "best setting", f"expected {_what(report)}")
+    says = (
+        "All else is as it was on average; of numbers, a standard deviation below their mean and "
+        "one above. What the other sections say is the mean over all contexts that came."
+    )
+    yield Section("What is best in which context?", None, says, Table(heads, rows))
 
 
 def _values(knob: Range, count: int) -> list[Any]:

@@ -54,15 +54,31 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class InContext:
+    """What seems best in one kind of context, all else as it was on average.
+
+    ``share`` is that of the rounds with this value; of a number, which is a standard deviation
+    below or above its mean, it is None.
+    """
+
+    name: str
+    value: Any
+    share: float | None
+    best: Setting
+    expected: float
+
+
+@dataclass(frozen=True)
 class KnobsReport:
     """Counts so far, the best setting and what it is thought to cost, and what is believed in.
 
     ``expected`` is what a round at ``best`` is thought to cost and ``expected_at_start`` the same
     of the start, both None before there is a unit; ``noise`` is the standard deviation of a single
-    cost. All of them are of a context of which nothing is said: the middle of ranges, and none of
-    the values. ``exploring`` is how much more than the best the plays of the moment are thought to
-    cost, or would while nothing is learned, whatever ``max_step`` says. ``settled`` are tickets
-    whose cost was that of silence, or the one so far, when their deadline passed.
+    cost. Where there are contexts, all of them are means over those whose costs were heard, as one
+    setting for all of them would cost; ``contexts`` has the best setting of each. ``exploring`` is
+    how much more than the best the plays of the moment are thought to cost, or would while nothing
+    is learned, whatever ``max_step`` says. ``settled`` are tickets whose cost was that of silence,
+    or the one so far, when their deadline passed.
     ``memories``, ``levels`` and ``features`` are the weights of members by how long costs count,
     by whether blocks of rounds have levels of their own, and by what members look at. ``past`` has
     at most 64 stretches of rounds, all of one length, and what they cost.
@@ -94,10 +110,14 @@ class KnobsReport:
     comparison: Comparison | None
     alarms: int
     past: tuple[Stretch, ...]
+    contexts: tuple[InContext, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Return plain data, ready for JSON; without ``contexts`` where none are announced."""
+        data = dataclasses.asdict(self)
+        if not self.contexts:
+            del data["contexts"]
+        return data
 
     def to_json(self, indent: int | None = None) -> str:
         """Return the report as JSON."""

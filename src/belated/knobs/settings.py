@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,12 @@ from belated.arrays import Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
-from belated.knobs import ranges
+from belated.knobs import constraints, ranges
+from belated.knobs.constraints import Constraint
+from belated.knobs.constraints import checked as _constraints
 from belated.knobs.ranges import Among, Log, Range, Span, Whole, range_of
 from belated.learner.state import FEWEST, Memory
+from belated.linear.clock import has_unit, span_of
 from belated.spec import number, whole
 
 Goal = Literal["min", "max"]
@@ -24,44 +28,67 @@ Setting = dict[str, Any]
 _LEAST_SHARE = 0.001  # of rounds that play the start
 _LEAST_STEP = 1e-6  # of a range; places are known to 2^-25 of it
 _FORGET = 8  # deadlines after which a late cost is not even counted
+_LONGEST = 1 << 30  # rounds: nobody has so many
 
 
 @dataclass(frozen=True)
 class Settings:
     """The arguments of ``Knobs``, checked."""
 
-    knobs: dict[str, Range]
-    start: Setting
+    knobs: Mapping[str, Range]
+    start: Mapping[str, Any]
     goal: Goal
-    context: dict[str, Range]
+    context: Mapping[str, Range]
     hold: int
-    max_step: dict[str, float]
+    max_step: Mapping[str, float]
     """Largest step of each knob, as a part of its range."""
     holdout: float
     silence: float | None
-    deadline: int | None
+    deadline: float | None
+    """In rounds, or in the unit of the clock; None: tickets have none."""
+    needs_times: bool
+    """Whether the deadline is a length of time, so that predictions have to come with times."""
     seed: int
+    constraints: tuple[Constraint, ...] = ()
     places: tuple[float, ...] = field(default=(), compare=False)
     """Where the start is."""
+
+    def __post_init__(self) -> None:
+        """Keep what is by name from being changed: it is what the kernels were told."""
+        for name in ("knobs", "start", "context", "max_step"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by plain data."""
+        return restored, (self.to_dict(),)
 
     @property
     def width(self) -> int:
         """Features of the context."""
         return sum(_width(each) for each in self.context.values())
 
+    @property
+    def patience(self) -> int | None:
+        """The deadline in rounds, where those are counted."""
+        return None if self.deadline is None else int(min(self.deadline, _LONGEST))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
+        more: dict[str, Any] = {"needs_times": True} if self.needs_times else {}
+        if self.constraints:
+            more["constraints"] = [dict(each) for each in self.constraints]
         return {
             "knobs": {name: ranges.to_dict(each) for name, each in self.knobs.items()},
-            "start": self.start,
+            "start": dict(self.start),
             "goal": self.goal,
             "context": {name: ranges.to_dict(each) for name, each in self.context.items()},
             "hold": self.hold,
-            "max_step": self.max_step,
+            "max_step": dict(self.max_step),
             "holdout": self.holdout,
             "silence": self.silence,
             "deadline": self.deadline,
             "seed": self.seed,
+            **more,
         }
 
     def cost(self, value: float) -> float:
@@ -106,11 +133,35 @@ class Settings:
                     raise BadFeatures(f"{error} ({name!r} of the context)") from error
         return np.array(values)
 
+    def marked(self, means: Floats, deviations: Floats) -> Iterator[tuple[str, Any, Any, Floats]]:
+        """Yield what to look at of the contexts that came: name, value, share, features.
+
+        Of values each that came, of numbers a deviation below the mean and one above; the share is
+        that of the rounds with a value, None of a number. All else is as it was on average.
+        """
+        at = 0
+        for name, kind in self.context.items():
+            width = _width(kind)
+            here = slice(at, at + width)
+            for i in range(width) if isinstance(kind, Among) else (-1.0, 1.0):
+                features = means.copy()
+                if isinstance(kind, Among):
+                    share = float(means[at + int(i)])
+                    features[here] = np.arange(width) == i
+                    if share > 0.0:
+                        yield name, kind.values[int(i)], share, features
+                else:
+                    place = min(max(float(means[at] + i * deviations[at]), -1.0), 1.0)
+                    features[at] = place
+                    yield name, kind.value(place), None, features
+            at += width
+
     def fresh(self) -> Memory:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
-        f = np.zeros(places.kept)
+        limits = constraints.rows(self.constraints, self.knobs)
+        f = np.append(np.zeros(places.kept), limits)
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
         f[L.SILENCE] = math.nan if self.silence is None else self.cost(self.silence)
@@ -121,11 +172,12 @@ class Settings:
         numbers = {
             N.DIM: k,
             N.OWN: c,
+            L.LIMITS: len(limits),
             N.KEEP: L.OF_TICKET + places.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,
-            N.PATIENCE: -1 if self.deadline is None else self.deadline**2,
-            N.FORGET: 0 if self.deadline is None else 1 + _FORGET * (self.deadline + 1),
+            N.PATIENCE: -1 if self.patience is None else self.patience**2,
+            N.FORGET: 0 if self.patience is None else 1 + _FORGET * (self.patience + 1),
         }
         return Memory.fresh(f, numbers, FEWEST)
 
@@ -142,6 +194,8 @@ def checked(
     silence: Any,
     deadline: Any,
     seed: int,
+    needs_times: Any = False,
+    constraints: Any = None,
 ) -> Settings:
     """Return the settings, or say which one is wrong."""
     found = _ranges(knobs)
@@ -153,12 +207,12 @@ def checked(
     silent = None if silence is None else number("Knobs", "silence", silence)
     if silent is not None and abs(silent) > L.HUGE_COST:
         raise SpecError(f"Knobs: silence must be at most 1e50, got {silence!r}")
-    wait = None if deadline is None else whole("Knobs", "deadline", deadline, least=0, bits=30)
-    if silent is not None and wait is None:
+    if silent is not None and deadline is None:
         raise SpecError(
             "Knobs: silence is what a cost is when its deadline passes, so give deadline= too, in "
-            "rounds"
+            'rounds or as a length of time, such as "7d"'
         )
+    is_length = deadline is not None and (bool(needs_times) or has_unit(deadline))
     first = _start(found, start)
     return Settings(
         knobs=found,
@@ -169,7 +223,9 @@ def checked(
         max_step=_steps(found, max_step),
         holdout=share,
         silence=silent,
-        deadline=wait,
+        deadline=_wait(deadline, is_length),
+        needs_times=is_length,
+        constraints=_constraints(constraints, found, first),
         seed=seed,
         places=tuple(_rounded(found[n].place(first[n], "Knobs: start")) for n in found),
     )
@@ -211,6 +267,17 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
         if isinstance(knob, Whole):
             told[name] = int(told[name])
     return told
+
+
+def _wait(deadline: Any, is_length: bool) -> float | None:
+    """Return a deadline as a number; whole ones stay whole, as rounds are."""
+    if deadline is None:
+        return None
+    rule = "Knobs: deadline must be a number of rounds, or a length of time of at least 0"
+    span = span_of(deadline, rule)
+    if math.isinf(span):
+        raise SpecError(f"{rule}, got {deadline!r}")
+    return span if is_length or span != math.floor(span) else int(span)
 
 
 def _steps(knobs: dict[str, Range], max_step: Any) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,11 +26,41 @@ from belated.linear.clock import (
     times_of,
 )
 from belated.linear.events import vector
-from belated.linear.memory import ModelMemory
-from belated.linear.settings import Settings
 
 NEVER = math.nan
 """No time, or no deadline of its own."""
+
+
+class Told(Protocol):
+    """What settings say of deadlines; see those of linear models."""
+
+    @property
+    def deadline(self) -> float | None:
+        """In the unit of the clock; None: tickets have none."""
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether the deadline is a length of time."""
+
+
+class Clocked(Protocol):
+    """What memory says of times so far."""
+
+    @property
+    def rounds(self) -> int:
+        """Predictions so far."""
+
+    @property
+    def clock(self) -> float:
+        """The latest time that was told."""
+
+    @property
+    def has_times(self) -> bool:
+        """Whether times were given."""
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether one of them was a date."""
 
 
 class Times:
@@ -37,7 +68,7 @@ class Times:
 
     __slots__ = ("_memory", "_settings")
 
-    def __init__(self, settings: Settings, memory: ModelMemory) -> None:
+    def __init__(self, settings: Told, memory: Clocked) -> None:
         self._settings = settings
         self._memory = memory
 

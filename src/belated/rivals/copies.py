@@ -198,9 +198,9 @@ class CopyingRival(Rival):
         """Return m Reg(T / m) for m copies, where the regret of the base without delay is known.
 
         That is P-FTRL and OMD; no theorem is about dual averaging, nor about the entropy mirror
-        under a strongly convex rate. For gradients Reg(T) is 1.5 G D sqrt(T) under
-        ``rates.DelayAdaptive``, (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with scale a, and
-        (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
+        under a strongly convex rate. For gradients Reg(T) is (a + 1 / 2a) G D sqrt(T) under
+        ``rates.DelayAdaptive`` with scale a, (a + 1 / a) G D sqrt(T / 2) under ``rates.Tight`` with
+        scale a, and (G^2 / (2 lambda)) (1 + ln T) under ``rates.StronglyConvex``.
         """
         rate, rounds = self._inside.rate, timeline.rounds
         if not isinstance(self.base, FirstOrder) or rate.lipschitz is None or rounds == 0:
@@ -212,8 +212,9 @@ class CopyingRival(Rival):
         scale = rate.lipschitz * numbers[F.DIAMETER]
         copies = min(copies, rounds)
         match rate:
-            case rates.DelayAdaptive():
-                total, alone = (1.5 * scale * math.sqrt(m * rounds) for m in (copies, 1))
+            case rates.DelayAdaptive(scale=a):
+                scale *= a + 0.5 / a
+                total, alone = (scale * math.sqrt(m * rounds) for m in (copies, 1))
             case rates.Tight(scale=a):
                 scale *= 0.5 * (a + 1.0 / a)
                 total, alone = (scale * math.sqrt(2.0 * m * rounds) for m in (copies, 1))

@@ -65,6 +65,14 @@ class Answers:
         """
         while (busy := self._busy.get(name)) is not None:
             await asyncio.shield(busy)
+        return self.begin(name, asked)
+
+    def is_busy(self, name: str) -> bool:
+        """Tell whether a request of that name is being answered."""
+        return name in self._busy
+
+    def begin(self, name: str, asked: bytes) -> Answer | None:
+        """Do what ``first`` does, where no request of that name is being answered."""
         found = self._known.get(name)
         if found is not None and found.at > time() - LIFETIME:
             if found.asked != asked:

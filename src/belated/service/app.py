@@ -6,6 +6,7 @@ import errno
 import traceback
 from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
+from typing import Any
 
 from belated.errors import BelatedError, StoreInUse
 from belated.service.bodies import encoded
@@ -43,7 +44,7 @@ class App:
     def __init__(self, hub: Hub, journal: Journal | None = None) -> None:
         self.hub = hub
         self.journal = journal or Journal()
-        self._table = Table()
+        self.table = Table()
         self._rates = Rates(hub.limits.rate)
         self._failures = Rates(_FAILURES)
         self._waiting = Waiting(hub.limits.patience)
@@ -74,6 +75,18 @@ class App:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
+    async def answer(self, route: Route, request: Request) -> Answer:
+        """Answer a request that was read and let in already."""
+        try:
+            return await self._here_or_there(route, request)
+        except Exception as error:
+            return self.refusal(error, route)
+
+    def request(self, route: Route, where: str, headers: list[tuple[bytes, bytes]]) -> Request:
+        """Return a request that was read by another, less its body."""
+        scope = {"method": route.method, "raw_path": where.encode(), "headers": headers}
+        return Request(scope, _nothing, self.hub.limits, self._waiting, where)
+
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin = perf_counter()
         request = Request(scope, receive, self.hub.limits, self._waiting)
@@ -82,31 +95,48 @@ class App:
         try:
             route = self._route(request)
             given = await self._answered(route, request)
-        except Refused as refused:
-            given = _no(refused)
-        except BelatedError as error:
-            given = _no(self._refusal(error))
-        except OSError as error:
-            given = _no(self._of_system(error))
-        except Exception:
-            self.journal.say("failed", route=route and route.path, trace=traceback.format_exc())
-            given = _no(Refused(500, "failed", "the server failed; its log says how"))
+        except Exception as error:
+            given = self.refusal(error, route)
         finally:
             self.at_once -= 1
         await _send(send, given, request)
+        self.note(route, given.status, begin, scope["method"], scope["path"], request.token)
+
+    def note(
+        self,
+        route: Route | None,
+        status: int,
+        begin: float,
+        method: str,
+        path: str,
+        token: Token | None,
+    ) -> None:
+        """Count a request, and write it down, where that is wanted."""
         took = perf_counter() - begin
         where = "none" if route is None else route.path
-        self.hub.metrics.request(where, given.status, took)
+        self.hub.metrics.request(where, status, took)
         if not self.journal.is_quiet:
             self.journal.say(
                 "request",
-                method=scope["method"],
+                method=method,
                 route=where,
-                path=scope["path"][:200],
-                status=given.status,
+                path=path[:200],
+                status=status,
                 ms=round(1000.0 * took, 2),
-                token=request.token and request.token.name,
+                token=token and token.name,
             )
+
+    def refusal(self, error: Exception, route: Route | None) -> Answer:
+        """Return what a client is told of whatever went wrong."""
+        if isinstance(error, Refused):
+            return _no(error)
+        if isinstance(error, BelatedError):
+            return _no(self._refusal(error))
+        if isinstance(error, OSError):
+            return _no(self._of_system(error))
+        trace = "".join(traceback.format_exception(error))
+        self.journal.say("failed", route=route and route.path, trace=trace)
+        return _no(Refused(500, "failed", "the server failed; its log says how"))
 
     def _of_system(self, error: OSError) -> Refused:
         """Return what a client is told where the system would not do something."""
@@ -125,8 +155,6 @@ class App:
     async def _answered(self, route: Route, request: Request) -> Answer:
         if route.scope is not None:
             request.token = self._let_in(route.scope, request)
-            if self.at_once > self.hub.limits.at_once:
-                raise Refused(429, "busy", "too many requests at once", _AFTER)
         return await self._here_or_there(route, request)
 
     async def _here_or_there(self, route: Route, request: Request) -> Answer:
@@ -155,7 +183,7 @@ class App:
             path = "/" + path[len(_OLD) :].partition("/")[2]
         request.where = path
         try:
-            route, request.path, allowed = self._table.find(scope["method"], path)
+            route, request.path, allowed = self.table.find(scope["method"], path)
         except UnicodeDecodeError:
             raise Refused(400, "bad_path", "the path is not UTF-8") from None
         if route is not None:
@@ -165,31 +193,45 @@ class App:
             raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
         raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
 
+    def token_of(self, header: Callable[[bytes], bytes | None]) -> Token | None:
+        """Return the token that a request shows, if it is known."""
+        tokens, shown = self.hub.tokens, header(b"authorization")
+        if shown is not None and shown[:7].lower() == b"bearer ":
+            return tokens.shown(shown)
+        secret = header(b"ocp-apim-subscription-key")
+        return tokens.find(secret.decode("latin-1").strip()) if secret else None
+
     def _let_in(self, scope: str, request: Request) -> Token:
         """Return the token of a request that may do what it asks for."""
-        given = request.header(b"authorization") or ""
-        kind, _, secret = given.partition(" ")
-        if kind.lower() != "bearer":
-            secret = request.header(b"ocp-apim-subscription-key") or ""
-        token = self.hub.tokens.find(secret.strip()) if secret else None
-        if token is None:
-            address = (request.scope.get("client") or ("?",))[0]
-            if not self._failures.take(address, monotonic()):
-                raise Refused(429, "too_many_failures", "too many wrong tokens", _AFTER)
-            raise Refused(
-                401,
-                "no_token",
-                "give a token: Authorization: Bearer ...",
-                (("www-authenticate", "Bearer"),),
-            )
+        token = self.token_of(request.raw)
+        if token is not None:
+            self.check(token, scope)
+            return token
+        address = (request.scope.get("client") or ("?",))[0]
+        if not self._failures.take(address, monotonic()):
+            raise Refused(429, "too_many_failures", "too many wrong tokens", _AFTER)
+        raise Refused(
+            401,
+            "no_token",
+            "give a token: Authorization: Bearer ...",
+            (("www-authenticate", "Bearer"),),
+        )
+
+    def check(self, token: Token, scope: str) -> None:
+        """Refuse what a token may not do, or not now."""
         if not token.may(scope):
             raise Refused(403, "forbidden", f"this needs the scope {scope}")
         if not self._rates.take(token.name, monotonic()):
             raise Refused(429, "too_many_requests", "too many requests", _AFTER)
-        return token
+        if self.at_once > self.hub.limits.at_once:
+            raise Refused(429, "busy", "too many requests at once", _AFTER)
 
 
 _AFTER = (("retry-after", "1"),)
+
+
+async def _nothing() -> dict[str, Any]:
+    return {"type": "http.request"}
 
 
 def _no(refused: Refused) -> Answer:
@@ -199,13 +241,18 @@ def _no(refused: Refused) -> Answer:
     return Answer(refused.status, encoded(refused.to_dict()), headers=headers)
 
 
-async def _send(send: Send, given: Answer, request: Request) -> None:
+def headers_of(given: Answer, is_last: bool) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer; after the last one the connection is closed."""
     headers = [(name.encode(), value.encode("latin-1")) for name, value in given.headers]
     if given.status != 204:
         headers.append((b"content-type", given.kind.encode()))
         headers.append((b"content-length", str(len(given.body)).encode()))
-    if request.is_abandoned:  # what is left of the body is not read
+    if is_last:
         headers.append((b"connection", b"close"))
-    start = {"type": "http.response.start", "status": given.status, "headers": [*headers, *_SAFE]}
-    await send(start)
+    return [*headers, *_SAFE]
+
+
+async def _send(send: Send, given: Answer, request: Request) -> None:
+    headers = headers_of(given, request.is_abandoned)  # what is left of the body is not read
+    await send({"type": "http.response.start", "status": given.status, "headers": headers})
     await send({"type": "http.response.body", "body": given.body})

@@ -13,18 +13,26 @@ from belated.errors import SpecError
 from belated.linear.clock import span_of
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
+from belated.store.events import writing
 
 _ISO = re.compile(
     r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,6})?)S)?)?\Z"
 )
 _BIG = 1e15
 _LONGEST = 100  # characters of a duration
+_is_finite = math.isfinite
 
 
 def decoded(body: bytes) -> Any:
     """Return the JSON of a body, or refuse it."""
     try:
-        document = _decode(body.decode())
+        text = body.decode()
+        try:
+            document, end = _scan(text, 0)
+        except StopIteration:  # a blank before it, or nothing that it could be
+            document, end = None, -1
+        if end != len(text):
+            document = _decode(text)
         if b"\\u" in body:  # half of a pair can be written that way, and is no text
             json.dumps(document, ensure_ascii=False).encode()
     except RecursionError:
@@ -38,7 +46,9 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number in JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_decode = _decoder.decode
+_scan = _decoder.scan_once  # type: ignore[attr-defined]  # the same, less blanks around it
 
 
 def an_object(document: Any, allowed: frozenset[str]) -> dict[str, Any]:
@@ -66,7 +76,8 @@ def text(value: Any, what: str, limits: Limits) -> str:
 
 def number(value: Any, what: str) -> float:
     """Return a finite number."""
-    if isinstance(value, float | int) and not isinstance(value, bool):
+    kind = value.__class__  # a number of JSON is exactly one of two
+    if kind is float or kind is int:
         try:
             found = float(value)
         except OverflowError:
@@ -136,21 +147,23 @@ def features(value: Any, what: str, limits: Limits) -> dict[str, Any]:
         raise Refused(
             422, "too_many_features", f"{what}: at most {limits.features} features, {len(value)}"
         )
+    longest = limits.text
     for name, each in value.items():
-        if len(name) > limits.text:
-            raise bad(f"{what}: names have at most {limits.text} characters")
+        if len(name) > longest:
+            raise bad(f"{what}: names have at most {longest} characters")
         kind = each.__class__
         if kind is str:
-            if len(each) > limits.text:
-                raise bad(f"{what}: {name!r} has more than {limits.text} characters")
-        elif kind is bool:
+            if len(each) > longest:
+                raise bad(f"{what}: {name!r} has more than {longest} characters")
+        elif kind is float:
+            if not _is_finite(each):
+                raise bad(f"{what}: {name!r} must be a finite number")
+        elif kind is bool or (kind is int and -_BIG < each < _BIG):
             value[name] = float(each)
         elif kind is int:
             value[name] = number(each, f"{what}: {name!r}")
-        elif kind is not float and each is not None:
+        elif each is not None:
             raise bad(f"{what}: {name!r} must be a number, a text or null")
-        elif kind is float and not math.isfinite(each):
-            raise bad(f"{what}: {name!r} must be a finite number")
     found: dict[str, Any] = value
     return found
 
@@ -193,7 +206,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
+_encode = writing(allow_nan=False)
 
 
 def encoded(document: Any) -> bytes:

@@ -46,9 +46,7 @@ _MEMBERS = {
     ),
     ("LinearModel", "observe"): frozenset(("ticket", "key", "value", "weight", "at")),
     ("Learner", "observe"): frozenset(("ticket", "key", "value")),
-    ("Knobs", "predict"): frozenset(("context", "key")),
-    ("Knobs", "observe"): frozenset(("ticket", "key", "value")),
-    ("Knobs", "revise"): frozenset(("ticket", "key", "value")),
+    ("Knobs", "predict"): frozenset(("context", "key", "at")),
     ("Knobs", "played"): frozenset(("ticket", "key", "setting")),
 }
 _HEARD = frozenset(("ticket", "key", "value", "at"))
@@ -69,10 +67,13 @@ class Reader:
 
     def __init__(self, kind: str, number: int, signer: Signer, limits: Limits) -> None:
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
+        self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
+        self._answers = _ANSWER[kind]
+        self._takes_features = kind in ("LinearModel", "Intervals")
 
     def check(self, verb: str) -> None:
         """Refuse a verb that models of this kind do not have."""
-        if verb not in VERBS[self.kind]:
+        if verb not in self._members:
             have = ", ".join(sorted(VERBS[self.kind]))
             raise Refused(
                 409, "no_such_verb", f"a model of kind {self.kind} has no {verb}; it has: {have}"
@@ -80,7 +81,7 @@ class Reader:
 
     def call(self, verb: str, item: Any, may_date: bool) -> Call:
         """Return the call that an item stands for, or refuse it."""
-        given = bodies.an_object(item, members(self.kind, verb))
+        given = bodies.an_object(item, self._members[verb])
         named: dict[str, Any] = {}
         if "at" in given:
             if not may_date:
@@ -92,8 +93,8 @@ class Reader:
             self._ask(given, named)
         else:
             named["ticket"] = self._ticket(given)
-            if verb in _ANSWER[self.kind]:
-                named[_ANSWER[self.kind][verb]] = self._value(given)
+            if verb in self._answers:
+                named[self._answers[verb]] = self._value(given)
             if verb == "played":
                 named["actual"] = bodies.features(given.get("setting"), "setting", self._limits)
             if "weight" in given:
@@ -106,6 +107,9 @@ class Reader:
             named["key"] = bodies.text(given["key"], "key", limits)
         if given.get("deadline") is not None:
             named["deadline"] = bodies.span(given["deadline"], "deadline")
+        if self._takes_features:
+            named["features"] = bodies.row(given.get("features"), "features", limits)
+            return
         if self.kind in ("Chooser", "Knobs") and given.get("context") is not None:
             named["context"] = bodies.features(given["context"], "context", limits)
         if self.kind == "Chooser":
@@ -117,8 +121,6 @@ class Reader:
                 if not isinstance(given["shown"], bool):
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
-        elif self.kind not in ("Learner", "Knobs"):
-            named["features"] = bodies.row(given.get("features"), "features", limits)
 
     def _ticket(self, given: dict[str, Any]) -> int | str:
         ticket, key = given.get("ticket"), given.get("key")
@@ -140,14 +142,14 @@ class Reader:
 
     def said(self, answer: Any) -> Said:
         """Return what came of a call."""
-        if isinstance(answer, BelatedError):
-            return refused(answer)
-        if answer is False:
-            return Said(200, {"outcome": LATE})
         if answer is None or answer is True:
             return Said(200, {"outcome": APPLIED})
-        ticket = self._signer.sign(self._number, answer[0])
-        body = {"outcome": APPLIED, "ticket": ticket, **_SAID[type(answer)](answer)}
+        if answer is False:
+            return Said(200, {"outcome": LATE})
+        if isinstance(answer, BelatedError):
+            return refused(answer)
+        body = {"outcome": APPLIED, "ticket": self._signer.sign(self._number, answer[0])}
+        body.update(_SAID[type(answer)](answer))
         return Said(200, body)
 
 

@@ -3,56 +3,98 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from belated.errors import NotCommitted
 from belated.store import Pending
 
+_LOG = logging.getLogger("belated")
+
+After = Callable[[BaseException | None], None]
+"""Is told, in the thread of the loop, why an event is lost, or None when it is committed."""
+
 
 class Commits:
-    """Lets coroutines wait until what they began is committed."""
+    """Lets those who live in an event loop go on when what they began is committed.
 
-    def __init__(self) -> None:
+    Where the last commit took less than ``within`` seconds, the loop itself does the next one: to
+    have another thread do it takes as much, and longer until it is done.
+    """
+
+    def __init__(self, within: float = 0.0) -> None:
+        self._within = within
         self._batch: Any = None
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[After] = []
+        self._ahead = 0
+        self._next: list[Callable[[], None]] = []
+
+    def then(self, pending: Pending, after: After) -> None:
+        """Have something called in this loop when an event is committed or lost."""
+        batch = pending.batch
+        loop = asyncio.get_running_loop()
+        if batch.is_done:
+            loop.call_soon(after, batch.error)
+            return
+        if batch is not self._batch:
+            self._batch, self._waiting = batch, []
+            self._ahead += 1
+            tell = partial(_tell, loop, partial(self._wake, self._waiting))
+            # Not at once: what else came in with this round of the loop shares the commit.
+            loop.call_soon(pending.then, tell, self._within)
+        self._waiting.append(after)
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Have something done when no commit is under way, or after the one that is.
+
+        What is to be committed cannot be before that; what comes meanwhile is done in one go, which
+        takes half as long for each as one by one, between other things.
+        """
+        if self._ahead:
+            self._next.append(work)
+        else:
+            asyncio.get_running_loop().call_soon(work)
 
     async def wait(self, pending: Pending) -> None:
         """Return when an event is committed, or raise ``NotCommitted``."""
-        batch = pending.batch
-        if batch.is_done:
-            if batch.error is not None:
-                raise _lost(batch.error)
-            return
-        loop = asyncio.get_running_loop()
-        if batch is not self._batch:
-            self._batch, self._waiting = batch, []
-            waiting = self._waiting
-            # Not at once: what else came in with this round of the loop shares the commit.
-            loop.call_soon(pending.then, lambda error: _tell(loop, waiting, error))
-        future: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(future)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def told(error: BaseException | None) -> None:
+            if future.done():  # who waited was told to stop
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(lost(error))
+
+        self.then(pending, told)
         await future
 
+    def _wake(self, waiting: list[After], error: BaseException | None) -> None:
+        self._ahead -= 1
+        following, self._next = self._next, []
+        for after in waiting:
+            _call(after, error)
+        for work in following:
+            _call(work)
 
-def _tell(
-    loop: asyncio.AbstractEventLoop,
-    waiting: list[asyncio.Future[None]],
-    error: BaseException | None,
-) -> None:
+
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    """Call something; whatever it raises, the others are called as well."""
+    try:
+        function(*arguments)
+    except Exception:
+        _LOG.exception("what was to be called after a commit has raised")
+
+
+def _tell(loop: asyncio.AbstractEventLoop, wake: After, error: BaseException | None) -> None:
     """Wake those who wait, from the thread that commits."""
     if not loop.is_closed():
-        loop.call_soon_threadsafe(_wake, waiting, error)
+        loop.call_soon_threadsafe(wake, error)
 
 
-def _wake(waiting: list[asyncio.Future[None]], error: BaseException | None) -> None:
-    for future in waiting:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(None)
-        else:
-            future.set_exception(_lost(error))
-
-
-def _lost(error: BaseException) -> NotCommitted:
+def lost(error: BaseException) -> NotCommitted:
+    """Return what is raised for an event that was lost."""
     return NotCommitted(f"the event could not be committed, and does not count: {error}")

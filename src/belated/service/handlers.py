@@ -12,7 +12,7 @@ from belated.service import bodies, specs
 from belated.service.answers import Answer as Kept
 from belated.service.bodies import decoded
 from belated.service.calls import Said
-from belated.service.hub import Form, Hub, Known, known_of
+from belated.service.hub import Form, Hub, Known
 from belated.service.refusals import Refused
 from belated.service.requests import JSON, Answer, Request, answer
 from belated.service.served import Served
@@ -37,11 +37,7 @@ def events(verb: str) -> Handler:
         body = await request.body()
         document = decoded(body)
         served = await hub.model(request.path["name"])
-        if document.__class__ is dict and "items" in document:
-            items = _items(document, hub)
-            form = _form_many
-        else:
-            items, form = [document], _form_one
+        items, form = items_of(document, hub)
 
         async def work(known: Known) -> Answer:
             said = await hub.apply(served, verb, items, _token(request), known)
@@ -68,9 +64,7 @@ async def once(
     """
     if key is None:
         return await work(Known())
-    if not 0 < len(key) <= hub.limits.text:
-        raise bodies.bad(f"Idempotency-Key has 1 to {hub.limits.text} characters")
-    known = known_of(_token(request), request.where, number, key, body, form)
+    known = hub.known(_token(request), request.where, number, key, body, form)
     first: Kept | None = await hub.answers.first(known.name, known.asked)
     if first is not None:
         return Answer(first.status, first.body, JSON, AGAIN)
@@ -83,13 +77,16 @@ async def once(
         hub.answers.done(known.name)
 
 
-def _items(document: dict[str, Any], hub: Hub) -> list[Any]:
+def items_of(document: Any, hub: Hub) -> tuple[list[Any], Form]:
+    """Return the items of a body, one or many, and the form of its answer."""
+    if document.__class__ is not dict or "items" not in document:
+        return [document], _form_one
     items = bodies.an_object(document, frozenset(("items",)))["items"]
     if not isinstance(items, list):
         raise bodies.bad("items must be a list")
     if len(items) > hub.limits.batch:
         raise Refused(413, "batch_too_large", f"a request may have {hub.limits.batch} items")
-    return items
+    return items, _form_many
 
 
 def _form_many(said: list[Said]) -> tuple[int, bytes]:

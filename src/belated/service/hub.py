@@ -9,17 +9,17 @@ import json
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from time import monotonic, time
+from time import monotonic
 from typing import Any, TypeVar
 
 from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
-from belated.service import specs
+from belated.service import bodies, specs
 from belated.service.answers import Answers, name_of, note_of
-from belated.service.calls import ASKING, Call, Said, refused
+from belated.service.applied import begun
+from belated.service.calls import Said
 from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
 from belated.service.limits import Limits
@@ -35,8 +35,8 @@ T = TypeVar("T")
 _KEY, _TOKEN = "service:key", "service:token"
 _EVERY = 30.0  # seconds between two notes of the curves
 _TIDY = 60  # seconds between two removals of old answers
+_QUICK = 0.002  # seconds of a commit for which no other thread is asked; a disk, not a network
 _TOLD = 1.0  # seconds for which it is believed who writes a model
-_OPEN = Said(0, {})  # stands where what came of an item is not known yet
 
 
 class Hub:
@@ -51,7 +51,7 @@ class Hub:
         self.evaluations = Evaluations(store, limits)
         self.answers = Answers(store)
         self.answers.load()  # before anything is answered: what is sent again must be known
-        self.commits = Commits()
+        self.commits = Commits(0.0 if store.is_shared else _QUICK)
         self.metrics = Metrics()
         self.paths = (os.path.realpath(store.where), store.where)
         """Where the store lies; answers do not say."""
@@ -320,51 +320,24 @@ class Hub:
         self, served: Served, verb: str, items: list[Any], token: Token, known: Known
     ) -> list[Said]:
         """Apply items in order, commit them together, and return what came of each."""
-        reader, now = served.reader, time()
-        reader.check(verb)
-        said: list[Said] = []
-        places: list[int] = []
-        calls: list[Call] = []
-        products = 0
-        is_asking, may_date = verb in ASKING, token.may("admin")
-        room = self.limits.open - served.open if is_asking else 0
-        for item in items:
-            try:
-                call = reader.call(verb, item, may_date)
-                if verb == "choose":
-                    products += self.check_products(served, call[1], products)
-                if is_asking and room <= len(calls):
-                    raise Refused(
-                        409,
-                        "too_many_open",
-                        f"{self.limits.open} tickets are open; answer or cancel some, or give the "
-                        "model a deadline",
-                    )
-            except (BelatedError, Refused) as error:
-                said.append(refused(error))
-            else:
-                places.append(len(said))
-                said.append(_OPEN)
-                calls.append(call)
+        applied = begun(self, served, verb, items, token, known)
+        if applied.pending is not None:
+            await self.commits.wait(applied.pending)
+            applied.note(self)
+        return applied.said
 
-        def noted(answers: list[Any]) -> tuple[str, bytes]:
-            for place, answer, call in zip(places, answers, calls, strict=True):
-                said[place] = served.said(call, answer)
-            return known.note(said)
+    def known(
+        self, token: Token, path: str, number: int, key: str, body: bytes, form: Form
+    ) -> Known:
+        """Return a request with an ``Idempotency-Key``, to the model of this number."""
+        if not 0 < len(key) <= self.limits.text:
+            raise bodies.bad(f"Idempotency-Key has 1 to {self.limits.text} characters")
+        name = name_of(token.name, path, number, key)
+        return Known(name, hashlib.sha256(body).digest(), form)
 
-        if not calls:
-            return said
-        pending = served.stored.begin_many(calls, noted if known.name else None)
-        if said[places[0]] is _OPEN:  # no note was written
-            for place, answer, call in zip(places, pending.answer, calls, strict=True):
-                said[place] = served.said(call, answer)
-        await self.commits.wait(pending)
-        for event, answer in zip(pending.events, pending.answer, strict=True):
-            if event is not None:
-                served.watched(event, answer, now)
-        for outcome, count in Counter([one.body["outcome"] for one in said]).items():
-            self.metrics.events[served.name, verb, outcome] += count
-        return said
+    def here(self, name: str) -> Served | None:
+        """Return a model that is in memory, and that nothing long is done to."""
+        return None if name in self._resting else self.models.get(name)
 
     def check_products(self, served: Served, named: dict[str, Any], before: int = 0) -> int:
         """Return the products of features that a choice takes, or refuse what would take long."""
@@ -439,12 +412,6 @@ class Known:
         assert self._form is not None
         self.answer = self._form(said)
         return self.name, note_of(self.asked, *self.answer)
-
-
-def known_of(token: Token, path: str, number: int, key: str, body: bytes, form: Form) -> Known:
-    """Return a request with an ``Idempotency-Key``, to the model of this number."""
-    name = name_of(token.name, path, number, key)
-    return Known(name, hashlib.sha256(body).digest(), form)
 
 
 class _Turn:

@@ -51,14 +51,20 @@ class Request:
     is_abandoned: bool = False
     """Whether a part of the body was left unread."""
     _headers: dict[bytes, bytes] | None = None
-    _content: bytes | None = None
+    content: bytes | None = None
+    """The body, once it was read."""
 
     def header(self, name: bytes) -> str | None:
         """Return a header, by its name in lower case; of several the first."""
+        value = self.raw(name)
+        return None if value is None else value.decode("latin-1")
+
+    def raw(self, name: bytes) -> bytes | None:
+        """Return a header as it was sent."""
         if self._headers is None:
             self._headers = dict(reversed(self.scope["headers"]))
         value = self._headers.get(name)
-        return None if value is None else bytes(value).decode("latin-1")
+        return None if value is None else bytes(value)
 
     def add_header(self, name: bytes, value: bytes) -> None:
         """Add a header, as if the client had sent it."""
@@ -67,16 +73,16 @@ class Request:
 
     async def body(self, most: int | None = None) -> bytes:
         """Return the body, or refuse one that is too large or does not come."""
-        if self._content is None:
-            self._content = await self._whole(most)
-        return self._content
+        if self.content is None:
+            self.content = await self._whole(most)
+        return self.content
 
     async def _whole(self, most: int | None) -> bytes:
         most = self.limits.body if most is None else most
         length = self.header(b"content-length")
         if length is not None and length.isdigit() and int(length) > most:
             self.is_abandoned = True
-            raise _too_large(most)
+            raise too_large(most)
         task = self.waiting.begin()
         try:
             return await self._read(most)
@@ -98,7 +104,7 @@ class Request:
             size += len(parts[-1])
             if size > most:
                 self.is_abandoned = True
-                raise _too_large(most)
+                raise too_large(most)
             if not message.get("more_body", False):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -107,5 +113,6 @@ class Request:
         return decoded(await self.body())
 
 
-def _too_large(most: int) -> Refused:
+def too_large(most: int) -> Refused:
+    """Return the refusal of a body of more bytes than these."""
     return Refused(413, "body_too_large", f"a body may have {most} bytes")

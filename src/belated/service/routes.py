@@ -26,6 +26,8 @@ class Route:
     statuses: tuple[int, ...] = (200,)
     has_key: bool = False
     """Whether an ``Idempotency-Key`` counts, apart from where events happen."""
+    verb: str | None = None
+    """What is done to a model, where the body is one item of it, or many."""
 
     @property
     def is_once(self) -> bool:
@@ -51,7 +53,14 @@ def _verbs() -> list[Route]:
     }
     return [
         Route(
-            "POST", f"/models/{{name}}/{verb}", scope, handlers.events(verb), about, takes, "Said"
+            "POST",
+            f"/models/{{name}}/{verb}",
+            scope,
+            handlers.events(verb),
+            about,
+            takes,
+            "Said",
+            verb=verb,
         )
         for verb, (scope, about, takes) in said.items()
     ]

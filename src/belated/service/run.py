@@ -20,6 +20,7 @@ from belated.service.asking import Address
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
+from belated.service.shortcut import Shortcut
 from belated.service.wire import BYTES, protocol
 from belated.store import open as open_store
 
@@ -70,7 +71,9 @@ class Server:
                 held.enter_context(Told(journal))
             self.app = App(self.hub, journal)
             self.app.on_start = self._begin
-            self._server: Any = uvicorn.Server(config(self.app, self.settings.limits.patience))
+            self._server: Any = uvicorn.Server(
+                config(self.app, self.settings.limits.patience, Shortcut(self.app))
+            )
             self._held = held.pop_all()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -176,7 +179,7 @@ def _make(data: StrPath) -> None:
         os.close(os.open(data, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def config(app: Any, patience: float = Limits.patience) -> Any:
+def config(app: Any, patience: float = Limits.patience, shortcut: Shortcut | None = None) -> Any:
     """Return how an application is served."""
     return _uvicorn().Config(
         app,
@@ -186,7 +189,7 @@ def config(app: Any, patience: float = Limits.patience) -> Any:
         date_header=False,
         lifespan="on",
         ws="none",
-        http=protocol(patience),
+        http=protocol(patience, shortcut),
         timeout_graceful_shutdown=_GRACE,
         timeout_keep_alive=75,
         h11_max_incomplete_event_size=BYTES,

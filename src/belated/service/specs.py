@@ -34,6 +34,7 @@ _KNOBS = frozenset(
         "start",
         "goal",
         "context",
+        "constraints",
         "hold",
         "max_step",
         "holdout",
@@ -107,6 +108,10 @@ def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
         given["context"] = _ranges(given["context"], "context")
     if isinstance(given.get("deadline"), dict):
         given["deadline"] = _predictions(given["deadline"])
+        if type(given["deadline"]) is not int:
+            raise bodies.bad("deadline: predictions must be a whole number")
+    elif isinstance(given.get("deadline"), str):
+        given["deadline"] = bodies.span(given["deadline"], "deadline")
     if given.get("seed") is None:
         given["seed"] = seed
     return Knobs(given.pop("knobs"), **given)
@@ -186,6 +191,8 @@ def described(kind: str, model: Any) -> dict[str, Any]:
     if kind == "Knobs":
         about = model.settings.to_dict()
         about.pop("seed")  # who knows it can tell what will be played
+        if about.pop("needs_times", False):  # a number alone would be one of rounds
+            about["deadline"] = f"PT{about['deadline']:.6f}S"
         return dict(about)
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}

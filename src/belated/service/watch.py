@@ -11,6 +11,7 @@ import json
 import math
 from array import array
 from bisect import bisect_left
+from itertools import islice
 from time import time
 from typing import Any
 
@@ -55,18 +56,22 @@ class Watch:
 
     def _place(self, ticket: int, now: float) -> None:
         """Remember when a ticket was asked for; some before it may come later, or never."""
-        if not self._times or ticket - self._first >= len(self._times) + _REMEMBERED:
-            self._first, self._times = ticket, array("d")
-        if ticket < self._first:
-            return
-        self._times.extend([math.nan] * (ticket - self._first + 1 - len(self._times)))
-        self._times[ticket - self._first] = now
+        times = self._times
+        if times and ticket - self._first == len(times):  # as nearly always
+            times.append(now)
+        else:
+            if not times or ticket - self._first >= len(times) + _REMEMBERED:
+                self._first, self._times = ticket, array("d")
+            if ticket < self._first:
+                return
+            self._times.extend([math.nan] * (ticket - self._first + 1 - len(self._times)))
+            self._times[ticket - self._first] = now
         if len(self._times) >= 2 * _REMEMBERED:
             del self._times[:_REMEMBERED]
             self._first += _REMEMBERED
         self._recent[ticket] = [ticket, now, None]
-        if len(self._recent) > _RECENT:
-            del self._recent[next(iter(self._recent))]
+        if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
+            self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
     def hear(self, event: Event, is_used: bool, now: float) -> None:
         """Count what was heard of a ticket."""
@@ -88,8 +93,9 @@ class Watch:
 
     def recent(self) -> list[list[Any]]:
         """Return some of the newest tickets: number, when asked, when first answered or None."""
-        step = -(-len(self._recent) // _DRAWN) or 1
-        return [list(self._recent[ticket]) for ticket in sorted(self._recent)[::step]]
+        newest = sorted(islice(reversed(self._recent), _RECENT))
+        step = -(-len(newest) // _DRAWN) or 1
+        return [list(self._recent[ticket]) for ticket in newest[::step]]
 
     # --- Curves ---------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -115,7 +115,7 @@ class Database(Source, Protocol):
         """Remove a model with everything that belongs to it, and keep notes of that."""
 
     def write(
-        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+        self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()
     ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
 

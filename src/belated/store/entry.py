@@ -59,10 +59,12 @@ class Entry:
 
     def ready(self) -> Any:
         """Return the model as it was committed and applied; the caller has the lock."""
-        if self.about.is_deleted:
-            raise UnknownModel(f"the model {self.about.name!r} was deleted")
+        about = self.about
+        if about.is_deleted:
+            raise UnknownModel(f"the model {about.name!r} was deleted")
         self.store.check_open()
-        check_rule(self.about, self.objects)
+        if about.has_rule:
+            check_rule(about, self.objects)
         if self.is_stale:  # what was begun before is good all the same, and must be seen
             self.store.writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile

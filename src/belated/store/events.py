@@ -43,33 +43,33 @@ _PLACE = struct.Struct("<qqqd")
 _PLAIN = frozenset({float, int, str, bool, type(None)})
 _TEXT = frozenset({str})
 
-_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
-
-def _writing() -> Callable[[Any], str]:
+def writing(allow_nan: bool) -> Callable[[Any], str]:
     """Return what writes JSON: the encoder of the standard library, made once and not per call."""
+    encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=allow_nan)
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # a Python without it
-        return _JSON.encode
+        return encoder.encode
     text = json.encoder.encode_basestring_ascii
-    pieces = make(None, _JSON.default, text, None, ":", ",", False, False, True)
-    return lambda event: "".join(pieces(event, 0))
+    pieces = make(None, encoder.default, text, None, ":", ",", False, False, allow_nan)
+    return lambda document: "".join(pieces(document, 0))
 
 
-_dumps = _writing()
+_dumps = writing(allow_nan=True)
 
 
-def encoded(event: Event) -> str:
-    """Return an event as text."""
-    while event[-1] is None:
-        event.pop()
-    return _dumps(event)
+def encoded(*events: Event) -> str:
+    """Return events as text, with commas between them."""
+    for event in events:
+        while event[-1] is None:
+            event.pop()
+    return _dumps(events)[1:-1]
 
 
-def new_row(model: int, first: int, written: float, events: Sequence[str]) -> Row:
-    """Return a row of the log."""
-    place = model, first, len(events), written
-    return Row(*place, _sealed(place, ",".join(events).encode("ascii")))
+def new_row(model: int, first: int, written: float, texts: Sequence[str], size: int) -> Row:
+    """Return a row of the log, of so many events."""
+    place = model, first, size, written
+    return Row(*place, _sealed(place, ",".join(texts).encode("ascii")))
 
 
 def opened_row(row: Row) -> bytes:

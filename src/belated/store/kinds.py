@@ -58,10 +58,10 @@ class Kind:
 
     def needs_times(self, model: Any) -> bool:
         """Tell whether the deadline of a model is a length of time."""
-        if self.model in (Learner, Knobs):
+        if self.model is Learner:
             return False
-        linear = model if self.model is LinearModel else model.model
-        return bool(linear.settings.needs_times)
+        timed = model if self.model in (LinearModel, Knobs) else model.model
+        return bool(timed.settings.needs_times)
 
     def rounds(self, model: Any) -> int:
         """Return how many predictions or choices a model has made."""

@@ -81,9 +81,9 @@ def predicted(kind: str, event: Event) -> Logged:
     if kind == "Learner":
         return Logged(0, 0.0, "predict", key=of.padded(event, 2)[1])
     if kind == "Knobs":
-        _, setting, key, context = of.padded(event, 4)
+        _, setting, key, context, at = of.padded(event, 5)
         played = json.dumps(setting)
-        return Logged(0, 0.0, "predict", key=key, features=context, action=played)
+        return Logged(0, 0.0, "predict", key=key, at=at, features=context, action=played)
     if kind == "Chooser":
         _, context, action, probability, key, at, _, menu, _, hidden = of.padded(event, 10)
         return Logged(

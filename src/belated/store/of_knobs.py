@@ -18,13 +18,16 @@ from belated.knobs import Knobs, KnobsReport
 from belated.knobs.knobs import Expected, Turn
 from belated.knobs.settings import Setting, Settings
 from belated.learner.keys import Key
+from belated.linear.clock import Time
 from belated.store import events as of
 from belated.store.events import Event
+from belated.store.of_linear import timed
 from belated.store.past import Past
-from belated.store.stored import Done, StoredModel, resolved
+from belated.store.stored import Done, resolved
+from belated.store.timed import TimedModel
 
 
-class StoredKnobs(StoredModel):
+class StoredKnobs(TimedModel):
     """``Knobs`` in a store; see ``StoredModel``.
 
     The log has the settings that were played, so that knobs with other ranges can learn from it.
@@ -32,41 +35,60 @@ class StoredKnobs(StoredModel):
 
     __slots__ = ()
 
-    def predict(self, key: Key | None = None, context: Mapping[str, Any] | None = None) -> Turn:
-        """Return the next ticket and the setting to play; see ``Knobs.predict``."""
-        turn: Turn = self._done(StoredKnobs._predict, key, context)
+    def predict(
+        self,
+        key: Key | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        at: Time | None = None,
+    ) -> Turn:
+        """Return the next ticket and the setting to play; see ``Knobs.predict``.
+
+        Where the deadline is a length of time and ``at`` is not given, it is the time of the
+        system, which is logged.
+        """
+        turn: Turn = self._done(StoredKnobs._predict, key, context, at)
         return turn
 
     def _predict(
-        self, model: Knobs, key: Key | None = None, context: Mapping[str, Any] | None = None
+        self,
+        model: Knobs,
+        key: Key | None = None,
+        context: Mapping[str, Any] | None = None,
+        at: Time | None = None,
     ) -> Done:
         plain = None if context is None else _context_out(context)
-        turn = model.predict(key, plain)
-        return turn, [of.PREDICT, turn.setting, key, plain]
+        now = self._now(at, "predict")
+        turn = model.predict(key, plain, at=now)
+        return turn, [of.PREDICT, turn.setting, key, plain, now]
 
     ask = predict
 
-    def observe(self, ticket: int | Key, cost: float) -> bool:
+    def observe(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost of a round, the last word on it; see ``Knobs.observe``."""
-        used: bool = self._done(StoredKnobs._observe, ticket, cost)
+        used: bool = self._done(StoredKnobs._observe, ticket, cost, at)
         return used
 
-    def _observe(self, model: Knobs, ticket: int | Key, cost: float) -> Done:
+    def _observe(
+        self, model: Knobs, ticket: int | Key, cost: float, at: Time | None = None
+    ) -> Done:
         number, name = resolved(model, ticket)
-        used = model.observe(ticket, cost)
-        return used, [of.OBSERVE, number, of.number_out(cost), name]
+        now = self._now(at, "observe")
+        used = model.observe(ticket, cost, at=now)
+        return used, [of.OBSERVE, number, of.number_out(cost), name, now]
 
     tell = observe
 
-    def revise(self, ticket: int | Key, cost: float) -> bool:
+    def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:
         """Learn the cost so far; the ticket stays open. See ``Knobs.revise``."""
-        used: bool = self._done(StoredKnobs._revise, ticket, cost)
+        used: bool = self._done(StoredKnobs._revise, ticket, cost, at)
         return used
 
-    def _revise(self, model: Knobs, ticket: int | Key, cost: float) -> Done:
+    def _revise(self, model: Knobs, ticket: int | Key, cost: float, at: Time | None = None) -> Done:
         number, name = resolved(model, ticket)
-        used = model.revise(ticket, cost)
-        return used, [of.REVISE, number, of.number_out(cost), name]
+        now = self._now(at, "revise")
+        used = model.revise(ticket, cost, at=now)
+        return used, [of.REVISE, number, of.number_out(cost), name, now]
 
     def played(self, ticket: int | Key, actual: Setting) -> None:
         """Say what was really played, before the cost; see ``Knobs.played``."""
@@ -128,7 +150,7 @@ class StoredKnobs(StoredModel):
         return self.read(lambda model: model.settings)  # type: ignore[no-any-return]
 
     _verbs: ClassVar[dict[str, Any]] = {
-        **StoredModel._verbs,
+        **TimedModel._verbs,
         "predict": _predict,
         "observe": _observe,
         "revise": _revise,
@@ -160,17 +182,19 @@ def apply(model: Knobs, event: Event) -> None:
     """Do again what was done; a setting must be the one that was played."""
     verb = event[0]
     if verb == of.PREDICT:
-        _, setting, key, context = of.padded(event, 4)
-        turn = model.predict(key, context)
+        _, setting, key, context, at = of.padded(event, 5)
+        turn = model.predict(key, context, at=at)
         if turn.setting != setting:
             raise StoreError(
                 f"the log has that ticket {turn.ticket} was {setting!r}, and now it is "
                 f"{turn.setting!r}"
             )
     elif verb in (of.OBSERVE, of.REVISE):
-        _, ticket, cost, name = of.padded(event, 4)
+        _, ticket, cost, name, at = of.padded(event, 5)
         hear = model.observe if verb == of.OBSERVE else model.revise
-        hear(ticket if name is None else name, cost)
+        hear(ticket if name is None else name, cost, at=at)
+    elif verb == of.TICK:
+        model.tick(event[1])
     elif verb == of.PLAYED:
         _, ticket, setting, name = of.padded(event, 4)
         model.played(ticket if name is None else name, setting)
@@ -189,13 +213,15 @@ def play(model: Knobs, event: Event, past: Past) -> None:
     """
     verb = event[0]
     if verb == of.PREDICT:
-        _, setting, key, context = of.padded(event, 4)
+        _, setting, key, context, at = of.padded(event, 5)
         if key is not None:
             past.give(key, model.rounds)
-        turn = model.predict(context=_known(model, context))
+        turn = model.predict(context=_known(model, context), at=timed(model, at, past))
         _say(model, turn.ticket, setting)
     elif verb in (of.PAUSE, of.RESUME, of.REVERT):
         getattr(model, of.NAMES[verb])()
+    elif verb == of.TICK:
+        model.tick(event[1])
     else:
         with suppress(AlreadyObserved, UnknownTicket, BadFeedback):
             if verb == of.CANCEL:
@@ -203,8 +229,9 @@ def play(model: Knobs, event: Event, past: Past) -> None:
             elif verb == of.PLAYED:
                 _say(model, event[1], event[2])
             else:
+                _, ticket, cost, _, at = of.padded(event, 5)
                 hear = model.observe if verb == of.OBSERVE else model.revise
-                hear(event[1], event[2])
+                hear(ticket, cost, at=timed(model, at, past))
 
 
 def _known(model: Knobs, context: Any) -> dict[str, Any] | None:

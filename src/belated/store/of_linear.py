@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
+from belated.knobs import Knobs
 from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
@@ -57,9 +58,13 @@ class StoredLinear(CorrectedModel):
         at: Time | None = None,
         deadline: Duration | None = None,
     ) -> Done:
-        row = row_out(model, features)
+        if features.__class__ is dict and model.settings.columns is None:  # as nearly always
+            row = given = of.plain_dict(features)
+        else:
+            row = row_out(model, features)
+            given = as_logged(model, features, row)
         now, span = self._when(at, deadline, "predict")
-        forecast = model.predict(as_logged(model, features, row), key=key, at=now, deadline=span)
+        forecast = model.predict(given, key=key, at=now, deadline=span)
         return forecast, [of.PREDICT, row, key, now, span]
 
     def observe(
@@ -253,7 +258,7 @@ def apply(model: LinearModel, event: Event) -> None:
         model.observe_many(of.ints_in(tickets), of.floats_in(labels), counts, at=at)
 
 
-def timed(model: LinearModel, at: float | None, past: Past) -> float | None:
+def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
     """Return the time of an event for a model of other settings.
 
     Where the log has none and the model needs one, it is when the event was written.

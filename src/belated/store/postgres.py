@@ -10,7 +10,7 @@ Then the next one who asks for the model has it, and builds it from snapshot and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import Any
@@ -150,13 +150,12 @@ class PostgreSQL(Tables):
             raise
 
     def write(
-        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+        self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()
     ) -> None:
         """Append to the logs of models that this session holds."""
-        new, saved = list(rows), list(snapshots)
-        if not {r.model for r in new} | {s.model for s in saved} <= self._held:
+        if not {r.model for r in rows} | {s.model for s in snapshots} <= self._held:
             raise StoreUnavailable(f"{self.where}: the connection was lost, and the models with it")
-        super().write(new, saved, notes)
+        super().write(rows, snapshots, notes)
 
     # --- One writer -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
-from belated.store.database import Database, Described, Era, Note, Saved
+from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
 from belated.store.in_turns import InTurns
@@ -305,20 +305,22 @@ class Store:
         """Put a batch on disk."""
         self.check_open()
         now = time()
-        rows, snapshots = [], []
-        for entry, (first, events, saved) in parts.items():
+        rows: list[Row] = []
+        snapshots: list[Saved] = []
+        for entry, part in parts.items():
             number = entry.about.number
-            if events:
-                if first != entry.committed:
+            if part.size:
+                if part.first != entry.committed:
                     raise StoreError(
-                        f"{entry.about.name!r}: event {first} would follow event "
+                        f"{entry.about.name!r}: event {part.first} would follow event "
                         f"{entry.committed - 1} of the log; it is not written"
                     )
-                rows.append(new_row(number, first, now, events))
-            snapshots += [Saved(number, length, blob) for length, blob in saved]
+                rows.append(new_row(number, part.first, now, part.texts, part.size))
+            if part.snapshots:
+                snapshots += [Saved(number, length, blob) for length, blob in part.snapshots]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
-            entry.committed += len(part.events)
+            entry.committed += part.size
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""

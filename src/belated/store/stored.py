@@ -12,6 +12,7 @@ from time import time
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
+from belated.knobs import Knobs
 from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
@@ -27,6 +28,7 @@ Call = tuple[str, dict[str, Any]]
 """A verb and its arguments by name."""
 Noted = Callable[[list[Any]], tuple[str, bytes]]
 """What came of calls, to the name and the body of a note."""
+_Wanted = tuple[Callable[..., Done], dict[str, Any]]
 
 
 class Pending:
@@ -54,12 +56,13 @@ class Pending:
         self._writer.settle(self.batch)
         return self.answer
 
-    def then(self, after: After) -> None:
+    def then(self, after: After, within: float = 0.0) -> None:
         """Call ``after(None)`` when the event is committed, ``after(error)`` when it is lost.
 
-        What it raises is logged (logger ``belated``) and goes no further.
+        What it raises is logged (logger ``belated``) and goes no further. Who gives ``within``
+        commits it himself if the last commit took less than so many seconds.
         """
-        self._writer.then(self.batch, after)
+        self._writer.then(self.batch, after, within)
 
 
 class History(NamedTuple):
@@ -91,16 +94,17 @@ class StoredModel:
 
     def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
         """Apply a verb, and return its answer once it is committed."""
-        entry, answer, batch = self._entry, None, None
-        entry.store.check_open()
-        self._writer.check()
-        if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's own
-            call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
-            self._writer.do(call)
-            answer, batch = call.result()
+        entry, writer, answer, batch = self._entry, self._writer, None, None
+        if not writer.is_idle:  # others are at work, and one does it for all
+            entry.store.check_open()
+            writer.check()
+            if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's
+                call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
+                writer.do(call)
+                answer, batch = call.result()
         if batch is None:  # it is left to this thread, which may wait for what it needs
             answer, batch = self._begun(verb, arguments, {})
-        self._writer.settle(batch)
+        writer.settle(batch)
         return answer
 
     def _begun(
@@ -124,7 +128,7 @@ class StoredModel:
         entry = self._entry
         try:
             answer, event = verb(self, model, *arguments, **named)
-            batch = self._writer.add(entry, encoded(event))
+            batch = self._writer.add(entry, encoded(event), 1)
         except BelatedError:  # refused: nothing has changed
             raise
         except BaseException as error:
@@ -177,35 +181,42 @@ class StoredModel:
         is committed with them (see ``Store.keep``). Where all are refused there is nothing to
         commit, and so no note.
         """
-        entry, outcomes = self._entry, list[Any]()
-        events: list[Event | None] = []
-        wanted = [(self._verb(verb), named) for verb, named in calls]
-        for verb, named in wanted:
-            _check_names(verb, named)
-        self._writer.check()
+        entry, writer = self._entry, self._writer
+        wanted = self._wanted(calls)
+        writer.check()
         with entry.lock:
             model = entry.ready()
+            outcomes: list[Any] = []
+            events: list[Event | None] = []
             try:
-                texts = []
                 for verb, named in wanted:
-                    event: Event | None = None
                     try:
                         answer, event = verb(self, model, **named)
-                        texts.append(encoded(event))
                     except BelatedError as error:
-                        answer = error
+                        answer, event = error, None
                     outcomes.append(answer)
                     events.append(event)
-                if not texts:
-                    return Pending(outcomes, done(), self._writer, events)
-                kept = None if note is None else note(outcomes)
-                batch = self._writer.add(entry, *texts, note=kept)
+                happened = [event for event in events if event is not None]
+                if not happened:
+                    return Pending(outcomes, done(), writer, events)
+                notes = () if note is None else (note(outcomes),)
+                batch = writer.add(entry, encoded(*happened), len(happened), notes)
             except BaseException:
                 entry.is_stale = True
                 raise
             if entry.length - entry.saved >= entry.store.snapshot_every:
                 self._save(model)
-        return Pending(outcomes, batch, self._writer, events)
+        return Pending(outcomes, batch, writer, events)
+
+    def _wanted(self, calls: Iterable[Call]) -> list[_Wanted]:
+        """Return calls that have the right arguments, before any of them gets to the model."""
+        wanted: list[_Wanted] = []
+        for name, named in calls:
+            verb = self._verb(name)
+            if (verb, *named) not in _right:
+                _check_names(verb, named)
+            wanted.append((verb, named))
+        return wanted
 
     def _verb(self, name: str) -> Callable[..., Done]:
         verb = self._verbs.get(name)
@@ -277,23 +288,25 @@ class StoredModel:
         """Return a time as it is logged, where dates are numbers; refuse those among others."""
         now = time_of(at, who)
         if is_date(at):
-            self._linear._times.check_date(at, now, who)
+            self._clocked._times.check_date(at, now, who)
         return now
 
     def _when(
         self, at: Time | None, deadline: Duration | None, who: str
     ) -> tuple[float | None, float | None]:
         """Return the time of a prediction and the deadline of its ticket, as they are logged."""
+        if at is None and deadline is None and not self._entry.needs_times:
+            return None, None
         now, span = self._now(at, who), span_in(deadline, who)
         if now is not None and has_unit(deadline):
             check_seconds(now, who)
         return now, span
 
     @property
-    def _linear(self) -> LinearModel:
+    def _clocked(self) -> LinearModel | Knobs:
         """The model that has the clock; the caller has the lock."""
         model: Any = self._entry.model
-        return model if isinstance(model, LinearModel) else model.model
+        return model if isinstance(model, LinearModel | Knobs) else model.model
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -361,6 +374,9 @@ def _names(verb: Callable[..., Done]) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(needed), frozenset(each.name for each in given)
 
 
+_right: set[tuple[Any, ...]] = set()  # verbs with names that were seen to be right for them
+
+
 def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
     """Refuse a call of the wrong arguments before it, or one before it, gets to the model."""
     needed, known = _names(verb)
@@ -368,6 +384,7 @@ def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
         raise TypeError(
             f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
         )
+    _right.add((verb, *named))
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:

@@ -7,7 +7,7 @@ by side, in order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -129,20 +129,18 @@ class Tables(ABC):
             self._disown(execute, model)
 
     def write(
-        self, rows: Iterable[Row], snapshots: Iterable[Saved], notes: Iterable[Note] = ()
+        self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()
     ) -> None:
         """Append to the logs of models, all or nothing; on disk when this returns."""
-        new = [(at(r.model, r.first), r.size, r.written, r.events) for r in rows]
-        saved, kept = list(snapshots), list(notes)
-        if len(new) == 1 and not saved and not kept:  # a transaction by itself, and quicker
-            self._add_row(new[0])
+        if len(rows) == 1 and not snapshots and not notes:  # a transaction by itself, and quicker
+            self._add_row(_values(rows[0]))
             return
         with self._transaction() as execute:
-            for row in new:
-                execute(ADD_ROW, row)
-            for note in kept:
+            for row in rows:
+                execute(ADD_ROW, _values(row))
+            for note in notes:
                 execute(_ADD_NOTE, tuple(note))
-            for each in saved:
+            for each in snapshots:
                 _save(execute, each.model, each)
                 execute(_MARK, (each.length, each.model, each.length))
                 _thin(execute, each.model)
@@ -268,6 +266,12 @@ class Tables(ABC):
 def at(model: int, event: int) -> int:
     """Return the number of what belongs to an event of a model."""
     return (model << _SHIFT) + event
+
+
+def _values(row: Row) -> tuple[int, int, float, bytes]:
+    """Return a row as it stands in its table."""
+    model, first, size, written, events = row
+    return (model << _SHIFT) + first, size, written, events
 
 
 def _is_event(number: Any) -> bool:

@@ -9,17 +9,18 @@ every time, at once, and no other thread is involved.
 
 Calls that wait for their commit anyway are also applied by the leader, all in one go: the others
 sleep meanwhile, and are woken once, when they are done. Threads that apply their own would wake
-each other for the interpreter lock at every kernel, which takes several times as long.
+each other for the interpreter lock at every kernel, which takes several times as long. Where one
+thread is alone (``is_idle``), it applies its call itself.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted
 
@@ -37,14 +38,20 @@ _FAILURES = 3  # in a row, after which commits are tried only now and then
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 
 
-class Part(NamedTuple):
+class Part:
     """Events of one model in a batch, and its snapshots if there are any."""
 
-    first: int
-    """Number of the first event."""
-    events: list[str]
-    snapshots: list[tuple[int, bytes]]
-    """Number of the event before which each was taken, and what it holds."""
+    __slots__ = ("first", "size", "snapshots", "texts")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        """Number of the first event."""
+        self.size = 0
+        """How many there are."""
+        self.texts: list[str] = []
+        """What they are, some in each."""
+        self.snapshots: list[tuple[int, bytes]] = []
+        """Number of the event before which each was taken, and what it holds."""
 
 
 class Batch:
@@ -89,7 +96,8 @@ class Writer:
         self._took = 0.0  # seconds, the last commit
         self.turn = threading.Lock()
         """Held by the one who uses the database."""
-        self._wanted = threading.Semaphore(0)
+        self._wanted = threading.Lock()  # a gate: it is opened for a commit that nobody waits for
+        self._wanted.acquire()
         self._thread: threading.Thread | None = None
         self._is_stopped = False
         self._failures = 0  # commits in a row that failed
@@ -106,23 +114,33 @@ class Writer:
         Every event that is applied and then lost has its model built anew. So after some failures
         in a row a commit is tried only now and then.
         """
-        if self._rests_until > monotonic():
+        if self._rests_until and self._rests_until > monotonic():
             raise NotCommitted(
                 f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
                 f"it is tried again within {_LONGEST_REST:g} s"
             )
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody leads, and the last commit was of one caller alone."""
+        return self._leader is None and self._expected == 1
+
     # --- Adding ---------------------------------------------------------------------------------
 
-    def add(self, entry: Entry, *events: str, note: tuple[str, bytes] | None = None) -> Batch:
-        """Append events to the open batch; their model is locked by the caller."""
+    def add(
+        self, entry: Entry, text: str, size: int, notes: Iterable[tuple[str, bytes]] = ()
+    ) -> Batch:
+        """Append so many events to the open batch, and notes; the caller has locked the model."""
         with self._lock:
-            self._part(entry).events.extend(events)
-            if note is not None:
-                self._open.notes[note[0]] = note[1]
-            entry.length += len(events)
-            entry.newest = self._open
-            return self._open
+            batch = self._open
+            part = self._part(entry)
+            part.texts.append(text)
+            part.size += size
+            if notes:
+                batch.notes.update(notes)
+            entry.length += size
+            entry.newest = batch
+            return batch
 
     def add_snapshot(self, entry: Entry, blob: bytes) -> None:
         """Append a snapshot of what a model is after all of its events so far."""
@@ -140,7 +158,7 @@ class Writer:
             raise NotCommitted("the store could not be written meanwhile; nothing has changed")
         part = self._open.parts.get(entry)
         if part is None:
-            part = self._open.parts[entry] = Part(entry.length, [], [])
+            part = self._open.parts[entry] = Part(entry.length)
         return part
 
     # --- Waiting --------------------------------------------------------------------------------
@@ -150,7 +168,7 @@ class Writer:
 
         An interrupt may come anywhere in here, as in ``_wait``.
         """
-        taken = list[Batch]()
+        taken: list[Batch] = []
         if self._applies == threading.get_ident():  # from within another call
             call.is_left = True
             return
@@ -194,9 +212,13 @@ class Writer:
 
         An interrupt may come anywhere in here. Who it hits leads no more, and waits no more.
         """
-        gate, taken = _closed_gate(), list[Batch]()
+        gate = threading.Lock()
+        gate.acquire()
+        taken: list[Batch] = []
         if self._applies == threading.get_ident():  # from within a call: nobody else can lead
-            self._end(taken, self._commit(batch, taken))
+            error = self._commit(batch, taken)
+            with self._lock:
+                self._end(taken, error)
             _tell(taken)
             return
         try:
@@ -268,7 +290,9 @@ class Writer:
         """
         if self._expected > 1:
             self._wait_for_others()
-        is_wanted = self._apply_all() or mine is not None
+        is_wanted = mine is not None
+        if self._calls:
+            is_wanted = self._apply_all() or is_wanted
         self._finish(taken, self._commit(mine, taken) if is_wanted else None)
 
     def _apply_all(self) -> bool:
@@ -304,7 +328,8 @@ class Writer:
                     self._took = perf_counter() - begin
                     self._failures = 0
                     self.commits += 1
-                    self.events += sum(len(part.events) for part in taken[0].parts.values())
+                    for part in taken[0].parts.values():
+                        self.events += part.size
         except Exception as error:
             if not taken:
                 raise
@@ -324,21 +349,20 @@ class Writer:
 
     def _finish(self, taken: list[Batch], error: BaseException | None) -> None:
         """Say what became of a batch, and step down; what was added since fails with it."""
-        self._end(taken, error)
         with self._lock:
+            self._end(taken, error)
             self._step_down()
         _tell(taken)
 
     def _end(self, taken: list[Batch], error: BaseException | None) -> None:
-        """Say what became of a batch; what was added since fails with it."""
-        with self._lock:
-            if taken:
-                later = len(self._open.waiting) + len(self._calls)
-                self._expected = 1 + len(taken[0].waiting) + later
-                if error is None:
-                    taken[0].is_done = True
-                else:
-                    self._fail_all(taken, error)
+        """Say what became of a batch; what was added since fails with it. The lock is held."""
+        if taken:
+            later = len(self._open.waiting) + len(self._calls)
+            self._expected = 1 + len(taken[0].waiting) + later
+            if error is None:
+                taken[0].is_done = True
+            else:
+                self._fail_all(taken, error)
 
     def _fail_all(self, taken: list[Batch], error: BaseException) -> None:
         """Let a batch fail, and what came later, as it may stand on what is lost."""
@@ -378,34 +402,35 @@ class Writer:
 
     # --- Not waiting ----------------------------------------------------------------------------
 
-    def then(self, batch: Batch, after: After) -> None:
+    def then(self, batch: Batch, after: After, within: float = 0.0) -> None:
         """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
 
-        What ``after`` raises is logged.
+        That is a thread of its own; or the caller, here and now, where nobody else is at it and the
+        last commit took less than ``within`` seconds. What ``after`` raises is logged.
         """
         with self._lock:
-            is_done, is_stopped = batch.is_done, self._is_stopped
+            is_done = batch.is_done
             if not is_done:
                 batch.after.append(after)
-                if self._thread is None and not is_stopped:
-                    self._thread = threading.Thread(
-                        target=self._work, name="belated-store", daemon=True
-                    )
-                    self._thread.start()
+            is_quick = self.is_idle and self._took < within and not self.turn.locked()
+            is_here = is_quick or self._is_stopped  # then there is no other thread to do it
+            if not is_done and not is_here and self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="belated-store", daemon=True
+                )
+                self._thread.start()
         if is_done:
             _call(after, batch.error)
-        elif is_stopped:  # there is no other thread to do it
+        elif is_here:
             self._wait(batch)
         else:
-            self._wanted.release()
+            _open_gate(self._wanted)
 
     def _work(self) -> None:
         """Commit what nobody waits for."""
         is_stopped = False
         while not is_stopped:
-            self._wanted.acquire()
-            while self._wanted.acquire(blocking=False):
-                pass  # one commit for all that asked
+            self._wanted.acquire()  # once for all that asked meanwhile
             is_stopped = self._is_stopped  # all that asked before that are in what is settled now
             with suppress(Exception):  # which those who asked are told
                 self.settle_all()
@@ -415,22 +440,17 @@ class Writer:
         with self._lock:
             self._is_stopped = True
             thread = self._thread
-        self._wanted.release()
+        _open_gate(self._wanted)
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
 
-def _closed_gate() -> threading.Lock:
-    """Return a lock that somebody can wait at."""
-    gate = threading.Lock()
-    gate.acquire()
-    return gate
-
-
 def _open_gate(gate: threading.Lock) -> None:
     """Let the one go on who waits at a lock; once more does no harm."""
-    with suppress(RuntimeError):
+    try:  # the quickest way to say it, for every event there is
         gate.release()
+    except RuntimeError:
+        return
 
 
 def _tell(batches: list[Batch]) -> None:

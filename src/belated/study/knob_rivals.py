@@ -347,12 +347,15 @@ class OfLearners:
 
 
 def one_point(
-    knobs: int, seeds: Sequence[int], baseline: Literal["mean"] | None = None
+    knobs: int,
+    seeds: Sequence[int],
+    baseline: Literal["mean"] | None = None,
+    rate: Literal["paper", "tight"] = "paper",
 ) -> OfLearners:
     """Return the paper's learner, told that |costs| <= k / 2 and |gradients| <= sqrt(k)."""
     bound = 0.5 * knobs
     problem = Problem(_cube(knobs), lipschitz=knobs**0.5, magnitude=bound)
-    spec = replace(cast("OnePoint", problem.learner("value")), baseline=baseline)
+    spec = replace(cast("OnePoint", problem.learner("value", rate=rate)), baseline=baseline)
     return OfLearners([Learner(spec, seed) for seed in seeds], bound)
 
 

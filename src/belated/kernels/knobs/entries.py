@@ -23,25 +23,33 @@ from belated.kernels.vectors import vector
 
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 
-Step = Callable[[Floats, Ints, int, int, float, Floats, Floats], int]
+Step = Callable[[Floats, Ints, int, int, float, float, Floats, Floats], int]
 Look = Callable[[Floats, Ints, Floats, Floats], None]
-Run = Callable[[Floats, Ints, Ints, Floats, int, Floats, Floats], int]
+Run = Callable[[Floats, Ints, Ints, Floats, int, Floats, Floats, Floats], int]
 
 
 @functools.cache
 def step() -> Step:
-    """Return the entry (f, n, verb, ticket, cost, given, out) -> a ticket, used or a refusal."""
+    """Return the entry (f, n, verb, ticket, cost, at, given, out) -> a ticket or a status."""
     sources = stamp(__name__)
 
     def knobs_step(
-        f: Floats, n: Ints, verb: int, ticket: int, cost: float, given: Floats, out: Floats
+        f: Floats,
+        n: Ints,
+        verb: int,
+        ticket: int,
+        cost: float,
+        at: float,
+        given: Floats,
+        out: Floats,
     ) -> int:
         if not sources:
             return S.BAD
-        return events.step(tickets_of(f, n), verb, ticket, cost, vector(given), vector(out))
+        return events.step(tickets_of(f, n), verb, ticket, cost, at, vector(given), vector(out))
 
     return entry(
-        knobs_step, f"int64({_FLOATS}, {_INTS}, int64, int64, float64, {_FLOATS}, {_FLOATS})"
+        knobs_step,
+        f"int64({_FLOATS}, {_INTS}, int64, int64, float64, float64, {_FLOATS}, {_FLOATS})",
     )
 
 
@@ -64,16 +72,23 @@ def look() -> Look:
 
 @functools.cache
 def run() -> Run:
-    """Return the entry (f, n, events, costs, first, contexts, out) -> events done.
+    """Return the entry (f, n, events, costs, first, times, contexts, out) -> events done.
 
     Events are t for a prediction and ~t for a cost. Ticket t has cost number t - first and row
-    t - first of ``contexts``, and its play goes there in ``out``. It stops at an event that is
-    refused, or when the table must grow.
+    t - first of ``contexts``, and its play goes there in ``out``. ``times`` has the time of every
+    event, or one for all. It stops at an event that is refused, or when the table must grow.
     """
     sources = stamp(__name__)
 
     def knobs_run(
-        f: Floats, n: Ints, log: Ints, costs: Floats, first: int, contexts: Floats, out: Floats
+        f: Floats,
+        n: Ints,
+        log: Ints,
+        costs: Floats,
+        first: int,
+        times: Floats,
+        contexts: Floats,
+        out: Floats,
     ) -> int:
         s = tickets_of(f, n)
         k, c = n[N.DIM], n[N.OWN]
@@ -81,16 +96,16 @@ def run() -> Run:
             event = log[i]
             row = event - first if event >= 0 else ~event - first
             verb = L.PREDICT if event >= 0 else L.OBSERVE
-            cost = costs[row]
+            cost, at = costs[row], times[i if times.size > 1 else 0]
             given = vector(contexts)[row * c : (row + 1) * c]
             play = vector(out)[row * k : (row + 1) * k]
             if event >= 0 and event != n[N.ROUNDS]:
                 return i
-            if events.step(s, verb, ~event, cost, given, play) < 0:
+            if events.step(s, verb, ~event, cost, at, given, play) < 0:
                 return i
         return log.size
 
     return entry(
         knobs_run,
-        f"int64({_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS})",
+        f"int64({_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS})",
     )

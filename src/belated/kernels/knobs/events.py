@@ -7,9 +7,11 @@ import math
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
+from belated.kernels.knobs.clock import advance, forget, has_clock, past_due, set_due
 from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import catch_up, learn
 from belated.kernels.knobs.features import write_cosines, write_features
+from belated.kernels.knobs.limits import confine, is_allowed
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
 from belated.kernels.knobs.plays import propose, settle
@@ -266,6 +268,7 @@ def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
     elif is_new:
         propose(f, n, t, False)
         settle(x, knobs, False)
+        confine(f, n, x, knobs, False)
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
             for i in range(k):
@@ -287,6 +290,8 @@ def _issue(s: State, context: Floats, out: Floats) -> int:
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
+    if has_clock(s.n):
+        set_due(s, entry)
     s.kept[record + L.LEARNED] = math.nan
     s.kept[record + L.SO_FAR] = math.nan
     s.kept[record + L.ITS_ARM] = f[L.ARM] if f[L.HOLDOUT] > 0.0 else float(L.ASIDE)
@@ -306,7 +311,8 @@ def _correct_place(
         r.x[i] = given[i]
     settle(r.x, r.knobs, True)
     _pack(r.x, kept, record + L.OF_TICKET)
-    if ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER:
+    is_newest = ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER
+    if is_newest and is_allowed(f, n, r.x, r.knobs[0 : r.k]):
         for i in range(r.k):
             r.knobs[3 * r.k + i] = r.x[i]
 
@@ -315,9 +321,26 @@ def _correct_place(
 def _next_due(s: State) -> int:
     """Return the entry that is past its deadline, or -1."""
     n = s.n
+    if has_clock(n):
+        return past_due(s)
     if n[N.PATIENCE] < 0 or n[N.ROUNDS] < n[N.CALM]:
         return -1
     return overdue(s)
+
+
+@limb
+def _close_due(s: State) -> None:
+    """Close what is past its deadline: its cost is the one so far, else that of silence."""
+    entry = _next_due(s)
+    while entry >= 0:
+        record = entry * s.n[N.KEEP]
+        so_far = s.kept[record + L.SO_FAR]
+        _hear(s, entry, s.f[L.SILENCE] if so_far != so_far else math.nan, True)
+        count_arrival(of_lags(_NOTHING), s, entry)
+        so_far = s.kept[record + L.SO_FAR]
+        s.f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
+        close_without_answer(s, entry, True)
+        entry = _next_due(s)
 
 
 @leaf
@@ -328,15 +351,40 @@ def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None
         r.context[i] = context[i]
     propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
     settle(r.x, r.knobs, True)
+    confine(f, n, r.x, r.knobs, True)
     for i in range(r.k):
         out[i] = r.x[i]
 
 
 @leaf
-def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floats) -> int:
+def _told(s: State, verb: int, entry: int, ticket: int, cost: float, given: Floats) -> int:
+    """Take what is said of an open ticket."""
+    if verb == L.PLAYED or verb == L.OVERRIDDEN:
+        record = entry * s.n[N.KEEP]
+        if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
+            return S.OUT_OF_ORDER
+        _correct_place(s.f, s.n, given, s.kept, record, ticket)
+        if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
+            s.kept[record + L.ITS_ARM] = float(L.ASIDE)
+    elif verb == L.CANCEL:
+        count_arrival(of_lags(_NOTHING), s, entry)
+        close_without_answer(s, entry, False)
+    else:
+        _hear(s, entry, cost, verb == L.OBSERVE)
+        if verb == L.OBSERVE:
+            count_arrival(of_lags(_NOTHING), s, entry)
+            s.table[2 * entry + 1] = T.DEAD
+    return S.USED
+
+
+@leaf
+def step(
+    s: State, verb: int, ticket: int, cost: float, at: float, given: Floats, out: Floats
+) -> int:
     """Take one event; all checks come before any change.
 
-    ``given`` is the context of a prediction or the place that was played, ``out`` takes a play.
+    ``at`` is its time, NaN for none. ``given`` is the context of a prediction or the place that was
+    played, ``out`` takes a play.
     """
     f = s.f
     if verb == L.SETUP:
@@ -349,45 +397,27 @@ def step(s: State, verb: int, ticket: int, cost: float, given: Floats, out: Floa
     if verb == L.PREDICT:
         if not has_room(s):
             return S.FULL
-        forget_ghosts(s)
-        entry = _next_due(s)
-    else:
+    elif verb != L.TICK:
         entry = locate(s, ticket)
         if entry < 0:
             return entry
         if (verb == L.OBSERVE or verb == L.REVISE) and not abs(cost) <= L.HUGE_COST:
             return S.BAD
-        if is_ghost(s, entry):
-            if verb == L.OBSERVE or verb == L.CANCEL:
-                s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
-                lay_ghost(s, entry)
-            return S.DROPPED
-        if verb == L.PLAYED or verb == L.OVERRIDDEN:
-            record = entry * s.n[N.KEEP]
-            if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
-                return S.OUT_OF_ORDER
-            _correct_place(f, s.n, given, s.kept, record, ticket)
-            if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
-                s.kept[record + L.ITS_ARM] = float(L.ASIDE)
-            return S.USED
-        if verb == L.CANCEL:
-            count_arrival(of_lags(_NOTHING), s, entry)
-            close_without_answer(s, entry, False)
-            return S.USED
-    while entry >= 0:
-        record = entry * s.n[N.KEEP]
-        if verb == L.PREDICT:
-            so_far = s.kept[record + L.SO_FAR]
-            cost = f[L.SILENCE] if so_far != so_far else math.nan
-        _hear(s, entry, cost, verb != L.REVISE)
-        if verb == L.REVISE:
-            return S.USED
-        count_arrival(of_lags(_NOTHING), s, entry)
-        if verb == L.OBSERVE:
-            s.table[2 * entry + 1] = T.DEAD
-            return S.USED
-        so_far = s.kept[record + L.SO_FAR]
-        f[L.SETTLED] += 1.0 if so_far == so_far else 0.0
-        close_without_answer(s, entry, True)
-        entry = _next_due(s)
-    return _issue(s, given, out)
+    if has_clock(s.n):
+        advance(s, at)
+    if verb == L.PREDICT:
+        forget_ghosts(s)
+    if verb == L.PREDICT or has_clock(s.n):
+        _close_due(s)
+    if verb == L.PREDICT:
+        if has_clock(s.n):
+            forget(s)
+        return _issue(s, given, out)
+    if verb == L.TICK:
+        return S.USED
+    if is_ghost(s, entry):
+        if verb == L.OBSERVE or verb == L.CANCEL:
+            s.n[N.LATE] += 1 if verb == L.OBSERVE else 0
+            lay_ghost(s, entry)
+        return S.DROPPED
+    return _told(s, verb, entry, ticket, cost, given)

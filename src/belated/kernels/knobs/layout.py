@@ -15,7 +15,10 @@ MOST_KNOBS = 16
 MOST_CONTEXT = 32
 
 # What an event is.
-SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN = range(8)
+SETUP, PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(9)
+
+LIMITS = 38  # slot of n, as linear models have coordinates: how many constraints; see ``limits``
+BY_CLOCK = -2  # n[PATIENCE] where deadlines are lengths of time; see ``clock``
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
 LONG, SHORT = 3000.0, 600.0

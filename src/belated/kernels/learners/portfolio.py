@@ -255,11 +255,13 @@ def _weigh(s: State, cost: Floats, norm: float) -> None:
     for i in range(charges.size):
         s.own[place + i * room + OWN.GAP] += mixed - charges[i]
     old = w.f[OWN.SOFT_TOP]
-    _soften(s, w)
+    total = _soften(s, w)
     w.f[F.SPREAD] += max(0.0, w.f[OWN.SOFT_TOP] - old)
     floor = _FLOOR * s.f[F.DIAMETER] * s.f[F.LARGEST]
-    w.f[F.ETA] = w.f[F.GAIN] / (w.f[F.SPREAD] + floor)
-    total = _soften(s, w)
+    eta = w.f[F.GAIN] / (w.f[F.SPREAD] + floor)
+    if eta != w.f[F.ETA]:  # else, as in two of seven rounds, the terms are there already
+        w.f[F.ETA] = eta
+        total = _soften(s, w)
     for i in range(w.p.size):
         w.p[i] /= total
 
@@ -325,16 +327,21 @@ def _is_taut(s: State, anchor: int) -> bool:
 
 @leaf
 def _mix(s: State) -> None:
-    """z = sum_i w_i z_i."""
+    """z = sum_i w_i z_i, four coordinates at a time, in registers; beyond the last all are 0."""
     w = _weights(s).z
-    for j in range(s.z.size):
-        s.z[j] = 0.0
     place, room, _ = _places(s)
-    for i in range(w.size):
-        if w[i] > 0.0:
-            point = _member(s, place + i * room).z
-            for j in range(s.z.size):
-                s.z[j] += w[i] * point[j]
+    wide = _padded(s.z.size)
+    z = s.f[F.HEADER : F.HEADER + wide]
+    points = s.own[place + OWN.MEMBER_HEADER : s.own.size]
+    for j in range(0, wide, 4):
+        a = b = c = d = 0.0
+        for i in range(w.size):
+            at = i * room + j
+            a += w[i] * points[at]
+            b += w[i] * points[at + 1]
+            c += w[i] * points[at + 2]
+            d += w[i] * points[at + 3]
+        z[j], z[j + 1], z[j + 2], z[j + 3] = a, b, c, d
 
 
 @leaf

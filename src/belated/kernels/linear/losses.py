@@ -11,7 +11,7 @@ import math
 from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf
+from belated.kernels.jit import leaf, limb
 from belated.kernels.linear import belief, taming
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
@@ -28,19 +28,17 @@ _TINY = 1e-300
 
 @leaf
 def sigmoid(p: float) -> float:
-    """Return 1 / (1 + e^-p)."""
-    if p >= 0.0:
-        return 1.0 / (1.0 + exp(-p))
-    e = exp(p)
-    return e / (1.0 + e)
+    """Return 1 / (1 + e^-p); with one exponential, as every one is inlined."""
+    e = exp(-abs(p))
+    return (1.0 if p >= 0.0 else e) / (1.0 + e)
 
 
 @leaf
 def power(p: float) -> float:
     """Return e^p, for p cut off at 300."""
-    if p <= 0.0:
-        return exp(p)
-    return 1.0 / exp(-min(p, _HIGHEST))
+    is_below = p <= 0.0
+    e = exp(p if is_below else -min(p, _HIGHEST))
+    return e if is_below else 1.0 / e
 
 
 @leaf
@@ -78,6 +76,11 @@ def _centre(code: Code, f: Floats) -> None:
 
 @leaf
 def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+    return _solved(code, f, p, y, g, q)
+
+
+@limb
+def _solved(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
     """Solve r = l'(p - q r, y) by Newton's method, kept inside the bracket between 0 and g.
 
     F(r) = r - l'(p - q r, y) rises from F(0) = -g; a step that leaves the bracket, or that is not
@@ -218,7 +221,9 @@ def _logistic_loss(code: Code, f: Floats, p: float, y: float) -> float:
 @leaf
 def _logistic_slope(code: Code, f: Floats, p: float, y: float) -> float:
     # 1 - sigmoid(p) is sigmoid(-p), without cancellation.
-    return sigmoid(p) if y == 0.0 else -sigmoid(-p)
+    is_no = y == 0.0
+    size = sigmoid(p if is_no else -p)
+    return size if is_no else -size
 
 
 @leaf

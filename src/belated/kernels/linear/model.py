@@ -41,6 +41,7 @@ from belated.kernels.slots import table as T
 from belated.kernels.tickets import (
     close_without_answer,
     count_arrival,
+    forget_oldest,
     has_room,
     is_ghost,
     lay_ghost,
@@ -85,26 +86,10 @@ def _give_up(s: State, c: Ints, pool: Floats) -> None:
         while entry >= 0:
             _close_late(s, c, pool, entry)
             entry = overdue(s)
-    _forget(s)
+    forget_oldest(s, _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED]))
     if n[N.MOST_OPEN] > 0:
         while n[N.ROUNDS] - n[N.ARRIVED] >= n[N.MOST_OPEN]:
             _close_late(s, c, pool, _oldest(s))
-
-
-@leaf
-def _forget(s: State) -> None:
-    """Forget the oldest of the tickets that closed by themselves, when they are too many.
-
-    What is heard of one after that is refused, as if it had been answered.
-    """
-    n = s.n
-    most = _GHOSTS + _PER_OPEN * (n[N.ROUNDS] - n[N.ARRIVED])
-    entry, end = n[N.FADING], tail(s)
-    while n[N.GHOSTS] > most and entry < end:
-        if is_ghost(s, entry):
-            lay_ghost(s, entry)
-        entry += 1
-    n[N.FADING] = entry
 
 
 @leaf

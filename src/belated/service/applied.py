@@ -1,0 +1,105 @@
+"""Items of a request: read and applied in their order, committed together, then counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from time import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from belated.errors import BelatedError
+from belated.service.calls import ASKING, Call, Said, refused
+from belated.service.refusals import Refused
+from belated.service.served import Served
+from belated.service.tokens import Token
+from belated.store import Pending
+
+if TYPE_CHECKING:
+    from belated.service.hub import Hub, Known
+
+_OPEN = Said(0, {})  # stands where what came of an item is not known yet
+
+
+class Applied(NamedTuple):
+    """Items that were applied; what is said of them counts once they are committed."""
+
+    served: Served
+    verb: str
+    said: list[Said]
+    pending: Pending | None
+    """What is committed; None where nothing has changed."""
+    now: float
+    """When they were applied, in seconds since 1970."""
+
+    def note(self, hub: Hub) -> None:
+        """Note what was committed, for those who count and watch."""
+        if self.pending is None:
+            return
+        for event, answer in zip(self.pending.events, self.pending.answer, strict=True):
+            if event is not None:
+                self.served.watched(event, answer, self.now)
+        name, verb, events = self.served.name, self.verb, hub.metrics.events
+        if len(self.said) == 1:
+            events[name, verb, self.said[0].body["outcome"]] += 1
+            return
+        for outcome, count in Counter([one.body["outcome"] for one in self.said]).items():
+            events[name, verb, outcome] += count
+
+
+def begun(
+    hub: Hub, served: Served, verb: str, items: list[Any], token: Token, known: Known
+) -> Applied:
+    """Apply items in order, without waiting for their commit."""
+    served.reader.check(verb)
+    now = time()
+    said, places, calls = _read(hub, served, verb, items, token)
+    if not calls:
+        return Applied(served, verb, said, None, now)
+
+    def tell(answers: list[Any]) -> None:
+        for place, answer, call in zip(places, answers, calls, strict=True):
+            said[place] = served.said(call, answer)
+
+    if not known.name:
+        pending = served.stored.begin_many(calls)
+        tell(pending.answer)
+        return Applied(served, verb, said, pending, now)
+
+    def noted(answers: list[Any]) -> tuple[str, bytes]:
+        tell(answers)
+        return known.note(said)
+
+    pending = served.stored.begin_many(calls, noted)
+    if said[places[0]] is _OPEN:  # all were refused, and no note was written
+        tell(pending.answer)
+    return Applied(served, verb, said, pending, now)
+
+
+def _read(
+    hub: Hub, served: Served, verb: str, items: list[Any], token: Token
+) -> tuple[list[Said], list[int], list[Call]]:
+    """Return what is said of items that are refused, the places of the others, and their calls."""
+    said: list[Said] = []
+    places: list[int] = []
+    calls: list[Call] = []
+    products = 0
+    is_asking, may_date = verb in ASKING, token.may("admin")
+    room = hub.limits.open - served.open if is_asking else 0
+    for item in items:
+        try:
+            call = served.reader.call(verb, item, may_date)
+            if verb == "choose":
+                products += hub.check_products(served, call[1], products)
+            if is_asking and room <= len(calls):
+                raise Refused(
+                    409,
+                    "too_many_open",
+                    f"{hub.limits.open} tickets are open; answer or cancel some, or give the "
+                    "model a deadline",
+                )
+        except (BelatedError, Refused) as error:
+            said.append(refused(error))
+        else:
+            places.append(len(said))
+            said.append(_OPEN)
+            calls.append(call)
+    return said, places, calls

@@ -1,0 +1,227 @@
+"""Events of requests that are there as a whole, answered without a task of their own.
+
+Nearly all requests bring items to a model that is in memory. For those the way through a task, a
+scope and its messages takes longer than what is asked for. They are read, applied and answered by
+the same functions as all others, all that came in during a commit one after the other. What has to
+wait for something else, such as a model that is brought back, gets a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from http import HTTPStatus
+from time import perf_counter
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from belated.errors import StoreInUse
+from belated.service import bodies
+from belated.service.app import App, headers_of
+from belated.service.applied import Applied, begun
+from belated.service.commits import lost
+from belated.service.handlers import AGAIN, items_of
+from belated.service.hub import Form, Known
+from belated.service.requests import JSON, Answer, too_large
+from belated.service.routes import Route
+from belated.service.tokens import Token
+
+_REMEMBERED = 1000  # paths; models are asked for again and again
+
+Headers = list[tuple[bytes, bytes]]
+Reply = Callable[[bytes], None]
+"""Gets the bytes of an answer."""
+
+
+class _Place(NamedTuple):
+    """What a URL stands for."""
+
+    route: Route
+    verb: str
+    scope: str
+    name: str
+    """Of the model."""
+    where: str
+    """The path as it was sent."""
+    path: str
+    """The same, decoded."""
+
+
+class Shortcut:
+    """Answers requests of events."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._found: dict[bytes, _Place | None] = {}
+        self._come: list[_Asked] = []  # what is to be applied, in order
+        self._long: set[asyncio.Task[None]] = set()
+
+    def knows(self, url: bytes) -> bool:
+        """Tell whether a request to here may be answered on the short way, if it is a POST."""
+        if url not in self._found:
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            self._found[url] = self._find(url)
+        return self._found[url] is not None
+
+    def _find(self, url: bytes) -> _Place | None:
+        try:
+            where = url.decode("ascii")
+            route, named, _ = self._app.table.find("POST", where)
+        except UnicodeDecodeError:
+            return None
+        if route is None or route.verb is None or route.scope is None or "?" in where:
+            return None
+        return _Place(route, route.verb, route.scope, named["name"], where, unquote(where))
+
+    def answer(self, url: bytes, headers: Headers, body: bytes, reply: Reply) -> bool:
+        """Take a request, and tell whether that was done; a stranger is left to the application.
+
+        ``reply`` is called when what was done is committed, or when it is refused.
+        """
+        place, given = self._found[url], dict(reversed(headers))
+        token = self._app.token_of(given.get)
+        if place is None or token is None:
+            return False
+        self._app.at_once += 1
+        self._come.append(_Asked(self._app, place, token, given, body, reply))
+        if len(self._come) == 1:
+            self._app.hub.commits.soon(self._apply)
+        return True
+
+    def _apply(self) -> None:
+        """Apply what has come."""
+        come, self._come = self._come, []
+        for asked in come:
+            try:
+                is_begun = asked.begin()
+            except StoreInUse:  # the application knows where to send it
+                is_begun = False
+            except Exception as error:
+                asked.refuse(error)
+                continue
+            if not is_begun:
+                task = asyncio.get_running_loop().create_task(asked.take_the_long_way())
+                self._long.add(task)
+                task.add_done_callback(self._long.discard)
+
+
+class _Asked:
+    """A request that is being answered."""
+
+    __slots__ = (
+        *("_app", "_applied", "_begin", "_body", "_form", "_headers", "_known", "_place", "_reply"),
+        "_token",
+    )
+
+    def __init__(
+        self,
+        app: App,
+        place: _Place,
+        token: Token,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        reply: Reply,
+    ) -> None:
+        self._begin = perf_counter()
+        self._app, self._place, self._token, self._reply = app, place, token, reply
+        self._headers, self._body = headers, body
+        self._known = _NONE
+        self._form: Form
+        self._applied: Applied
+
+    def begin(self) -> bool:
+        """Apply the items; False: that has to wait for something, and nothing was done."""
+        app, hub, place = self._app, self._app.hub, self._place
+        app.check(self._token, place.scope)
+        if len(self._body) > hub.limits.body:
+            raise too_large(hub.limits.body)
+        served = hub.here(place.name)
+        if served is None:
+            return False
+        items, self._form = items_of(bodies.decoded(self._body), hub)
+        key = self._headers.get(b"idempotency-key")
+        if key is not None:
+            known = hub.known(
+                self._token,
+                place.where,
+                served.number,
+                key.decode("latin-1"),
+                self._body,
+                self._form,
+            )
+            if hub.answers.is_busy(known.name):
+                return False
+            first = hub.answers.begin(known.name, known.asked)
+            if first is not None:
+                self._say(Answer(first.status, first.body, JSON, AGAIN))
+                return True
+            self._known = known
+        self._applied = begun(hub, served, place.verb, items, self._token, self._known)
+        if self._applied.pending is None:
+            self._done(None)
+        else:
+            hub.commits.then(self._applied.pending, self._done)
+        return True
+
+    def _done(self, error: BaseException | None) -> None:
+        """Say what came of the items, which are committed or lost now."""
+        known, hub = self._known, self._app.hub
+        try:
+            if error is not None:
+                raise lost(error)
+            self._applied.note(hub)
+            if known.answer is not None:
+                hub.answers.add(known.name, known.asked, *known.answer)
+            given = Answer(*(known.answer or self._form(self._applied.said)))
+        except Exception as wrong:
+            self.refuse(wrong)
+        else:
+            self._end()
+            self._say(given)
+
+    def refuse(self, error: Exception) -> None:
+        """Say what went wrong."""
+        self._end()
+        self._say(self._app.refusal(error, self._place.route))
+
+    async def take_the_long_way(self) -> None:
+        """Have the application answer."""
+        self._end()
+        place = self._place
+        request = self._app.request(place.route, place.where, list(self._headers.items()))
+        request.path, request.token, request.content = {"name": place.name}, self._token, self._body
+        self._say(await self._app.answer(place.route, request))
+
+    def _end(self) -> None:
+        """Let those go on that wait with the same key."""
+        known, self._known = self._known, _NONE
+        if known.name:
+            self._app.hub.answers.done(known.name)
+
+    def _say(self, given: Answer) -> None:
+        """Send an answer."""
+        self._app.at_once -= 1
+        self._reply(_whole(given))
+        route, path = self._place.route, self._place.path
+        self._app.note(route, given.status, self._begin, "POST", path, self._token)
+
+
+_NONE = Known()
+
+
+def _whole(given: Answer) -> bytes:
+    """Return the bytes of an answer."""
+    before, after = _around(given.status, given.kind, given.headers)
+    return b"%b%d%b%b" % (before, len(given.body), after, given.body)
+
+
+@lru_cache(maxsize=100)
+def _around(status: int, kind: str, headers: tuple[tuple[str, str], ...]) -> tuple[bytes, bytes]:
+    """Return what stands before and after the length of a body."""
+    listed = headers_of(Answer(status, b"", kind, headers), is_last=False)
+    lines = [name + b": " + value for name, value in listed]
+    start = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+    before, length, after = b"\r\n".join((start, *lines, b"", b"")).partition(b"content-length: 0")
+    return before + length[:-1], after

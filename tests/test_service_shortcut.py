@@ -1,0 +1,288 @@
+"""The short way of requests: the same answers as the long one, in their order, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httptools", reason="httptools is not installed")
+
+from belated.errors import StoreInUse
+from belated.service import Limits, shortcut
+from belated.service.shortcut import Shortcut
+from service_calls import LINEAR, Answer, Caller, serving
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return, of every request that may take the short way, whether it did."""
+    taken: list[bool] = []
+    answer = Shortcut.answer
+
+    def noted(*arguments: Any) -> bool:
+        taken.append(answer(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(Shortcut, "answer", noted)
+    return taken
+
+
+class Wire:
+    """A connection that stays open, for bytes as they are."""
+
+    def __init__(self, ask: Caller) -> None:
+        self._ask = ask
+        self._socket = socket.create_connection((ask.server.host, ask.server.port), timeout=10)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._file = self._socket.makefile("rb")
+
+    def head(self, method: str, path: str, size: int, **headers: str) -> bytes:
+        """Return the head of a request."""
+        given = {"Host": "x", "Authorization": f"Bearer {self._ask.token}", **headers}
+        lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items()]
+        first = f"{method} {path} HTTP/1.1"
+        return "\r\n".join([first, *lines, f"Content-Length: {size}", "", ""]).encode()
+
+    def post(self, path: str, body: Any, **headers: str) -> bytes:
+        """Return a request."""
+        content = json.dumps(body).encode()
+        return self.head("POST", path, len(content), **headers) + content
+
+    def send(self, content: bytes) -> None:
+        """Send bytes."""
+        self._socket.sendall(content)
+
+    def answer(self) -> Answer:
+        """Return the next answer."""
+        status = int(self._file.readline().split()[1])
+        headers: dict[str, str] = {}
+        while line := self._file.readline().strip().decode():
+            name, _, value = line.partition(": ")
+            headers[name.lower()] = value
+        body = self._file.read(int(headers["content-length"]))
+        return Answer(status, json.loads(body), headers)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._file.close()
+        self._socket.close()
+
+
+@contextmanager
+def wired(ask: Caller) -> Iterator[Wire]:
+    """Return a connection."""
+    wire = Wire(ask)
+    try:
+        yield wire
+    finally:
+        wire.close()
+
+
+def without_signature(answer: Answer) -> Answer:
+    """Return an answer less what differs from model to model."""
+    text = json.dumps(answer.body)
+    for each in (answer.body, *answer.body.get("items", ())):
+        if "ticket" in each:
+            text = text.replace(each["ticket"], each["ticket"].partition(".")[0])
+    headers = {name: value for name, value in answer.headers.items() if name != "connection"}
+    return Answer(answer.status, json.loads(text), headers)
+
+
+SENT: tuple[tuple[str, Any, dict[str, str]], ...] = (
+    ("predict", {"features": {"a": 1, "b": "x", "c": None}, "key": "k"}, {}),
+    ("predict", {"features": {"a": 2.5}, "key": "k"}, {}),
+    ("observe", {"key": "k", "value": 1}, {}),
+    ("observe", {"key": "k", "value": 1}, {}),
+    ("observe", {"key": "nobody", "value": 1}, {}),
+    ("observe", {"ticket": "0.forged", "value": 1}, {}),
+    ("predict", {"items": [{"features": {"a": 1}, "key": "m"}, {"features": 3}, {}]}, {}),
+    ("predict", {"items": []}, {}),
+    ("predict", {"items": [{}] * 9}, {}),
+    ("predict", {"features": {"a": "y" * 30}}, {}),
+    ("predict", {"features": {}, "no": 1}, {}),
+    ("choose", {}, {}),
+    ("predict", {"features": {"a": 1}}, {"Idempotency_Key": "once"}),
+    ("predict", {"features": {"a": 1}}, {"Idempotency_Key": "once"}),
+    ("predict", {"features": {"a": 2}}, {"Idempotency_Key": "once"}),
+    ("predict", {"features": {"a": 2}}, {"Idempotency_Key": "x" * 30}),
+    ("predict", {"features": 1}, {"Idempotency_Key": "refused"}),
+    ("predict", {"features": {"a": 1}, "at": 5}, {}),
+    ("predict", {"features": {"a": "y" * 3000}}, {}),
+    ("predict", {"features": {"a": 1}}, {"Authorization": "Bearer none"}),
+    (
+        "predict",
+        {"features": {"a": 1}},
+        {"Authorization": "none", "Ocp_Apim_Subscription_Key": "x"},
+    ),
+)
+
+
+def test_both_ways_say_the_same(tmp_path: Path, ways: list[bool]) -> None:
+    with serving(tmp_path, Limits(text=20, batch=8, body=2000, open=5)) as ask, wired(ask) as wire:
+        for name in ("short", "long"):
+            about = {"name": name, "kind": "LinearModel", "settings": LINEAR}
+            assert ask("POST", "/models", about).status == 201
+        statuses = []
+        for verb, body, headers in SENT:
+            wire.send(wire.post(f"/models/short/{verb}", body, **headers))
+            one = wire.answer()
+            before = len(ways)
+            two = ask("POST", f"/models/long/{verb}", body, Connection="close", **headers)
+            assert len(ways) == before
+            assert without_signature(one) == without_signature(two)
+            statuses.append(one.status)
+        assert ways == [True] * (len(SENT) - 2) + [False] * 2  # strangers are the application's
+        assert set(statuses) == {200, 401, 404, 409, 413, 422}
+        for what in ("", "/report"):
+            one, two = (ask("GET", f"/models/{name}{what}") for name in ("short", "long"))
+            assert {**one.body, "name": ""} == {**two.body, "name": ""}
+        counts = ask("GET", "/metrics").body.decode()
+        for line in counts.splitlines():
+            if line.startswith('belated_events_total{model="short"'):
+                assert line.replace('"short"', '"long"') in counts
+
+
+def test_answers_come_in_the_order_of_the_questions(tmp_path: Path, ways: list[bool]) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        asked = [
+            wire.post("/models/value/predict", {"features": {"a": 1.0}, "key": "a"}),
+            wire.post("/models/value/predict", {"features": {"a": 2.0}, "key": "b"}),
+            wire.head("GET", "/models/value", 0),
+            wire.post("/models/value/observe", {"key": "a", "value": 1.0}),
+        ]
+        for _ in range(2):
+            wire.send(b"".join(asked))
+            found = [wire.answer().body for _ in asked]
+            assert [each.get("outcome") for each in found] == [
+                "applied",
+                "applied",
+                None,
+                "applied",
+            ]
+            assert found[2]["open"] == 2
+            assert ask("POST", "/models/value/cancel", {"key": "b"}).status == 200
+        assert ways.count(True) >= 2
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.06])
+def test_bodies_that_come_later(pause: float, tmp_path: Path, ways: list[bool]) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        content = json.dumps({"features": {"a": 1.0}}).encode()
+        for cut in (0, 5, len(content) - 1):
+            wire.send(wire.head("POST", "/models/value/predict", len(content)) + content[:cut])
+            time.sleep(pause)
+            wire.send(content[cut:])
+            assert wire.answer().status == 200
+        assert len(ways) == 0 if pause else True in ways
+        for byte in wire.post("/models/value/predict", {"features": {}}):
+            wire.send(bytes([byte]))
+        assert wire.answer().body["ticket"].startswith("3.")
+        wire.send(wire.head("POST", "/models/value/predict", 9) + b"{")  # and hangs up
+    assert ask.server.app.at_once == 0
+
+
+def slowly(ask: Caller, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Have commits wait; return what is set when one has begun, and what lets it go on."""
+    database = ask.server.store._database
+    write, begun, go_on = database.write, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> None:
+        begun.set()
+        assert go_on.wait(10.0)
+        write(*arguments)
+
+    monkeypatch.setattr(database, "write", slow)
+    ask.server.store.writer._took = 1.0  # as if it had been slow before: a thread commits
+    return begun, go_on
+
+
+def test_who_hangs_up_has_asked_all_the_same(
+    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask:
+        with wired(ask) as wire:
+            begun, go_on = slowly(ask, monkeypatch)
+            wire.send(wire.post("/models/value/predict", {"features": {}, "key": "a"}))
+            assert begun.wait(10.0)
+        go_on.set()
+        assert ask("POST", "/models/value/observe", {"key": "a", "value": 1.0}).status == 200
+        assert ways == [True, True]
+        assert ask.server.app.at_once == 0
+
+
+def test_a_server_that_stops_answers_what_it_has_begun(
+    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        begun, go_on = slowly(ask, monkeypatch)
+        wire.send(wire.post("/models/value/predict", {"features": {}, "key": "a"}))
+        assert begun.wait(10.0)
+        stopping = threading.Thread(target=ask.server.stop)
+        stopping.start()
+        time.sleep(0.3)
+        go_on.set()
+        found = wire.answer()
+        assert (found.status, found.headers["connection"]) == (200, "close")
+        stopping.join(20.0)
+        assert not stopping.is_alive()
+        assert ways == [True]
+
+
+def test_the_same_request_twice_at_once(
+    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask, wired(ask) as one, wired(ask) as two:
+        begun, go_on = slowly(ask, monkeypatch)
+        for wire in (one, two):
+            wire.send(wire.post("/models/value/predict", {"features": {}}, Idempotency_Key="k"))
+            assert begun.wait(10.0)
+        time.sleep(0.1)
+        go_on.set()
+        first, second = one.answer(), two.answer()
+        assert first.body == second.body
+        assert "idempotency-replayed" not in first.headers
+        assert second.headers["idempotency-replayed"] == "true"
+        assert ways == [True, True]
+
+
+def test_what_another_server_writes_is_sent_on_by_the_application(
+    tmp_path: Path, ways: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def elsewhere(*_: Any) -> Any:
+        raise StoreInUse("it is written by another server", None, "value")
+
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        monkeypatch.setattr(shortcut, "begun", elsewhere)
+        for key in ("a", "b"):
+            wire.send(wire.post("/models/value/predict", {"features": {}}, Idempotency_Key=key))
+            assert wire.answer().status == 200
+        assert ways == [True, True]
+        assert ask.server.app.at_once == 0
+
+
+def test_models_that_are_not_there_yet_or_not_at_all(tmp_path: Path, ways: list[bool]) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        ask.server.hub.models.pop("value")
+        for name, status in (("value", 200), ("nobody", 404)):
+            wire.send(wire.post(f"/models/{name}/predict", {"features": {}}, Idempotency_Key="k"))
+            assert wire.answer().status == status
+        assert ways == [True, True]
+
+
+def test_who_commits_goes_by_how_long_it_took(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        writer = ask.server.store.writer
+        assert writer._thread is None
+        for took, is_elsewhere in ((0.0, False), (1.0, True)):
+            writer._took = took
+            wire.send(wire.post("/models/value/predict", {"features": {}}))
+            assert wire.answer().status == 200
+            assert (writer._thread is not None) == is_elsewhere
