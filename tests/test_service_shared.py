@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.errors import StoreInUse
 from belated.service import Server, Settings
 from postgres_server import Server as Postgres
 from postgres_server import running
@@ -182,3 +184,24 @@ def test_a_killed_server_is_followed_within_seconds(url: str) -> None:
         process.kill()
         process.wait(10.0)
         process.stdout.close()
+
+
+def test_who_has_the_lock_and_has_not_said_so_yet_is_waited_for(url: str) -> None:
+    """The lock of a model and the row of its owner are two statements."""
+    psycopg = pytest.importorskip("psycopg")
+    with bl.open(url, address="http://one:1") as one, bl.open(url) as two:
+        number = one.model("between", bl.LinearModel("squared", bits=6)).number
+        with psycopg.connect(url, autocommit=True) as other:
+            row = other.execute(
+                "DELETE FROM belated.owners WHERE model = %s RETURNING *", (number,)
+            ).fetchone()
+
+            def say() -> None:
+                other.execute("INSERT INTO belated.owners VALUES (%s, %s, %s)", row)
+
+            late = threading.Timer(0.2, say)
+            late.start()
+            with pytest.raises(StoreInUse) as refused:
+                two.model("between", bl.LinearModel("squared", bits=6))
+            late.join()
+        assert refused.value.address == "http://one:1"

@@ -66,9 +66,9 @@ class Intervals:
     ...     ticket, value, low, high = intervals.predict([1.0])
     ...     used = intervals.observe(ticket, float(t * 7 % 10))
     >>> round(value, 1), round(low, 1), round(high, 1)
-    (4.6, 0.0, 9.1)
+    (4.5, 0.1, 9.0)
     >>> intervals.report().coverage
-    0.898
+    0.9
 
     For one thread at a time, as a ``LinearModel`` is.
     """

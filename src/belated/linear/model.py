@@ -105,7 +105,7 @@ class LinearModel:
     >>> model.observe(later.ticket, 12.0), model.observe(ticket, -3.0)
     (True, True)
     >>> model.open, round(model.predict({"origin": "JFK", "distance": 200.0}).value, 3)
-    (0, 3.359)
+    (0, 3.301)
 
     A model is for one thread at a time: a call while another one is at work raises ``BusyError``,
     and nothing has changed. Different models in different threads run in parallel.

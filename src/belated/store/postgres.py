@@ -23,6 +23,7 @@ from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 _CLASS = 0x62656C61  # "bela", among the advisory locks
 _SETTING_UP = 0
 _PATIENCE = 2.0  # seconds that the server may take to see that a connection broke
+_MOMENT = 1.0  # seconds between getting the lock of a model and writing who has it, at most
 _VERSION = "2"
 _OURS = TABLES.format(
     number="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -183,14 +184,21 @@ class PostgreSQL(Tables):
         execute("DELETE FROM owners WHERE model = ?", (model,))
 
     def _in_use(self, model: int) -> StoreInUse:
-        with self._reading() as execute:
-            holder = execute(_WHO, (_CLASS, model))
+        until = monotonic() + _MOMENT
+        holder = self._holder(model)
+        while holder and not holder[0][3] and monotonic() < until:
+            sleep(0.01)  # who has the lock is about to write who that is
+            holder = self._holder(model)
         said, address = "another", None
         if holder:
             said, address = f"process {holder[0][0]} of the server, {holder[0][1]}", holder[0][2]
         return StoreInUse(
             f"{self.where}: the model is written by {said}, and one process writes a model", address
         )
+
+    def _holder(self, model: int) -> list[tuple[Any, ...]]:
+        with self._reading() as execute:
+            return execute(_WHO, (_CLASS, model))
 
     def release(self, model: int) -> None:
         """Let another one write a model."""
@@ -216,7 +224,7 @@ _OWN = (
 )
 _WHO = (
     "SELECT a.pid, coalesce(a.application_name, '') || ' at ' || "
-    "coalesce(host(a.client_addr), 'this machine'), o.address "
+    "coalesce(host(a.client_addr), 'this machine'), o.address, o.model IS NOT NULL "
     "FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
     "LEFT JOIN owners o ON o.model = l.objid::bigint AND o.pid = l.pid "
     "WHERE l.locktype = 'advisory' AND l.granted AND l.database = "
