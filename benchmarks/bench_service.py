@@ -19,9 +19,9 @@ from benchmarks.service_load import Where, load, request, serving
 from benchmarks.timing import Result
 
 PAIRS = 2000
-BATCHES = 60
+BATCHES = 300
 SIZE = 100
-REPEATS = 5
+REPEATS = 9
 _numbers = count()
 
 
