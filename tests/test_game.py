@@ -672,6 +672,7 @@ def test_skipped_answers_are_dropped_when_they_come() -> None:
     assert other.loss == run.loss
 
 
+@pytest.mark.slow
 def test_the_table_grows_when_it_must(tables: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     timeline = bl.delays.constant(3000, 700)
     plain = SETTINGS["linear"].play(timeline, record="plays")

@@ -237,6 +237,7 @@ def test_a_set_that_is_not_round() -> None:
             assert regret <= bound(timeline, base), (pattern, name)
 
 
+@pytest.mark.slow
 def test_long_games() -> None:
     """Fixed costs and every kind of delay over 2000 rounds; the bound is not empty there."""
     rng = np.random.default_rng(56)

@@ -298,6 +298,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_forked_workers_take_any_function(python: Python) -> None:
     """Also with a progress bar, and after one of them died."""
     assert python("-c", FORKED) == "done\n"

@@ -597,6 +597,7 @@ def test_a_table_may_be_empty() -> None:
     assert "<tbody>\n</tbody>" in to_html(Page("t", "", (section,), "", {}))
 
 
+@pytest.mark.slow
 def test_eight_figures_stay_small(tmp_path: Path) -> None:
     many = tuple(float(i) for i in range(1, 201))
     curves = [Series(f"method {i}", many, many, many, many) for i in range(20)]
@@ -695,6 +696,7 @@ def test_numbers_come_first() -> None:
     assert text.index("17 %") < text.index("The lead.")
 
 
+@pytest.mark.slow
 def test_images_of_many_cells_are_dots_and_of_few_are_drawings() -> None:
     """So that pages stay below two megabytes."""
     wide = tuple(f"column {j}" for j in range(14))

@@ -268,6 +268,7 @@ def test_keys_reach_every_heading(fresh: Open) -> None:
     assert [*headings, *headings, "#reproduce"] == [name for name in reached[1:] if name]
 
 
+@pytest.mark.slow
 def test_images_can_be_saved(wide: Open, tmp_path: Path) -> None:
     wide.tab.locator(wide.plot(1)).hover()
     with wide.tab.expect_download() as download:
