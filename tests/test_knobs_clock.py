@@ -260,3 +260,21 @@ def test_a_store_logs_times_so_that_deadlines_come_true_again(tmp_path: Path) ->
         assert other.report().settled > memory.report().settled
         at = [line.at for line in store.log("m") if line.verb == "predict"]
         assert None not in at
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        bl.LinearModel("squared", deadline=3),
+        bl.Knobs({"p": (10, 200)}, deadline=3, silence=1.0),
+        bl.Knobs({"p": (10, 200)}),
+    ],
+)
+def test_a_clock_is_told_a_time(model: Any) -> None:
+    first = {"features": [1.0]} if isinstance(model, bl.LinearModel) else {}
+    for _ in range(2):
+        before = model.snapshot()
+        with pytest.raises(ClockError, match="a time is wanted"):
+            model.tick(None)
+        assert model.snapshot() == before
+        model.predict(**first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
@@ -286,3 +287,72 @@ def test_who_commits_goes_by_how_long_it_took(tmp_path: Path) -> None:
             wire.send(wire.post("/models/value/predict", {"features": {}}))
             assert wire.answer().status == 200
             assert (writer._thread is not None) == is_elsewhere
+
+
+def test_strangers_who_ask_for_many_paths_are_in_nobodys_way(tmp_path: Path) -> None:
+    """Paths are remembered; that they are forgotten between a head and its body changes nothing."""
+    with serving(tmp_path) as ask, wired(ask) as wire, wired(ask) as stranger:
+        body = json.dumps({"features": {"hour": 1}}).encode()
+        wire.send(wire.head("POST", "/models/value/predict", len(body)))
+        time.sleep(0.003)
+        for place in range(shortcut._REMEMBERED + 5):
+            stranger.send(stranger.post(f"/models/m{place}/predict", {}))
+            assert stranger.answer().status == 404
+        wire.send(body)
+        assert wire.answer().status == 200
+
+
+def test_a_log_that_cannot_be_written_keeps_nobody_waiting(tmp_path: Path) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise OSError(28, "No space left on device")
+
+    with serving(tmp_path, log="json") as ask, wired(ask) as wire:
+        ask.server.app.journal._stream = Full()
+        for _ in range(3):
+            wire.send(wire.post("/models/value/predict", {"features": {}}) * 2)
+            assert [wire.answer().status for _ in range(2)] == [200, 200]
+            wire.send(wire.post("/models/value/predict", []))
+            assert wire.answer().status in (400, 422)
+        assert ask.server.app.at_once == 0
+
+
+def test_bodies_behind_an_upgrade_are_not_read_as_requests(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        inner = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+        how = {"Connection": "Upgrade", "Upgrade": "h2c"}
+        wire.send(wire.head("POST", "/models/value/predict", len(inner), **how) + inner)
+        said = wire._file.read()
+        assert said.startswith(b"HTTP/1.1 400")
+        assert said.count(b"HTTP/1.1 ") == 1
+
+
+def test_headers_behind_a_body_open_no_door(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        head = (
+            b"POST /models/value/predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        trailer = f"0\r\nAuthorization: Bearer {ask.token}\r\n\r\n".encode()
+        wire.send(head + b"f\r\n" + b'{"features":{}}' + b"\r\n" + trailer)
+        assert wire.answer().status == 401
+
+
+def test_a_slow_commit_that_fails_is_not_tried_in_the_loop_again(tmp_path: Path) -> None:
+    """Where the last commit took long, or failed, others are answered while one is tried."""
+    with serving(tmp_path) as ask:
+        writer = ask.server.store.writer
+        ask("POST", "/models/value/predict", {"features": {}})
+        write, tried = writer._write, []
+
+        def full(*arguments: Any) -> None:
+            tried.append(threading.current_thread().name)
+            raise OSError(5, "Input/output error")
+
+        writer._write = full
+        try:
+            for _ in range(2):
+                assert ask("POST", "/models/value/predict", {"features": {}}).status == 503
+        finally:
+            writer._write = write
+        assert tried[1] == "belated-store"
+        assert ask("POST", "/models/value/predict", {"features": {}}).status == 200

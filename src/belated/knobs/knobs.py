@@ -283,7 +283,7 @@ class Knobs:
 
         The clock never goes back; an earlier time changes nothing.
         """
-        now = self._times.of(at, "tick")
+        now = self._times.of_tick(at)
         self._memory.note_time(self._settings.deadline, is_date=is_date(at))
         self._do(L.TICK, at=now)
 

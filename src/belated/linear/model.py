@@ -428,7 +428,7 @@ class LinearModel:
 
         The clock never goes back; an earlier time changes nothing.
         """
-        entries.tick()(*self._arrays, self._times.of(at, "tick"))
+        entries.tick()(*self._arrays, self._times.of_tick(at))
         self._memory.note_time(is_date=is_date(at))
 
     # --- Many events ----------------------------------------------------------------------------

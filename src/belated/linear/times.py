@@ -105,6 +105,12 @@ class Times:
             self._check_number(value, who)
         return value
 
+    def of_tick(self, at: Time) -> float:
+        """Return the time that a clock is told alone."""
+        if at is None:
+            raise ClockError("tick: a time is wanted, got None; nothing has changed")
+        return self.of(at, "tick")
+
     def of_answer(self, at: Time | None, who: str) -> float:
         """Return the time of a label; NaN where none is given, as labels need none."""
         return NEVER if at is None else self.of(at, who)

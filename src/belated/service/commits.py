@@ -76,12 +76,12 @@ class Commits:
         self._ahead -= 1
         following, self._next = self._next, []
         for after in waiting:
-            _call(after, error)
+            safely(after, error)
         for work in following:
-            _call(work)
+            safely(work)
 
 
-def _call(function: Callable[..., None], *arguments: Any) -> None:
+def safely(function: Callable[..., None], *arguments: Any) -> None:
     """Call something; whatever it raises, the others are called as well."""
     try:
         function(*arguments)

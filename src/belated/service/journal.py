@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, Self, TextIO
 
@@ -33,7 +34,8 @@ class Journal:
         else:
             said = " ".join(f"{name}={json.dumps(value)}" for name, value in about.items())
             line = f"{moment} {what} {said}"
-        print(line, file=self._stream or sys.stderr, flush=True)
+        with suppress(OSError, ValueError):  # full, or closed: requests do not wait for a log
+            print(line, file=self._stream or sys.stderr, flush=True)
 
 
 class Told(logging.Handler):

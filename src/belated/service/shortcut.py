@@ -20,21 +20,21 @@ from belated.errors import StoreInUse
 from belated.service import bodies
 from belated.service.app import App, headers_of
 from belated.service.applied import Applied, begun
-from belated.service.commits import lost
+from belated.service.commits import lost, safely
 from belated.service.handlers import AGAIN, items_of
 from belated.service.hub import Form, Known
 from belated.service.requests import JSON, Answer, too_large
 from belated.service.routes import Route
 from belated.service.tokens import Token
 
-_REMEMBERED = 1000  # paths; models are asked for again and again
+_REMEMBERED, _LONGEST = 1000, 300  # paths, and their bytes; models are asked for again and again
 
 Headers = list[tuple[bytes, bytes]]
 Reply = Callable[[bytes], None]
 """Gets the bytes of an answer."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """What a URL stands for."""
 
     route: Route
@@ -53,19 +53,22 @@ class Shortcut:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._found: dict[bytes, _Place | None] = {}
+        self._found: dict[bytes, Place] = {}
         self._come: list[_Asked] = []  # what is to be applied, in order
         self._long: set[asyncio.Task[None]] = set()
 
-    def knows(self, url: bytes) -> bool:
-        """Tell whether a request to here may be answered on the short way, if it is a POST."""
-        if url not in self._found:
-            if len(self._found) >= _REMEMBERED:
-                self._found.clear()
-            self._found[url] = self._find(url)
-        return self._found[url] is not None
+    def place(self, url: bytes) -> Place | None:
+        """Return where a POST that may be answered on the short way goes, or None."""
+        known = self._found.get(url)
+        if known is None:
+            known = self._find(url)
+            if known is not None and len(url) <= _LONGEST:
+                if len(self._found) >= _REMEMBERED:
+                    self._found.clear()
+                self._found[url] = known
+        return known
 
-    def _find(self, url: bytes) -> _Place | None:
+    def _find(self, url: bytes) -> Place | None:
         try:
             where = url.decode("ascii")
             route, named, _ = self._app.table.find("POST", where)
@@ -73,16 +76,16 @@ class Shortcut:
             return None
         if route is None or route.verb is None or route.scope is None or "?" in where:
             return None
-        return _Place(route, route.verb, route.scope, named["name"], where, unquote(where))
+        return Place(route, route.verb, route.scope, named["name"], where, unquote(where))
 
-    def answer(self, url: bytes, headers: Headers, body: bytes, reply: Reply) -> bool:
+    def answer(self, place: Place, headers: Headers, body: bytes, reply: Reply) -> bool:
         """Take a request, and tell whether that was done; a stranger is left to the application.
 
         ``reply`` is called when what was done is committed, or when it is refused.
         """
-        place, given = self._found[url], dict(reversed(headers))
+        given = dict(reversed(headers))
         token = self._app.token_of(given.get)
-        if place is None or token is None:
+        if token is None:
             return False
         self._app.at_once += 1
         self._come.append(_Asked(self._app, place, token, given, body, reply))
@@ -99,7 +102,7 @@ class Shortcut:
             except StoreInUse:  # the application knows where to send it
                 is_begun = False
             except Exception as error:
-                asked.refuse(error)
+                safely(asked.refuse, error)
                 continue
             if not is_begun:
                 task = asyncio.get_running_loop().create_task(asked.take_the_long_way())
@@ -118,7 +121,7 @@ class _Asked:
     def __init__(
         self,
         app: App,
-        place: _Place,
+        place: Place,
         token: Token,
         headers: dict[bytes, bytes],
         body: bytes,

@@ -15,7 +15,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from belated.service.shortcut import Shortcut
+    from belated.service.shortcut import Place, Shortcut
 
 BYTES = 32 << 10
 """Of the head of a request: its path and all headers."""
@@ -59,6 +59,7 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             self._quiet, self._size = 0, 0
             self._is_heard, self._is_in_head = False, True
             self._held: list[bytes] | None = None  # the body of what may take the short way
+            self._place: Place | None = None  # where that goes
             self._short = _Short()
             self._timer: asyncio.TimerHandle | None = None  # for a head, or for what is held
             self._idle_since = 0.0
@@ -97,6 +98,8 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             self.url += url
 
         def on_header(self, name: bytes, value: bytes) -> None:
+            if not self._is_in_head:  # what follows a body in chunks opens no door
+                return
             self._size += len(name) + len(value)
             if self._size > BYTES or len(self.headers) >= HEADERS:
                 raise ValueError("too long a head, or too many headers")
@@ -108,6 +111,8 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
         def on_headers_complete(self) -> None:
             self._is_heard, self._is_in_head = True, False
             self._wait_no_more()
+            if self.parser.should_upgrade() and self._has_body:
+                raise ValueError("the parser would take the body for another protocol")
             if self._is_short:
                 self._held = []
             else:
@@ -127,6 +132,14 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             if self.cycle.__class__ is not _Short:
                 super().on_message_complete()
 
+        @property
+        def _has_body(self) -> bool:
+            """Whether a body follows the head."""
+            return any(
+                name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+                for name, value in self.headers
+            )
+
         # --- The short way --------------------------------------------------------------------
 
         @property
@@ -136,23 +149,28 @@ def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
             return (
                 shortcut is not None
                 and (self.cycle is None or self.cycle.response_complete)
-                and shortcut.knows(self.url)
                 and parser.get_method() == b"POST"
                 and parser.get_http_version() == "1.1"
                 and parser.should_keep_alive()
                 and not parser.should_upgrade()
                 and not self.expect_100_continue
                 and not self.flow.write_paused
+                and self._find() is not None
             )
+
+        def _find(self) -> Place | None:
+            self._place = shortcut.place(self.url) if shortcut is not None else None
+            return self._place
 
         def _take_the_short_way(self) -> bool:
             """Begin to answer what is held, and tell whether that could be done."""
             assert shortcut is not None
             assert self._held is not None
+            assert self._place is not None
             body = self._held[0] if len(self._held) == 1 else b"".join(self._held)
             before = self.cycle
             self.cycle = self._short = _Short()
-            if shortcut.answer(self.url, self.headers, body, self._reply):
+            if shortcut.answer(self._place, self.headers, body, self._reply):
                 self._wait_no_more()
                 self._held = None
                 return True

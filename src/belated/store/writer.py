@@ -324,8 +324,10 @@ class Writer:
                         self._open = Batch()
                 if taken and (taken[0].parts or taken[0].notes):
                     begin = perf_counter()
-                    self._write(taken[0].parts, taken[0].notes)
-                    self._took = perf_counter() - begin
+                    try:
+                        self._write(taken[0].parts, taken[0].notes)
+                    finally:
+                        self._took = perf_counter() - begin
                     self._failures = 0
                     self.commits += 1
                     for part in taken[0].parts.values():
@@ -405,14 +407,17 @@ class Writer:
     def then(self, batch: Batch, after: After, within: float = 0.0) -> None:
         """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
 
-        That is a thread of its own; or the caller, here and now, where nobody else is at it and the
-        last commit took less than ``within`` seconds. What ``after`` raises is logged.
+        That is a thread of its own; or the caller, here and now, where nobody else is at it, there
+        is no snapshot to write, and the last commit took less than ``within`` seconds and did not
+        fail. What ``after`` raises is logged.
         """
         with self._lock:
             is_done = batch.is_done
             if not is_done:
                 batch.after.append(after)
-            is_quick = self.is_idle and self._took < within and not self.turn.locked()
+            has_snapshot = any(part.snapshots for part in batch.parts.values())
+            is_quick = self.is_idle and self._took < within and not has_snapshot
+            is_quick = is_quick and not self._failures and not self.turn.locked()
             is_here = is_quick or self._is_stopped  # then there is no other thread to do it
             if not is_done and not is_here and self._thread is None:
                 self._thread = threading.Thread(
