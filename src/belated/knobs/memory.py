@@ -225,16 +225,16 @@ class KnobsMemory(Memory):
         f = self.f[: p.kept]
         demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
         limits = slice(p.kept, p.kept + int(self.n[L.LIMITS]) * (k + 1))
-        fixed = [slice(p.knobs, p.knobs + 3 * k), slice(p.table, p.prior), limits]
+        fixed = [slice(p.knobs, p.knobs + L.LAST * k), slice(p.table, p.prior), limits]
         demand(
             all((self.f[part] == fresh.f[part]).all() for part in fixed), "not of these settings"
         )
-        start, last = f[p.knobs : p.knobs + k], f[p.knobs + 3 * k : p.table]
+        start, last = f[p.knobs : p.knobs + k], f[p.knobs + L.LAST * k : p.table]
         rows = self.f[limits].reshape(-1, k + 1)
         is_inside = rows[:, :k] @ last <= rows[:, k] + _SLACK * np.abs(rows).sum(axis=1)
         is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
         demand((is_inside | is_start).all(), "the last play")
-        demand((np.abs(f[p.knobs + 3 * k : p.table]) <= 1.0).all(), "the last play")
+        demand((np.abs(f[p.knobs + L.LAST * k : p.table]) <= 1.0).all(), "the last play")
         members = self.of_members
         demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")
         weights, noise = members[:, L.WEIGHT], members[:, L.NOISE]

@@ -113,7 +113,7 @@ class KnobsReport:
     contexts: tuple[InContext, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON; without ``contexts`` where none are announced."""
+        """Return plain data, ready for JSON; without ``contexts`` while there are none."""
         data = dataclasses.asdict(self)
         if not self.contexts:
             del data["contexts"]

@@ -96,7 +96,7 @@ def confine(f: Floats, n: Ints, x: Floats, knobs: Floats, is_free: bool) -> None
     if n[L.LIMITS] == 0:
         return
     k = x.size
-    start, last = knobs[0:k], knobs[3 * k : 4 * k]
+    start, last = knobs[0:k], knobs[L.LAST * k : L.LAST * k + k]
     _project(f, n, x)
     part, step = _part_of_way(f, n, x, start), 1.0
     for i in range(k):
