@@ -81,7 +81,12 @@ def _known(function: Any, arguments: Any, variable: Any) -> Any:
     if found.op == "binop":
         left = _known(function, arguments, found.lhs)
         right = _known(function, arguments, found.rhs)
-        return None if left is None or right is None else found.fn(left, right)
+        if left is None or right is None:
+            return None
+        try:
+            return found.fn(left, right)
+        except (ArithmeticError, TypeError):  # left to whoever runs it
+            return None
     return _constant(function, variable)
 
 

@@ -195,7 +195,7 @@ class Knobs:
         if at is not None or settings.deadline is not None:
             now, _ = self._times.issued(at, None)
         if at is not None:
-            self._memory.note_time(settings.deadline, is_date=is_date(at))
+            self._memory.take_time(settings.deadline, is_date=is_date(at))
         x = np.empty(len(settings.knobs))
         ticket = self._do(L.PREDICT, at=now, given=given, out=x)
         if ticket == S.FULL:
@@ -284,7 +284,7 @@ class Knobs:
         The clock never goes back; an earlier time changes nothing.
         """
         now = self._times.of_tick(at)
-        self._memory.note_time(self._settings.deadline, is_date=is_date(at))
+        self._memory.take_time(self._settings.deadline, is_date=is_date(at))
         self._do(L.TICK, at=now)
 
     @alone
@@ -397,7 +397,7 @@ class Knobs:
         before = self._memory.twin(self._settings)
         try:
             if at is not None and (events >= 0).any():  # as live: times of costs alone are not kept
-                self._memory.note_time(self._settings.deadline, is_date=holds_dates(at))
+                self._memory.take_time(self._settings.deadline, is_date=holds_dates(at))
             self._run(events, values, first, times, np.concatenate([_NOTHING, *rows]), plays)
         except BaseException:
             self._memory = before

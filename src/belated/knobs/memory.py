@@ -25,6 +25,7 @@ from belated.learner.sound import (
 )
 from belated.learner.state import Memory, aligned
 from belated.linear.clock import DATES, NUMBERS
+from belated.linear.timed import TimedMemory
 
 _LARGE = 1e150
 _SLACK = 1e-6
@@ -37,7 +38,7 @@ _COUNTED = [
 ]
 
 
-class KnobsMemory(Memory):
+class KnobsMemory(TimedMemory):
     """``f`` and ``n``; see ``belated.kernels.knobs.layout``."""
 
     __slots__ = ("places",)
@@ -108,21 +109,11 @@ class KnobsMemory(Memory):
         """The latest time that was told."""
         return float(self.f[self.n[N.KEPT_AT] - 1]) if self.has_clock else -math.inf
 
-    @property
-    def has_times(self) -> bool:
-        """Whether times were given; otherwise deadlines count rounds."""
-        return bool(self.n[N.HAS_TIMES])
-
-    @property
-    def has_dates(self) -> bool:
-        """Whether one of them was a date, so that all are seconds since 1970."""
-        return bool(self.n[N.HAS_TIMES] == DATES)
-
-    def note_time(self, deadline: float | None, *, is_date: bool) -> None:
+    def take_time(self, deadline: float | None, *, is_date: bool) -> None:
         """Remember that times are given, and of what kind; the first starts the clock."""
         if deadline is not None and not self.has_clock:
             self._start_clock(deadline)
-        self.n[N.HAS_TIMES] = DATES if is_date or self.has_dates else NUMBERS
+        self.note_time(is_date=is_date)
 
     def _start_clock(self, deadline: float) -> None:
         """Make room for the time, and for when tickets are due; there is none yet."""

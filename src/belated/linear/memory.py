@@ -15,9 +15,9 @@ from belated.kernels.slots import ints as N
 from belated.learner.state import PARTS as OF_TICKETS
 from belated.learner.state import Memory, aligned, aligned_zeros
 from belated.linear import sound
-from belated.linear.clock import DATES, NUMBERS
 from belated.linear.coordinates import Coordinates, narrowed
 from belated.linear.settings import WORK, Settings
+from belated.linear.timed import TimedMemory
 
 PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<i8"}
 """Names and types of the arrays that ``ModelMemory.parts`` returns."""
@@ -25,7 +25,7 @@ PARTS = {**OF_TICKETS, "pairs": "<f8", "seen": "<i8", "rows": "<i8"}
 _POOL = 256  # pairs that the pool has room for at the start
 
 
-class ModelMemory(Memory):
+class ModelMemory(TimedMemory):
     """``f``, ``n``, ``c`` and ``pool``; see ``belated.kernels.linear.layout``."""
 
     __slots__ = ("c", "pool")
@@ -110,20 +110,6 @@ class ModelMemory(Memory):
     def clock(self) -> float:
         """The latest time that was told."""
         return float(self.f[lm.CLOCK])
-
-    @property
-    def has_times(self) -> bool:
-        """Whether the clock shows times that users gave; otherwise it counts predictions."""
-        return bool(self.n[N.HAS_TIMES])
-
-    @property
-    def has_dates(self) -> bool:
-        """Whether one of them was a date, so that all are seconds since 1970."""
-        return bool(self.n[N.HAS_TIMES] == DATES)
-
-    def note_time(self, *, is_date: bool) -> None:
-        """Remember that times are given, and of what kind."""
-        self.n[N.HAS_TIMES] = DATES if is_date or self.has_dates else NUMBERS
 
     # --- Room ------------------------------------------------------------------------------------
 
