@@ -72,10 +72,10 @@ def _loops(n: int, x: float) -> float:
 
 @leaf
 def _turns_real(n: int, x: float) -> float:
-    value = 0
+    value = 0  # and a float from then on
     for i in range(_START):
         if i == n % 5:
-            value = x
+            value = x  # type: ignore[assignment]
     return value
 
 
@@ -105,7 +105,7 @@ def _entries(pair: _Pair, n: int) -> float:
     v[1] *= 0.5
     pair.left[0] -= _WEIGHTS[n % 3]
     w, n = float(n), int(w) if abs(w) < 1e6 else 0
-    return v.size + pair.left[0] + w + n
+    return float(v.size + pair.left[0] + w + n)
 
 
 @leaf
