@@ -48,6 +48,13 @@ class _Pair(NamedTuple):
     right: float
 
 
+class _Fixed(NamedTuple):
+    times: int
+    share: float
+
+
+_FIXED = _Fixed(3, -0.25)
+_IS_ON = np.bool_(True)
 _WEIGHTS = (0.5, -2.0, 8.0)
 _START = 3
 
@@ -114,6 +121,20 @@ def _of_array(given: Floats, i: int) -> float:
 
 
 @leaf
+def _of_fixed(given: _Fixed, /, n: int) -> float:
+    return given.times * n + given[1]
+
+
+@leaf
+def _constants(n: int, x: float) -> float:
+    is_on = _IS_ON
+    value = _of_fixed(_FIXED, n % 5) + is_on
+    if x > 1.0:
+        n = 0.5 * x  # type: ignore[assignment]
+    return float(value + n + _WEIGHTS[int(value) % 3 - 3])
+
+
+@leaf
 def _functions(x: float) -> float:
     if not abs(x) < 1e6:
         return 0.0
@@ -148,7 +169,8 @@ def all_values(reals: Floats, wholes: Ints, out: Floats, room: Floats) -> None:
             results[place + 3] = _loops(n[i], x[j])
             results[place + 4] = _turns_real(n[i], x[j])
             results[place + 5] = _entries(_Pair(work[0:3], x[j]), n[i])
-            place += 6
+            results[place + 6] = _constants(n[i], x[j])
+            place += 7
         for j in range(n.size):
             results[place] = _whole(n[i], n[j])
             place += 1
@@ -158,7 +180,7 @@ def main() -> None:
     """Print all results as bits."""
     reals, wholes = np.array(REALS), np.array(WHOLES)
     pairs = len(list(product(REALS, REALS))) + len(list(product(WHOLES, WHOLES)))
-    others = 3 * len(REALS) + len(WHOLES) * (6 * len(REALS) + len(WHOLES))
+    others = 3 * len(REALS) + len(WHOLES) * (7 * len(REALS) + len(WHOLES))
     out, room = np.zeros(RESULTS * pairs + others), np.array([1.0, 2.0, 3.0])
     kinds = "float64[::1], int64[::1], float64[::1], float64[::1]"
     entry(all_values, f"void({kinds})")(reals, wholes, out, room)

@@ -15,7 +15,9 @@ class Composition(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name=f"C{'_'.join(map(str, self.values))}")
 
     def at(self, slot: int) -> int:
-        """Return what a slot holds."""
+        """Return what a slot holds; none is counted from the end, which is not known."""
+        if slot < 0:
+            raise IndexError(f"a code has no slot {slot}")
         return self.values[slot] if slot < len(self.values) else 0
 
 

@@ -31,7 +31,7 @@ from belated.kernels.announced import Announced
 from belated.kernels.blas import take_on_trust
 
 _TRIED = ((0, 68),)
-_IS_PLAIN = os.environ.get("BELATED_PLAIN_LEAVES", "0") != "0"
+_IS_PLAIN = os.environ.get("BELATED_PLAIN_LEAVES", "") not in ("", "0")
 EMITS = numba.version_info.short in _TRIED and not (_IS_PLAIN or numba.config.DISABLE_JIT)
 """Whether leaves are emitted here."""
 if EMITS:

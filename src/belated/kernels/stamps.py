@@ -12,6 +12,7 @@ import hashlib
 import sys
 from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
 
 _ROOMS = ("belated.kernels.", "belated.rivals.")
 
@@ -21,10 +22,9 @@ def stamp(*modules: str) -> int:
     """Return a digest of these modules and of everything with leaves that they import."""
     digest = hashlib.sha256()
     for name in sorted(_below(modules)):
-        file = sys.modules[name].__file__
-        assert file is not None
-        with open(file, "rb") as source:
-            digest.update(source.read())
+        module = sys.modules[name]
+        loader: Any = module.__loader__  # which knows how to read it, be it in an archive
+        digest.update(loader.get_data(module.__file__))
     return int.from_bytes(digest.digest()[:7], "big")
 
 

@@ -25,7 +25,6 @@ from belated.kernels.leaves.values import (
     Operand,
     Register,
     Value,
-    layout,
     member,
     packed,
     target,
@@ -70,16 +69,16 @@ def value_of(operand: Operand) -> Value:
     if isinstance(operand, Value):
         return operand
     it = operand.it
-    if isinstance(it, bool):
+    if isinstance(it, bool | np.bool_):
         return Value(TRUTH, (ir.Constant(ir.IntType(1), int(it)),))
-    if isinstance(it, int | np.integer) and -_MOST <= it < _MOST:
+    if isinstance(it, int | np.int64) and -_MOST <= it < _MOST:
         return Value(WHOLE, (ir.Constant(ir.IntType(64), int(it)),))
     if isinstance(it, float):
         return Value(REAL, (ir.Constant(ir.DoubleType(), float(it)),))
     if it is None:
         return NOTHING
     if isinstance(it, tuple):
-        return tuple_of([Known(each) for each in it])
+        return tuple_of([Known(each) for each in it], type(it) if hasattr(it, "_fields") else None)
     raise TypeError(f"{it!r} cannot stand in a register")
 
 
@@ -138,6 +137,8 @@ def extreme(builder: Any, function: Any, operands: list[Operand]) -> Operand:
         return Known(function(*(operand.it for operand in operands)))  # type: ignore[union-attr]
     values = [value_of(operand) for operand in operands]
     kind = common([value.kind for value in values])
+    if len(values) < 2 or kind not in (REAL, WHOLE):
+        raise TypeError("leaves compare two numbers or more, one by one")
     best = cast(builder, values[0], kind).parts[0]
     for value in values[1:]:
         other = cast(builder, value, kind).parts[0]
@@ -194,8 +195,3 @@ def ask_attribute(builder: Any, owner: Value, name: str) -> Operand:
     emit = target().get_getattr(owner.kind, name)
     register = emit(target(), builder, owner.kind, packed(builder, owner), name)
     return unpacked(builder, kind, register)
-
-
-def layouts(kinds: Any) -> list[Any]:
-    """Return the types of the registers of several kinds."""
-    return [part for kind in kinds for part in layout(kind)]

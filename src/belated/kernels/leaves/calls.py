@@ -1,7 +1,7 @@
 """Leaves as functions that others call: other leaves, and entries, which numba compiles.
 
-A leaf is emitted once for the kinds of its arguments, into a library of its own (``lean``), and is
-called with registers. For numba it is an intrinsic, which emits that call.
+A leaf is emitted once for the kinds of its arguments, into a library of its own, and is called with
+registers. For numba it is an intrinsic, which emits that call.
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ from numba.core.typing import templates
 from numba.extending import intrinsic
 
 from belated.kernels.codes import Composition
-from belated.kernels.leaves.arithmetic import layouts, value_of
+from belated.kernels.leaves.arithmetic import value_of
 from belated.kernels.leaves.expressions import WidenError
 from belated.kernels.leaves.library import Leaf, Limb
 from belated.kernels.leaves.statements import Emitter, result_of
-from belated.kernels.leaves.trees import read
-from belated.kernels.leaves.values import Operand, Register, Value, layout, packed, target, unpacked
+from belated.kernels.leaves.trees import Tree, note, read, refused
+from belated.kernels.leaves.values import (
+    Operand,
+    Register,
+    Value,
+    layout,
+    layouts,
+    packed,
+    target,
+    unpacked,
+)
 
 _Source = Callable[..., Any]
 
@@ -45,12 +54,14 @@ class Origin(NamedTuple):
 
 
 _EMITTED: dict[Any, Emitted] = {}
+_BEGUN: set[Any] = set()  # what is being emitted
 _NUMBERS = itertools.count()
 _ORIGIN = "made_from"  # the attribute of a leaf that holds its origin
 
 
 def make(source: _Source, *, is_limb: bool = False) -> Any:
     """Return a leaf made from a function; ``py_func`` is the function itself."""
+    note(source)
     return _known_to_numba(Origin(lambda *kinds: source, Limb if is_limb else Leaf), source)
 
 
@@ -61,6 +72,7 @@ def make_choice(choose: _Source, name: _Source) -> Any:
 
 def _known_to_numba(origin: Origin, source: _Source) -> Any:
     def typed(typing_context: Any, *kinds: Any) -> Any:
+        # numba then asks how many arguments there are, and knows no star.
         typed.__signature__ = _positional(1 + len(kinds))  # type: ignore[attr-defined]
         found = emitted(origin, tuple(map(_kind, kinds)))
         if found is None:
@@ -110,43 +122,57 @@ def emitted(origin: Origin, kinds: tuple[Any, ...]) -> Emitted | None:
         return None
     key = (source, kinds, origin.library)
     if key not in _EMITTED:
-        _EMITTED[key] = _emit(source, kinds, origin.library)
+        if key in _BEGUN:
+            raise refused(source, "it calls itself")
+        _BEGUN.add(key)
+        try:
+            _EMITTED[key] = _emit(source, kinds, origin.library)
+        finally:
+            _BEGUN.remove(key)
     return _EMITTED[key]
 
 
 def _emit(source: _Source, kinds: tuple[Any, ...], make_library: Any) -> Emitted:
-    name = f"{source.__module__}.{source.__qualname__}.{next(_NUMBERS)}"
     tree, wide = read(source), dict[str, Any]()
+    if len(kinds) != len(tree.parameters):
+        raise refused(source, f"it takes {len(tree.parameters)} arguments, not {len(kinds)}")
     while True:
-        library = make_library(target().codegen(), name)
-        module = library.create_ir_module(name)
-        function = ir.Function(module, ir.FunctionType(ir.VoidType(), layouts(kinds)), name)
-        if make_library is Leaf:
-            function.attributes.add("alwaysinline")
-        registers = iter(function.args)
-        arguments: list[Operand] = [
-            Value(kind, tuple(next(registers) for _ in layout(kind))) for kind in kinds
-        ]
-
-        def call(builder: Any, called: Any, operands: list[Operand]) -> Operand | None:
-            origin = getattr(called, _ORIGIN, None)
-            if origin is None:
-                return None
-            values = [value_of(operand) for operand in operands]
-            found = emitted(origin, tuple(value.kind for value in values))
-            if found is None:
-                raise TypeError(f"{source.__qualname__}: the code of {called} is not a constant")
-            return _call(builder, library, found, values)  # noqa: B023  # called at once
-
         try:
-            with target().push_code_library(library):
-                result = Emitter(source, tree, arguments, function, call, wide).emit()
+            return _attempt(source, tree, kinds, make_library, wide)
         except WidenError as error:
             wide[error.name] = error.kind
-            continue
-        library.add_ir_module(module)
-        library.finalize()
-        return Emitted(name, kinds, result, library)
+
+
+def _attempt(
+    source: _Source, tree: Tree, kinds: tuple[Any, ...], make_library: Any, wide: dict[str, Any]
+) -> Emitted:
+    """Emit a leaf, given the kinds of variables that turned out to be wider than they began."""
+    name = f"{source.__module__}.{source.__qualname__}.{next(_NUMBERS)}"
+    library = make_library(target().codegen(), name)
+    module = library.create_ir_module(name)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), layouts(kinds)), name)
+    if make_library is Leaf:
+        function.attributes.add("alwaysinline")
+    registers = iter(function.args)
+    arguments: list[Operand] = [
+        Value(kind, tuple(next(registers) for _ in layout(kind))) for kind in kinds
+    ]
+
+    def call(builder: Any, called: Any, operands: list[Operand]) -> Operand | None:
+        origin = getattr(called, _ORIGIN, None)
+        if origin is None:
+            return None
+        values = [value_of(operand) for operand in operands]
+        found = emitted(origin, tuple(value.kind for value in values))
+        if found is None:
+            raise refused(source, f"the code of {called} is not a constant")
+        return _call(builder, library, found, values)
+
+    with target().push_code_library(library):
+        result = Emitter(source, tree, arguments, function, call, wide).emit()
+    library.add_ir_module(module)
+    library.finalize()
+    return Emitted(name, kinds, result, library)
 
 
 def _call(builder: Any, library: Any, found: Emitted, values: list[Value]) -> Value:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.errors import NumbaError
 
 from belated.kernels.codes import Composition
 from belated.kernels.leaves import arithmetic
 from belated.kernels.leaves.arithmetic import cast, common, value_of
-from belated.kernels.leaves.trees import Tree
+from belated.kernels.leaves.trees import RefusedError, Tree, refused
 from belated.kernels.leaves.values import (
     REAL,
     TRUTH,
@@ -60,6 +61,8 @@ _CONVERSIONS: dict[Any, type] = {
     np.float64: float,
 }
 INT = ir.IntType(64)
+# What Python and numba raise about something that a leaf cannot do.
+_WRONG = (NumbaError, NotImplementedError, TypeError, ValueError, LookupError, AttributeError)
 
 
 class WidenError(Exception):
@@ -109,7 +112,7 @@ class Expressions:
             with self.builder.goto_entry_block():
                 self._slots[name] = (kind, [self.builder.alloca(part) for part in layout(kind)])
         kind, places = self._slots[name]
-        if kind != value.kind and kind != REAL:
+        if kind != value.kind:
             wide = common([kind, value.kind])
             if wide is None:
                 raise self._error(f"{name} is {kind} and then {value.kind}")
@@ -124,20 +127,27 @@ class Expressions:
         if node.id in self._slots:
             kind, places = self._slots[node.id]
             return Value(kind, tuple(self.builder.load(place) for place in places))
+        if node.id in self._tree.variables:
+            raise self._error(f"{node.id} is read before it is set")
         if node.id in self._outer:
             return Known(self._outer[node.id])
         raise self._error(f"{node.id} is not known")
 
-    def _error(self, what: str) -> TypeError:
-        return TypeError(f"{self._source.__module__}.{self._source.__qualname__}: {what}")
+    def _error(self, why: str) -> RefusedError:
+        return refused(self._source, why)
 
     # --- Expressions -----------------------------------------------------------------------------
 
     def _visit(self, node: ast.AST) -> Any:
         visit = getattr(self, f"_{type(node).__name__}", None)
         if visit is None:
-            raise self._error(f"leaves have no {type(node).__name__}: {ast.unparse(node)}")
-        return visit(node)
+            raise self._error(f"leaves have no {type(node).__name__}: {_first_line(node)}")
+        try:
+            return visit(node)
+        except RefusedError:
+            raise
+        except _WRONG as error:
+            raise self._error(f"{_first_line(node)}: {error}") from error
 
     def _new_block(self) -> Any:
         return self._function.append_basic_block()
@@ -148,6 +158,8 @@ class Expressions:
         return found
 
     def _Constant(self, node: ast.Constant) -> Operand:  # noqa: N802
+        if not isinstance(node.value, int | float | None):
+            raise self._error(f"{node.value!r} is no number")
         return Known(node.value)
 
     def _Attribute(self, node: ast.Attribute) -> Operand:  # noqa: N802
@@ -165,7 +177,12 @@ class Expressions:
 
     def _BinOp(self, node: ast.BinOp) -> Operand:  # noqa: N802
         left, right = self.read(node.left), self.read(node.right)
-        return arithmetic.binary(self.builder, OPERATORS[type(node.op)], left, right)
+        return arithmetic.binary(self.builder, self._operation(node.op), left, right)
+
+    def _operation(self, sign: ast.AST) -> Any:
+        if type(sign) not in OPERATORS:
+            raise self._error(f"leaves have no {type(sign).__name__}")
+        return OPERATORS[type(sign)]
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Operand:  # noqa: N802
         if isinstance(node.op, ast.Not):
@@ -173,12 +190,14 @@ class Expressions:
             if isinstance(holds, Known):
                 return Known(not holds.it)
             return Value(TRUTH, (self.builder.not_(holds.parts[0]),))
-        operand, operation = self.read(node.operand), OPERATORS[type(node.op)]
+        operand, operation = self.read(node.operand), self._operation(node.op)
         if isinstance(operand, Known):
             return Known(operation(operand.it))
         return arithmetic.ask_numba(self.builder, operation, [operand])
 
     def _condition(self, node: ast.expr) -> Operand:
+        if isinstance(node, ast.BoolOp):
+            return self._any_or_all(node, self._condition)
         return arithmetic.truth(self.builder, self.read(node))
 
     def _Compare(self, node: ast.Compare) -> Operand:  # noqa: N802
@@ -186,13 +205,23 @@ class Expressions:
 
         def holds(number: int) -> Operand:
             sides.append(self.read(node.comparators[number]))
-            operation = OPERATORS[type(node.ops[number])]
+            operation = self._operation(node.ops[number])
             return arithmetic.binary(self.builder, operation, sides[number], sides[number + 1])
 
         return self._until(False, [partial(holds, number) for number in range(len(node.ops))])
 
     def _BoolOp(self, node: ast.BoolOp) -> Operand:  # noqa: N802
-        conditions = [partial(self._condition, each) for each in node.values]
+        return self._any_or_all(node, self._is_true)
+
+    def _is_true(self, node: ast.expr) -> Operand:
+        """Emit what is true or false; of numbers, Python's ``and`` and ``or`` return one."""
+        operand = self.read(node)
+        if value_of(operand).kind != TRUTH:
+            raise self._error(f"{ast.unparse(node)} is neither true nor false, and no condition")
+        return operand
+
+    def _any_or_all(self, node: ast.BoolOp, of_each: Callable[[ast.expr], Operand]) -> Operand:
+        conditions = [partial(of_each, each) for each in node.values]
         return self._until(isinstance(node.op, ast.Or), conditions)
 
     def _until(self, stop: bool, conditions: Sequence[Callable[[], Operand]]) -> Operand:
@@ -267,14 +296,18 @@ class Expressions:
         if isinstance(index, Known) and isinstance(owner.kind, types.BaseTuple | Composition):
             return self._member(owner, index.it)
         if isinstance(owner.kind, types.UniTuple):
-            return self._choice(owner, value_of(index))
+            return self._choice(owner, index)
         return arithmetic.ask_numba(self.builder, operator.getitem, [owner, index])
 
-    def _choice(self, owner: Value, index: Value) -> Operand:
+    def _choice(self, owner: Value, index: Operand) -> Operand:
         """Return the member of a tuple whose number is found out while running."""
+        place = self._whole(index)
+        is_from_end = self.builder.icmp_signed("<", place, INT(0))
+        from_end = self.builder.add(place, INT(owner.kind.count))
+        place = self.builder.select(is_from_end, from_end, place)
         chosen = member(owner, 0)
         for number in range(1, owner.kind.count):
-            is_it = self.builder.icmp_signed("==", index.parts[0], INT(number))
+            is_it = self.builder.icmp_signed("==", place, INT(number))
             each = zip(member(owner, number).parts, chosen.parts, strict=True)
             parts = tuple(self.builder.select(is_it, new, old) for new, old in each)
             chosen = Value(chosen.kind, parts)
@@ -287,7 +320,7 @@ class Expressions:
         if isinstance(operand.kind, Composition):
             return Known(operand.kind.at(number))
         if isinstance(operand.kind, types.BaseTuple):
-            return member(operand, number % len(operand.kind.types))
+            return member(operand, range(len(operand.kind.types))[number])
         raise self._error(f"{operand.kind} has no members")
 
     def _place(self, node: ast.Subscript) -> tuple[Any, Register]:
@@ -298,8 +331,21 @@ class Expressions:
         return self._entry(owner, self.read(node.slice))
 
     def _entry(self, vector: Value, index: Operand) -> tuple[Any, Register]:
-        place = cast(self.builder, value_of(index), WHOLE).parts
-        return vector.kind.dtype, self.builder.gep(vector.parts[0], place)
+        place = self._inside(index)
+        return vector.kind.dtype, self.builder.gep(vector.parts[0], [place])
+
+    def _whole(self, operand: Operand) -> Register:
+        """Return an int; no float is cut off where Python would refuse it."""
+        value = value_of(operand)
+        if not isinstance(value.kind, types.Integer | types.Boolean):
+            raise self._error(f"{value.kind} stands where an int is wanted")
+        return cast(self.builder, value, WHOLE).parts[0]
+
+    def _inside(self, operand: Operand) -> Register:
+        """Return an index or a bound; vectors do not count from their end."""
+        if isinstance(operand, Known) and operand.it < 0:
+            raise self._error(f"{operand.it} is not inside of a vector")
+        return self._whole(operand)
 
     def _load(self, place: tuple[Any, Register]) -> Operand:
         kind, address = place
@@ -322,15 +368,10 @@ class Expressions:
 
     def _part(self, vector: Value, bounds: ast.Slice) -> Operand:
         """v[a:b]: the part from a up to b, both inside."""
-        if not isinstance(vector.kind, Vector) or bounds.upper is None:
-            raise self._error("a part is one of a vector, and says where it ends")
-        start, stop = (
-            cast(self.builder, value_of(operand), WHOLE).parts[0]
-            for operand in (
-                Known(0) if bounds.lower is None else self.read(bounds.lower),
-                self.read(bounds.upper),
-            )
-        )
+        if not isinstance(vector.kind, Vector) or bounds.upper is None or bounds.step:
+            raise self._error("a part is one of a vector, says where it ends, and has no step")
+        start = self._inside(Known(0) if bounds.lower is None else self.read(bounds.lower))
+        stop = self._inside(self.read(bounds.upper))
         place = self.builder.gep(vector.parts[0], [start])
         return Value(vector.kind, (place, self.builder.sub(stop, start, flags=["nsw"])))
 
@@ -351,9 +392,11 @@ class Expressions:
             return self._cleared(operands[0], function.slots)
         if function in (min, max):
             return arithmetic.extreme(self.builder, function, operands)
-        if function in _CONVERSIONS:
+        if function in _CONVERSIONS and len(operands) == 1:
             return arithmetic.number(self.builder, _CONVERSIONS[function], operands[0])
         if isinstance(function, type) and issubclass(function, tuple):
+            if len(getattr(function, "_fields", ())) != len(operands):
+                raise self._error(f"{ast.unparse(node)} is not a named tuple with all its fields")
             return arithmetic.tuple_of(operands, function)
         return arithmetic.ask_numba(self.builder, function, operands)
 
@@ -370,9 +413,16 @@ class Expressions:
 
     def _view(self, operand: Operand, kind: Operand) -> Operand:
         """x.view(np.int64): the bits of a float as an int, or the other way round."""
+        value = value_of(operand)
+        if value.kind not in (WHOLE, REAL) or kind not in (Known(np.int64), Known(np.float64)):
+            raise self._error("a view is one of an int or a float, as np.int64 or np.float64")
         made = WHOLE if kind == Known(np.int64) else REAL
-        (register,) = value_of(operand).parts
+        (register,) = value.parts
         return Value(made, (self.builder.bitcast(register, *layout(made)),))
+
+
+def _first_line(node: ast.AST) -> str:
+    return ast.unparse(node).partition("\n")[0]
 
 
 def _outer_names(function: Callable[..., Any]) -> Mapping[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from numba import types
 
 from belated.kernels.leaves import arithmetic
 from belated.kernels.leaves.arithmetic import cast, common, value_of
-from belated.kernels.leaves.expressions import INT, OPERATORS, Expressions
+from belated.kernels.leaves.expressions import INT, Expressions
 from belated.kernels.leaves.values import (
+    NOTHING,
     WHOLE,
     Known,
     Operand,
@@ -20,27 +23,37 @@ from belated.kernels.leaves.values import (
 )
 
 
+@dataclass
+class _Loop:
+    """A loop that is being emitted: the block after it, and whether a ``break`` goes there."""
+
+    after: Any
+    is_broken: bool = False
+
+
 class Emitter(Expressions):
     """Emits one leaf into a function of LLVM's."""
 
     def __init__(self, *arguments: Any) -> None:
         """The arguments are those of ``Expressions``."""
         super().__init__(*arguments)
-        self._returns: list[tuple[Any, Operand]] = []
-        self._breaks: list[tuple[Any, list[Any]]] = []
+        self._returns: list[tuple[Any, Value]] = []
+        self._loops: list[_Loop] = []
 
     def emit(self) -> Any:
         """Emit the body; return the kind of the result."""
         if self._block(self._tree.body):
-            self._returns.append((self.builder.block, Known(None)))
-        kinds = [value_of(operand).kind for _, operand in self._returns]
+            self._returns.append((self.builder.block, NOTHING))
+        if not self._returns:
+            raise self._error("it never returns")
+        kinds = [value.kind for _, value in self._returns]
         kind = common(kinds)
         if kind is None:
             raise self._error(f"it returns {set(kinds)}")
         self._set_result(layout(kind))
-        for block, operand in self._returns:
+        for block, value in self._returns:
             self.builder.position_at_end(block)
-            self._return(cast(self.builder, value_of(operand), kind).parts)
+            self._return(cast(self.builder, value, kind).parts)
         return kind
 
     def _set_result(self, parts: tuple[Any, ...]) -> None:
@@ -75,7 +88,7 @@ class Emitter(Expressions):
 
     def _Return(self, node: ast.Return) -> bool:  # noqa: N802
         operand = Known(None) if node.value is None else self.read(node.value)
-        self._returns.append((self.builder.block, operand))
+        self._returns.append((self.builder.block, value_of(operand)))
         return False
 
     def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
@@ -92,6 +105,7 @@ class Emitter(Expressions):
         if isinstance(goal, ast.Name):
             self._set(goal.id, operand)
         elif isinstance(goal, ast.Tuple):
+            self._check_count(operand, len(goal.elts))
             for number, each in enumerate(goal.elts):
                 self._write(each, self._member(operand, number))
         elif isinstance(goal, ast.Subscript):
@@ -99,14 +113,24 @@ class Emitter(Expressions):
         else:
             raise self._error(f"cannot write to {ast.unparse(goal)}")
 
+    def _check_count(self, operand: Operand, wanted: int) -> None:
+        """Refuse a tuple with more or fewer members; a code has as many as are asked for."""
+        if isinstance(operand, Known):
+            count = len(operand.it)
+        else:
+            count = len(operand.kind.types) if isinstance(operand.kind, types.BaseTuple) else wanted
+        if count != wanted:
+            raise self._error(f"{count} members cannot be {wanted} variables")
+
     def _AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
-        operation = OPERATORS[type(node.op)]
+        operation = self._operation(node.op)
         if isinstance(node.target, ast.Name):
             old = self._Name(node.target)
             new = arithmetic.binary(self.builder, operation, old, self.read(node.value))
             self._set(node.target.id, new)
             return
-        assert isinstance(node.target, ast.Subscript)
+        if not isinstance(node.target, ast.Subscript):
+            raise self._error(f"cannot write to {ast.unparse(node.target)}")
         place = self._place(node.target)
         old = self._load(place)
         self._store(place, arithmetic.binary(self.builder, operation, old, self.read(node.value)))
@@ -135,11 +159,14 @@ class Emitter(Expressions):
 
     def _While(self, node: ast.While) -> bool:  # noqa: N802
         self._refuse_else(node)
-        check, body, after = (self._new_block() for _ in range(3))
+        check = self._new_block()
         self.builder.branch(check)
         self.builder.position_at_end(check)
         condition = self._condition(node.test)
-        if isinstance(condition, Known) and condition.it:
+        if isinstance(condition, Known) and not condition.it:
+            return True
+        body, after = self._new_block(), self._new_block()
+        if isinstance(condition, Known):
             self.builder.branch(body)
             is_left = self._loop(node.body, body, after, check)
             if not is_left:
@@ -155,14 +182,16 @@ class Emitter(Expressions):
 
     def _loop(self, statements: list[ast.stmt], body: Any, after: Any, again: Any) -> bool:
         """Emit the body of a loop, then stand after it; tell whether something breaks the loop."""
-        self._breaks.append((after, []))
+        loop = _Loop(after)
+        self._loops.append(loop)
         self.builder.position_at_end(body)
         names = dict(self._names)
         if self._block(statements):
             self.builder.branch(again)
         self._names = names
         self.builder.position_at_end(after)
-        return bool(self._breaks.pop()[1])
+        self._loops.pop()
+        return loop.is_broken
 
     def _For(self, node: ast.For) -> bool:  # noqa: N802
         self._refuse_else(node)
@@ -173,14 +202,13 @@ class Emitter(Expressions):
         ):
             raise self._error("a loop goes over a range")
         bounds = [self.read(each) for each in node.iter.args]
+        if not 1 <= len(bounds) <= 3:
+            raise self._error("a range has one to three bounds")
         first = bounds[0] if len(bounds) > 1 else Known(0)
         step = bounds[2] if len(bounds) > 2 else Known(1)
-        if not isinstance(step, Known):
-            raise self._error("the step of a loop is not a constant")
-        end, start = (
-            cast(self.builder, value_of(bound), WHOLE).parts[0]
-            for bound in (bounds[0] if len(bounds) == 1 else bounds[1], first)
-        )
+        if not (isinstance(step, Known) and isinstance(step.it, int) and step.it != 0):
+            raise self._error("the step of a loop is not a constant, or 0")
+        start, end = self._whole(first), self._whole(bounds[0] if len(bounds) == 1 else bounds[1])
         before = self.builder.block
         check, body, again, after = (self._new_block() for _ in range(4))
         self.builder.branch(check)
@@ -198,9 +226,8 @@ class Emitter(Expressions):
         return True
 
     def _Break(self, node: ast.Break) -> bool:  # noqa: N802
-        after, ways = self._breaks[-1]
-        ways.append(self.builder.block)
-        self.builder.branch(after)
+        self._loops[-1].is_broken = True
+        self.builder.branch(self._loops[-1].after)
         return False
 
 

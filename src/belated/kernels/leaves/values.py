@@ -9,6 +9,7 @@ all. So reading a field costs no instruction, and leaves pass each other registe
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -57,6 +58,11 @@ def layout(kind: Any) -> tuple[Any, ...]:
     return (
         () if isinstance(kind, Composition | types.NoneType) else (target().get_value_type(kind),)
     )
+
+
+def layouts(kinds: Iterable[Any]) -> list[Any]:
+    """Return the types of the registers of several kinds."""
+    return [part for kind in kinds for part in layout(kind)]
 
 
 def member(value: Value, number: int) -> Value:
