@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
+import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,6 +173,16 @@ def test_the_source_is_that_which_was_imported(tmp_path: Path) -> None:
     trees.note(unnamed := lambda x: x)
     with pytest.raises(TypeError, match=r"lambda>: a leaf is a function that is defined with def"):
         trees.read(unnamed)
+
+
+def test_sources_are_found_in_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("of_an_archive.py", "def given(x):\n    return x + 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    module = importlib.import_module("of_an_archive")
+    trees.note(module.given)
+    assert ast.unparse(trees.read(module.given).body[0]) == "return x + 1.0"
+    assert stamps.stamp(module.__name__) > 0
 
 
 SOMEWHERE = """

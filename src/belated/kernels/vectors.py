@@ -170,6 +170,8 @@ def _from_array(typing_context: Any, array: Any) -> Any:
     """Return the types of ``vector``, and what makes one."""
     if isinstance(array, Vector):
         return array(array), lambda context, builder, signature, arguments: arguments[0]
+    if not isinstance(array.dtype, types.Integer | types.Float):
+        raise TypeError(f"a vector has floats or ints, not {array.dtype}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         whole = context.make_array(signature.args[0])(context, builder, arguments[0])

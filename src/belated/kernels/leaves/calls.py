@@ -89,6 +89,7 @@ def _known_to_numba(origin: Origin, source: _Source) -> Any:
         ]
         return templates.signature(found.result, *as_given), generate
 
+    typed.__qualname__ = f"{source.__module__}.{source.__qualname__}"  # in Python's own errors
     made: Any = intrinsic(prefer_literal=True)(typed)
     made.__module__, made.__name__ = source.__module__, source.__name__
     made.__qualname__, made.__doc__ = source.__qualname__, source.__doc__
