@@ -47,7 +47,7 @@ from belated.store import Store, parquet, stored, stretches
 from belated.store import store as of_store
 from belated.store.events import encoded
 from belated.store.recovery import Replay, opened, recovered
-from conftest import Python
+from conftest import Python, examples
 
 
 def linear(**changes: Any) -> bl.LinearModel:
@@ -208,9 +208,7 @@ def test_every_kind_is_the_same_from_its_log_at_every_event(
 ) -> None:
     monkeypatch.setattr(stretches, "_SHORT", 2)  # so that whole stretches are read at once
     life = type("ThisLife", (Life,), {"kind": kind, "folder": tmp_path, "lives": iter(range(99))})
-    run_state_machine_as_test(
-        life, settings=settings(max_examples=4, stateful_step_count=20, deadline=None)
-    )
+    run_state_machine_as_test(life, settings=settings(examples(3), stateful_step_count=20))
 
 
 def test_knobs_with_other_ranges_see_what_was_played(path: Path, tmp_path: Path) -> None:
@@ -1385,7 +1383,7 @@ def kills(folder: Path, count: int, python: Python) -> str:
 
 
 def test_killed_again_and_again(tmp_path: Path, python: Python) -> None:
-    assert "30 kills" in kills(tmp_path, 30, python)
+    assert "12 kills" in kills(tmp_path, 12, python)
 
 
 @pytest.mark.slow
