@@ -66,6 +66,17 @@ def all_delays(longest: int) -> Iterator[list[int]]:
             yield list(delays)
 
 
+def all_signs(rounds: int) -> Iterator[Array]:
+    """All costs at the ends and in the middle; of two that mirror each other one.
+
+    Four rounds and more have none in the middle unless all is asked for.
+    """
+    of_one = (-1.0, 0.0, 1.0) if rounds < 4 or everything() else (-1.0, 1.0)
+    for signs in itertools.product(of_one, repeat=rounds):
+        if next(filter(None, signs), 1.0) > 0.0:
+            yield np.array(signs)[:, None]
+
+
 def answered(timeline: bl.Timeline) -> list[int]:
     """The events that really happen."""
     events = timeline.events
