@@ -14,7 +14,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
-FEWER = {"lost_answers": ["800"], "two_knobs": ["36"]}
+FEWER = {"lost_answers": ["400"], "two_knobs": ["36"]}
 """What is given to an example that takes long without a compiler."""
 
 
