@@ -63,6 +63,8 @@ class Hub:
         self.damaged: dict[str, str] = {}
         """Models that could not be brought back, and why."""
         self.is_ready = False
+        self.on_loaded: Callable[[], None] | None = None
+        """Is called whenever a model was brought into memory."""
         self._lock = threading.Lock()
         self._turns: dict[str, _Turn] = {}
         self._resting: dict[str, asyncio.Event] = {}
@@ -144,6 +146,8 @@ class Hub:
                 served.read_tail()
                 self.models[name] = served
                 self.damaged.pop(name, None)
+                if self.on_loaded is not None:
+                    self.on_loaded()
             return served
 
     def _stored(self, name: str) -> StoredModel:

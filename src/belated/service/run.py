@@ -18,6 +18,7 @@ from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
 from belated.service.asking import Address
+from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
@@ -118,7 +119,15 @@ class Server:
             self.on_ready()
 
     def run(self) -> None:
-        """Serve until a signal comes: then finish what was accepted, and close the store."""
+        """Serve until a signal comes: then finish what was accepted, and close the store.
+
+        For a process that does nothing else meanwhile: garbage is looked for only among what comes.
+        """
+        self.hub.on_loaded = leave_out
+        with left_out():
+            self._serve()
+
+    def _serve(self) -> None:
         with self._held:
             self._server.run([self._socket])
 
@@ -137,7 +146,7 @@ class Server:
 
     def _work(self) -> None:
         try:
-            self.run()
+            self._serve()
         except BaseException as error:  # told by whoever waits for the server
             self._failure = error
 
