@@ -8,10 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("httptools", reason="httptools is not installed")
 
@@ -25,6 +28,7 @@ from belated.service.hub import Hub
 from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.service.wire import KNOWN, protocol
+from conftest import examples
 from service_calls import Answer, Caller, Wire, serving, slowly, wired
 
 PREDICT = "/models/value/predict"
@@ -81,6 +85,47 @@ def test_garbage_is_answered_after_what_came_before_it(tmp_path: Path) -> None:
                 assert wire.rest() == b""
         assert ask("GET", "/models/value").body["rounds"] == 6
         assert ask.server.app.at_once == 0
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that lives for as long as this file."""
+    with serving(tmp_path_factory.mktemp("wire")) as caller:
+        yield caller
+
+
+@examples(25)
+@given(
+    kinds=st.lists(st.sampled_from(("one", "many", "look", "refused", "chunks")), max_size=6),
+    behind=st.sampled_from(("nothing", "garbage", "head", "body")),
+    cuts=st.lists(st.floats(0.0, 1.0), max_size=4),
+)
+def test_however_it_is_cut_all_is_answered_in_order(
+    ask: Caller, kinds: list[str], behind: str, cuts: list[float]
+) -> None:
+    with wired(ask) as wire:
+        requests = {
+            "one": (wire.post(PREDICT, ITEM), 200, "outcome"),
+            "many": (wire.post(PREDICT, {"items": [ITEM] * 3}), 200, "items"),
+            "look": (wire.head("GET", "/models/value", 0), 200, "name"),
+            "refused": (wire.post(PREDICT, []), 422, "error"),
+            "chunks": (chunked(wire, b"2\r\n{}\r\n", b"0\r\n\r\n"), 422, "error"),
+        }
+        good = wire.post(PREDICT, ITEM)
+        last = {"nothing": b"", "garbage": GARBAGE, "head": good[:30], "body": good[:-5]}[behind]
+        sent = b"".join(requests[kind][0] for kind in kinds) + last
+        places = sorted({round(cut * len(sent)) for cut in cuts} | {0, len(sent)})
+        for start, end in pairwise(places):
+            wire.send(sent[start:end])
+        if behind != "garbage":
+            wire.end()
+        for kind in kinds:
+            found = wire.answer()
+            assert found.status == requests[kind][1], found
+            assert requests[kind][2] in found.body
+        if behind == "garbage":
+            assert is_refusal(wire.answer(), 400, "bad_http")
+        assert wire.rest() == b""
 
 
 def test_garbage_waits_for_a_slow_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
