@@ -264,10 +264,10 @@ class Expressions:
         owner = value_of(owner)
         if isinstance(owner.kind, Vector):
             return self._load(self._entry(owner, index))
-        if isinstance(index, Known):
+        if isinstance(index, Known) and isinstance(owner.kind, types.BaseTuple | Composition):
             return self._member(owner, index.it)
         if isinstance(owner.kind, types.UniTuple):
-            return self._choice(owner, index)
+            return self._choice(owner, value_of(index))
         return arithmetic.ask_numba(self.builder, operator.getitem, [owner, index])
 
     def _choice(self, owner: Value, index: Value) -> Operand:
