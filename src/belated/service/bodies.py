@@ -33,7 +33,7 @@ def decoded(body: bytes) -> Any:
         except StopIteration:  # a blank before it, or nothing that it could be
             document = _decode(text)
         else:
-            behind = text[end:].lstrip(_BLANKS)
+            behind = text[end:].lstrip(_BLANKS) if end < len(text) else ""
             if behind:
                 raise json.JSONDecodeError("Extra data", text, len(text) - len(behind))
         if b"\\u" in body:  # half of a pair can be written that way, and is no text
