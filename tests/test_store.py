@@ -1572,6 +1572,48 @@ def test_replay_with_a_deadline_that_was_not_there(
         assert (report.rounds, report.late, built.open) == (4, 1, 3)
 
 
+def counting(kind: str, deadline: int | None) -> Any:
+    """Return a model that has a clock, or counts predictions if it has a deadline."""
+    if kind == "chooser":
+        return bl.Chooser(["a", "b"], silence=0.0, bits=6, wait=None, deadline=deadline)
+    if kind == "knobs":
+        return bl.Knobs({"x": (0.0, 1.0)}, deadline=deadline)
+    model = linear(deadline=deadline, silence=None)
+    return bl.Intervals(model) if kind == "intervals" else model
+
+
+@pytest.mark.parametrize("kind", ["linear", "chooser", "intervals", "knobs"])
+def test_replay_of_ticks_with_a_deadline_in_predictions(kind: str, path: Path) -> None:
+    """It is what the same log is without its ticks and times."""
+    with bl.open(path) as store:
+        models: dict[str, Any] = {}
+        for name in ("timed", "plain"):
+            model = models[name] = store.model(name, counting(kind, None))
+            is_timed = name == "timed"
+            for place in range(9):
+                if kind == "chooser":
+                    model.choose({"x": 1.0})
+                elif kind == "knobs":
+                    model.predict()
+                else:
+                    model.predict({"x": float(place % 3)})
+                if is_timed:
+                    model.tick(1000.0 + place)
+                if place % 2:
+                    at = {"at": 1000.0 + place} if is_timed else {}
+                    model.observe(place - 1 if place < 6 else 1, 1.0, **at)  # the last is late
+        for deadline in (3, 100, None):
+            built = [store.replay(name, counting(kind, deadline)) for name in models]
+            if deadline is not None:
+                assert built[0].snapshot() == built[1].snapshot()
+            else:
+                assert built[0].snapshot() == models["timed"].snapshot()
+        kept = store.replay("timed", counting(kind, 3), to="kept")
+        state = kept.snapshot()
+    with bl.open(path) as store:
+        assert store.model("kept", counting(kind, 3)).snapshot() == state
+
+
 def test_replay_of_a_chooser_keeps_what_was_played(path: Path) -> None:
     with bl.open(path) as store:
         model = store.model("m", chooser())
