@@ -149,14 +149,20 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
 
 def _pins(python: str, scratch: str) -> Job:
-    """Return the job of the pins with coverage, as they run every kind of kernel."""
+    """Return the job of the pins with coverage, as they run every kind of kernel.
+
+    What compiles leaves is reached by every construct of theirs, in both ways.
+    """
     coverage = [python, "-m", "coverage"]
     cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
+    plain = [*cold, "BELATED_PLAIN_LEAVES=1"]
     return Job(
         "pins, with coverage of the kernels",
         [
             ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run", "tests/pins.py"],
             [*cold, *coverage, "run", "tests/compositions.py", _COLD],
+            [*cold, *coverage, "run", "tests/leaf_values.py"],
+            [*plain, *coverage, "run", "tests/leaf_values.py"],
             [*coverage, "combine", "--quiet"],
             [*coverage, "report"],
         ],
