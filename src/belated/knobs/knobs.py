@@ -133,7 +133,7 @@ class Knobs:
 
     def _connect(self, settings: Settings, memory: KnobsMemory, keys: Keys) -> None:
         self._settings, self._memory, self._keys = settings, memory, keys
-        self._step = entries.step()
+        self._step = entries.step(settings.code)
         self._turn: list[None] = [None]
 
     def _do(
@@ -417,7 +417,7 @@ class Knobs:
         tickets = np.where(events >= 0, events, ~events) - first
         if ((tickets < 0) | (tickets >= costs.size)).any():
             raise UnknownTicket("run: every ticket of the timeline needs an entry in costs")
-        run, done = entries.run(), 0
+        run, done = entries.run(self._settings.code), 0
         while done < events.size:
             memory = self._memory
             when = times[done:] if times.size > 1 else times

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Floats
+from belated.arrays import Code, Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
@@ -66,6 +66,11 @@ class Settings:
     def width(self) -> int:
         """Features of the context."""
         return sum(_width(each) for each in self.context.values())
+
+    @property
+    def code(self) -> Code:
+        """What entries are compiled for: whether there are constraints."""
+        return (int(bool(self.constraints)),)
 
     @property
     def patience(self) -> int | None:
@@ -160,7 +165,7 @@ class Settings:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
-        limits = constraints.rows(self.constraints, self.knobs)
+        limits = constraints.numbers(self.constraints, self.knobs, self.start)
         f = np.append(np.zeros(places.kept), limits)
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
@@ -172,7 +177,7 @@ class Settings:
         numbers = {
             N.DIM: k,
             N.OWN: c,
-            L.LIMITS: len(limits),
+            L.LIMITS: len(self.constraints),
             N.KEEP: L.OF_TICKET + places.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,

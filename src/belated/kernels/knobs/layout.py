@@ -18,6 +18,7 @@ MOST_CONTEXT = 32
 PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(8)
 
 LIMITS = 38  # slot of n, as linear models have coordinates: how many constraints; see ``limits``
+LIMITED = 0  # slot of the code: 1 where there are constraints
 BY_CLOCK = -2  # n[PATIENCE] where deadlines are lengths of time; see ``clock``
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
@@ -109,6 +110,10 @@ OF_ANSWER = 4
 
 WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
 STEP = 67108864.0  # two of them in one number
+
+# By how much two sums of the same 16 products can differ, added up in another order: so much of the
+# sizes of the products, and where these are too small for a float, so much.
+SUMMING, UNDERFLOW = 4e-15, 2e-322
 
 HUGE_COST = 1e50
 FIRST_COSTS = 6  # and one for every knob: so many are waited for before there is a unit
