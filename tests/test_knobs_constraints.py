@@ -283,6 +283,27 @@ def test_the_start_may_be_left_along_an_edge() -> None:
     assert setting["b"] > 0.3 + 3e-6
 
 
+def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None:
+    """Steps then count from the nearest setting that is allowed, as the system stands there."""
+    knobs = Knobs(
+        {"a": (0, 8), "b": (0, 8), "n": bl.Whole(0, 8)},
+        start={"a": 1, "b": 1, "n": 4},
+        constraints=[{"a": 1, "b": 1, "at_most": 8}],
+        max_step=0.01,
+    )
+    ticket, _ = knobs.predict()
+    knobs.played(ticket, {"a": 8, "b": 6, "n": 7})
+    knobs.revise(ticket, 5.0)
+    memory = knobs._memory
+    waiting = memory.f[memory.places.buffer :][L.OF_ANSWER : L.OF_ANSWER + 3]
+    assert waiting.tolist() == [1.0, 0.5, 0.75]
+    ticket, setting = knobs.predict()
+    assert setting["a"] == pytest.approx(5.0, abs=0.09)
+    assert setting["b"] == pytest.approx(3.0, abs=0.09)
+    assert abs(setting["n"] - 7) <= 1
+    assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
+
+
 def test_live_is_batch_with_constraints_and_a_clock() -> None:
     """Both stand behind the work of the kernels, and neither is taken for the other."""
     told: dict[str, Any] = {"constraints": [{"x": 1, "y": 1, "at_least": 0.2}], "deadline": "5s"}

@@ -81,8 +81,8 @@ class Knobs:
     ``report`` compares the two; when the learner is worse for sure, it goes back to the start by
     itself. ``deadline`` is how long a cost is waited for, ``silence`` what it then is (None: it is
     left out): a number of rounds, or of whatever ``at`` is given in from the first round on; or a
-    length of time (a timedelta, "7d", "36h"), and then every ``predict`` needs ``at``, a date or
-    seconds since 1970.
+    length of time (a timedelta, "7d", "36h"), and then the first ``predict`` needs ``at``, a date
+    or seconds since 1970; a later one without it is at the latest time that was told.
 
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
@@ -293,7 +293,8 @@ class Knobs:
 
         It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
         The comparison with the start is of what happened after the coin, so that it still counts.
-        Said of the newest ticket, the next step of ``max_step`` is from there.
+        Said of the newest ticket, the next step of ``max_step`` is from there. What ``constraints``
+        forbid is learned as it was, and the next step is from the nearest setting that they allow.
         """
         self._correct(L.PLAYED, ticket, actual)
 

@@ -33,6 +33,7 @@ from belated.kernels.tickets import (
     locate,
     open_ticket,
     overdue,
+    tail,
 )
 
 _NOTHING = C.NOTHING  # nobody looks at lags here
@@ -111,7 +112,7 @@ def _middle(buffer: Floats, width: int, filled: int, about: float, is_apart: boo
 
 
 @leaf
-def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple[float, float]:
+def _believed(buffer: Floats, width: int, filled: int, first: float) -> tuple[float, float]:
     """Return a middle, and how far from it costs may be that the unit is made of.
 
     A few that are beyond all others say nothing of the unit: they are tamed when they are learned.
@@ -123,6 +124,7 @@ def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple
     for i in range(filled):
         is_outside = abs(buffer[i * width + L.COST] - middle) > L.BEYOND * apart
         outside += 1 if is_outside else 0
+    rounding = L.ROUNDING * (abs(first) + abs(middle))
     is_exception = apart > rounding and 4 * outside <= filled
     return middle, L.BEYOND * apart if is_exception else math.inf
 
@@ -138,7 +140,7 @@ def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     for i in range(filled):
         far = max(far, abs(buffer[i * width + L.COST] - common))
     rounding = L.ROUNDING * (abs(f[L.FIRST]) + abs(common))
-    middle, most = _believed(buffer, width, filled, rounding)
+    middle, most = _believed(buffer, width, filled, f[L.FIRST])
     count, mean = f[L.FED], common if f[L.FED] > 0.0 else 0.0
     for i in range(filled):
         count += 1.0 if abs(buffer[i * width + L.COST] - middle) <= most else 0.0
@@ -207,6 +209,31 @@ def _is_alone(s: State, ticket: int) -> bool:
     return s.f[L.COUNT] == 0.0 and s.f[L.FILLED] == 1.0 and r.buffer[L.ITS_TICKET] == ticket
 
 
+@leaf
+def _is_drowned(f: Floats, cost: float) -> bool:
+    """Tell whether little is left of a cost less the first one, before costs have a unit."""
+    return f[L.UNIT] == 0.0 and 0.0 < abs(cost) < L.DROWNED * abs(f[L.FIRST])
+
+
+@limb
+def _count_from_zero(s: State) -> None:
+    """Let costs be less 0, and no longer less the first one, wherever they are kept."""
+    f = s.f
+    r = room_of(f, s.n)
+    first, width = f[L.FIRST], L.OF_ANSWER + r.k + r.context.size
+    for entry in range(tail(s)):
+        s.kept[entry * s.n[N.KEEP] + L.SO_FAR] += first
+    for i in range(int(f[L.FILLED])):
+        r.buffer[i * width + L.COST] += first
+    for i in range(2 * L.STRETCHES):
+        f[L.PAST + 2 * i + 1] += first * f[L.PAST + 2 * i]
+    f[L.OF_ARM + 1] += first if f[L.OF_ARM] > 0.0 else 0.0
+    f[L.OF_ARM + 3] += first if f[L.OF_ARM + 2] > 0.0 else 0.0
+    f[L.BASELINE] += first if f[L.COMPARED] > 0.0 else 0.0
+    f[L.SHIFT] += first if f[L.FED] > 0.0 else 0.0
+    f[L.FIRST] = 0.0
+
+
 @limb
 def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
@@ -216,6 +243,8 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     if cost == cost:
         if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
+        if _is_drowned(f, cost):
+            _count_from_zero(s)
         delta = cost - f[L.FIRST]
         so_far = s.kept[record + L.SO_FAR]
         is_news = so_far != delta

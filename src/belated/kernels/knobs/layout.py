@@ -39,7 +39,7 @@ LAST = 3  # of what knobs have (start, largest step, levels, last play), the las
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
-FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost
+FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost; or 0
 SHIFT = 2  # y = (cost - FIRST - SHIFT) / UNIT ...
 UNIT = 3  # ... once there is a unit; 0 before
 LATEST = 4  # tau: the latest play that was answered
@@ -119,6 +119,7 @@ HUGE_COST = 1e50
 FIRST_COSTS = 6  # and one for every knob: so many are waited for before there is a unit
 BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
+DROWNED = 1e-12  # of the first cost: less it, costs that are so small have few digits left
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 
