@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -103,11 +104,17 @@ class Settings:
     def setting(self, places: list[float]) -> Setting:
         """Return the values of places; those of the start are as they were given."""
         return {
-            name: self.start[name] if place == first else knob.value(place)
-            for (name, knob), place, first in zip(
-                self.knobs.items(), places, self.places, strict=True
-            )
+            name: start if place == first else value(place)
+            for (name, start, first, value), place in zip(self._knobs, places, strict=True)
         }
+
+    @functools.cached_property
+    def _knobs(self) -> list[tuple[str, Any, float, Callable[[float], Any]]]:
+        """Name, start, its place, and what turns a place into a value, of every knob."""
+        return [
+            (name, self.start[name], first, knob.value)
+            for (name, knob), first in zip(self.knobs.items(), self.places, strict=True)
+        ]
 
     def places_of(self, setting: Any, who: str) -> Floats:
         """Return the places of a whole setting."""
