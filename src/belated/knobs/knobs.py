@@ -145,7 +145,8 @@ class Knobs:
         given: Floats = _NOTHING,
         out: Floats = _NOTHING,
     ) -> int:
-        return self._step(self._memory.f, self._memory.n, verb, ticket, cost, at, given, out)
+        memory = self._memory
+        return self._step(memory.f, memory.n, verb, ticket, cost, at, given, out)
 
     @property
     def _times(self) -> Times:
@@ -196,11 +197,11 @@ class Knobs:
             now, _ = self._times.issued(at, None)
         if at is not None:
             self._memory.take_time(settings.deadline, is_date=is_date(at))
-        x = np.empty(len(settings.knobs))
-        ticket = self._do(L.PREDICT, at=now, given=given, out=x)
+        x = np.empty(len(settings.places))
+        ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
         if ticket == S.FULL:
             self._memory.grow()
-            ticket = self._do(L.PREDICT, at=now, given=given, out=x)
+            ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
         if key is not None:
             self._keys.give(key, ticket)
             self._keys.tidy(self._memory.answerable)
