@@ -109,6 +109,11 @@ def _entries(pair: _Pair, n: int) -> float:
 
 
 @leaf
+def _of_array(given: Floats, i: int) -> float:
+    return float(given[2] - given[i] + given.size)
+
+
+@leaf
 def _functions(x: float) -> float:
     if not abs(x) < 1e6:
         return 0.0
@@ -134,7 +139,8 @@ def all_values(reals: Floats, wholes: Ints, out: Floats, room: Floats) -> None:
     for i in range(x.size):
         results[place] = _cut_off(x[i])
         results[place + 1] = _functions(x[i])
-        place += 2
+        results[place + 2] = _of_array(reals, i)
+        place += 3
     for i in range(n.size):
         for j in range(x.size):
             a, b, c = _ways(n[i], x[j])
@@ -152,7 +158,7 @@ def main() -> None:
     """Print all results as bits."""
     reals, wholes = np.array(REALS), np.array(WHOLES)
     pairs = len(list(product(REALS, REALS))) + len(list(product(WHOLES, WHOLES)))
-    others = 2 * len(REALS) + len(WHOLES) * (6 * len(REALS) + len(WHOLES))
+    others = 3 * len(REALS) + len(WHOLES) * (6 * len(REALS) + len(WHOLES))
     out, room = np.zeros(RESULTS * pairs + others), np.array([1.0, 2.0, 3.0])
     kinds = "float64[::1], int64[::1], float64[::1], float64[::1]"
     entry(all_values, f"void({kinds})")(reals, wholes, out, room)

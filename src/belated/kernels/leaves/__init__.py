@@ -5,7 +5,7 @@ Leaves are written in a small part of Python: numbers, vectors and named tuples,
 the kind of everything in it is known when it is reached, and it can be emitted at once. numba goes
 over a function a dozen times, which took two thirds of a cold start.
 
-``trees`` reads a source, ``values`` says what stands for a value, ``emit`` goes through a body with
-``arithmetic`` for what happens to numbers, ``calls`` makes leaves known to each other and to numba,
-which still compiles entries, and ``library`` keeps what was emitted.
+``trees`` reads a source, ``values`` says what stands for a value, ``statements`` goes through a
+body with ``expressions`` and ``arithmetic``, ``calls`` makes leaves known to each other and to
+numba, which still compiles entries, and ``library`` keeps what was emitted.
 """

@@ -19,8 +19,9 @@ from numba.extending import intrinsic
 
 from belated.kernels.codes import Composition
 from belated.kernels.leaves.arithmetic import layouts, value_of
-from belated.kernels.leaves.emit import Emitter, WidenError, result_of
+from belated.kernels.leaves.expressions import WidenError
 from belated.kernels.leaves.library import Leaf, Limb
+from belated.kernels.leaves.statements import Emitter, result_of
 from belated.kernels.leaves.trees import read
 from belated.kernels.leaves.values import Operand, Register, Value, layout, packed, target, unpacked
 
