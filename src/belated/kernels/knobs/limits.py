@@ -95,7 +95,7 @@ def is_open(f: Floats, n: Ints, x: Floats, low: Floats, high: Floats) -> bool:
 
 
 @limb
-def go_near(f: Floats, n: Ints, x: Floats, low: Floats, high: Floats, work: Floats) -> None:
+def _go_near(f: Floats, n: Ints, x: Floats, low: Floats, high: Floats, work: Floats) -> None:
     """Move a place to the nearest one of a box that constraints allow, or close to it.
 
     Dykstra's projections: ``work`` has how far each constraint and each end has pushed so far, a
@@ -153,7 +153,7 @@ def go_inside(
 
     The start is in the box. ``work`` has room for every constraint and every knob.
     """
-    go_near(f, n, x, low, high, work)
+    _go_near(f, n, x, low, high, work)
     d = work[0 : x.size]
     for i in range(x.size):
         d[i] = x[i] - start[i]
