@@ -395,7 +395,7 @@ class Doubt:
             sum(w for w, (_, said) in zip(watched, heard, strict=True) if said == which)
             for which in (0.0, 1.0)
         )
-        d = (1.0 - came) * (0.3 * t * u + (1.0 if one_answer else u))
+        d = (0.3 * t + 1.0) * (1.0 - came) * (1.0 if one_answer else u)
         self.trust = b / (b + d)
 
     def _other_kind(self, t: int, heard: list[tuple[int, float]], still_open: list[int]) -> float:
@@ -419,7 +419,7 @@ def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
         for a in sorted(set(came))
     }
     late = sum(h for a, h in chance.items() if a > age_group(t // 2)) / sum(chance.values())
-    few = max(1.0 - 2.5 * (late + 1.0 / len(came)), 0.0)
+    few = max(1.0 - 2.5 * (late + 3.0 / len(came)), 0.0)
     return few * clip(-trend(came, waits) - 1.5, 0.0, 1.0)
 
 

@@ -11,7 +11,7 @@ have waited up to the age of a label, as a part of all such rounds; at a constan
 and Z = sqrt(12 N) (mean of G - 1/2) normal, with N the labels (Cox and Lewis, "The statistical
 analysis of series of events", 1966). Labels have stopped by
 
-    f = max(1 - 5/2 (phi + 1 / N), 0) min(max(-Z - 3/2, 0), 1).
+    f = max(1 - 5/2 (phi + 3 / N), 0) min(max(-Z - 3/2, 0), 1).
 
 *One answer comes later than the other.* With B the rarer answer's count and r the rank correlation
 of answer and age, x = B r^2 is 1/3 on average where they have nothing to do with each other.
@@ -27,7 +27,7 @@ share of yes nearest to one half. LEAN is the log odds of that share, and
 
 t counts tickets. b is 1/2 and counts the rarer answer, each time by (1 - age / t)^2, since only
 that part of the tickets was watched so long. Before a second answer has come features can say
-nothing, and d = (0.3 t u + 1) S: what is shown is not much surer than a mean of so many labels.
+nothing, so there d = (0.3 t + 1) S, and LEAN is all but what is shown.
 
 **Numbers.** LEAN = o / (N + o) (mean by Kaplan and Meier - mean) of how far labels were above their
 predictions, with o tickets open; shown = prediction + LEAN, within the labels so far. Both means
@@ -47,6 +47,7 @@ from belated.kernels.linear import layout as lm
 
 _PER_OPEN = 0.3  # what an open ticket counts against the rarer answer
 _FADING = 2.5  # labels still come when 1 / 2.5 of all hazard is in the later half of the time
+_FEW = 3.0  # labels that may have come there, though none did (the rule of three)
 _BELOW = 1.5  # standard deviations that a trend is below 0 by chance
 _PRIOR = 0.3  # answers before a rank correlation is believed
 _BY_CHANCE = 1.5  # B r^2 that is no sign yet
@@ -103,7 +104,7 @@ def doubt(code: Code, f: Floats, e: Evidence) -> None:
     yes = (tail * e.late_says + _UNKNOWN * least_sure) / (e.late + _UNKNOWN)
     count = f[lm.COUNT] if is_one else e.tickets
     share = ((e.mean + yes) / total * count + 0.5) / (count + 1.0)
-    against = (_PER_OPEN * e.tickets * other + (1.0 if is_one else other)) * e.left
+    against = (_PER_OPEN * e.tickets + 1.0) * (e.left if is_one else tail)
     rarer = 0.5 + min(e.yes, e.no)
     f[lm.LEAN] = ln(share / (1.0 - share))
     f[lm.TRUST] = rarer / (rarer + against)
@@ -126,7 +127,7 @@ def _other_kind(e: Evidence) -> float:
 @leaf
 def _stopped(e: Evidence) -> float:
     """f: 1 when labels have stopped coming, 0 while they do, or nobody can tell."""
-    faded = max(1.0 - _FADING * (e.fresh + 1.0 / e.heard), 0.0)
+    faded = max(1.0 - _FADING * (e.fresh + _FEW / e.heard), 0.0)
     trend = math.sqrt(12.0 * e.heard) * (e.place - 0.5)
     return faded * min(max(-trend - _BELOW, 0.0), 1.0)
 
