@@ -41,7 +41,7 @@ AVERAGED, COIN, MEAN = 2, 4, 5
 ENDOWMENT = 0.25
 BIAS = -1
 ANSWERS = ("logistic", "hinge")
-AGES = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
+AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
 
 
 # --- Losses --------------------------------------------------------------------------------------
@@ -429,7 +429,7 @@ def trend(came: list[int], waits: list[int]) -> float:
     A ticket that closes in a group of ages has waited for half of that group.
     """
     everyone = came + waits
-    rounds = {
+    rounds: dict[int, float] = {
         a: (sum(b > a for b in everyone) + everyone.count(a) / 2.0) * (end - a)
         for a, end in itertools.pairwise(AGES)
         if a <= max(everyone)
