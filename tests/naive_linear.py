@@ -381,8 +381,10 @@ class Doubt:
         u = self._other_kind(t, heard, still_open)
         tail = (1.0 - came) * u
         late = [said for age, said in heard if age_group(age) > age_group(t // 2)]
+        if len({said for _, said in heard}) == 1:
+            late = []
         nearest_to_half = clip((came + tail) / 2.0, yes, yes + tail) - yes
-        says = (tail * sum(late) + 5.0 * nearest_to_half) / (len(late) + 5.0)
+        says = (tail * sum(late) + 10.0 * nearest_to_half) / (len(late) + 10.0)
         p = (yes + says) / (came + tail)
         one_answer = labels.low == labels.high
         n = labels.total if one_answer else t
@@ -418,9 +420,11 @@ def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
         a: min(came.count(a) / (sum(b >= a for b in came + waits) - waits.count(a) / 2.0), 1.0)
         for a in sorted(set(came))
     }
-    late = sum(h for a, h in chance.items() if a > age_group(t // 2)) / sum(chance.values())
-    few = max(1.0 - 2.5 * (late + 3.0 / len(came)), 0.0)
-    return few * clip(-trend(came, waits) - 1.5, 0.0, 1.0)
+    hazard = {a: h / (1.0 - h / 2.0) for a, h in chance.items()}
+    late = sum(h for a, h in hazard.items() if a > age_group(t // 2)) / sum(hazard.values())
+    few = max(1.0 - 2.25 * (late + 3.0 / len(came)), 0.0)
+    below = -trend(came, waits) - 0.012 * math.sqrt(12.0 * len(came))
+    return few * clip(below - 1.5, 0.0, 1.0)
 
 
 def trend(came: list[int], waits: list[int]) -> float:

@@ -5,13 +5,14 @@ the second there are two signs.
 
 *Labels have stopped coming.* Those of one kind come more often, for each doubling of the age, the
 longer one has waited (so it is with exponential, normal, log-normal and Weibull delays), or they
-have all come. With h_j = n_j / R_j the chance of a label in bucket j, phi is the part of sum h_j
-that is beyond half of the time so far. Z is Laplace's trend: G counts the rounds that all tickets
-have waited up to the age of a label, as a part of all such rounds; at a constant rate G is uniform,
-and Z = sqrt(12 N) (mean of G - 1/2) normal, with N the labels (Cox and Lewis, "The statistical
-analysis of series of events", 1966). Labels have stopped by
+have all come. Bucket j with h = n_j / R_j has the hazard h / (1 - h / 2), and phi is the part of
+all hazard that is beyond half of the time so far. Z is Laplace's trend: G counts the rounds that
+all tickets have waited up to the age of a label, as a part of all such rounds; at a constant rate G
+is uniform, and sqrt(12 N) (mean of G - 1/2) normal, with N the labels (Cox and Lewis, "The
+statistical analysis of series of events", 1966). Z has 0.488 for the 1/2, as no rate is quite
+constant. Labels have stopped by
 
-    f = max(1 - 5/2 (phi + 3 / N), 0) min(max(-Z - 3/2, 0), 1).
+    f = max(1 - 9/4 (phi + 3 / N), 0) min(max(-Z - 3/2, 0), 1).
 
 *One answer comes later than the other.* With B the rarer answer's count and r the rank correlation
 of answer and age, x = B r^2 is 1/3 on average where they have nothing to do with each other.
@@ -20,8 +21,9 @@ Of the tail S, a part u may be of another kind: f while there is one answer, and
 
     u = (f (0.3 + x) + (1 - f) max(x - 3/2, 0)) / (0.3 + B).
 
-It says yes as often as labels beyond half of the time do, and five more that say what makes the
-share of yes nearest to one half. LEAN is the log odds of that share, and
+It says what makes the share of yes nearest to one half, and once there are two answers, that counts
+as ten labels beside those that came beyond half of the time. LEAN is the log odds of that share,
+and
 
     shown = LEAN + TRUST (prediction - LEAN),   TRUST = b / (b + d),   d = (0.3 t + 1) S u.
 
@@ -46,12 +48,13 @@ from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
 
 _PER_OPEN = 0.3  # what an open ticket counts against the rarer answer
-_FADING = 2.5  # labels still come when 1 / 2.5 of all hazard is in the later half of the time
+_FADING = 2.25  # labels still come when 1 / 2.25 of all hazard is in the later half of the time
 _FEW = 3.0  # labels that may have come there, though none did (the rule of three)
+_STEADY = 0.488  # place of labels whose rate does not fall, or hardly
 _BELOW = 1.5  # standard deviations that a trend is below 0 by chance
 _PRIOR = 0.3  # answers before a rank correlation is believed
 _BY_CHANCE = 1.5  # B r^2 that is no sign yet
-_UNKNOWN = 5.0  # late labels before what they say is believed
+_UNKNOWN = 10.0  # late labels before what they say is believed
 _PER_SLOPE = 1.25  # S / (2 density at the median), for a normal distribution
 _MOST_TIMES = 4.0  # a mean is moved by
 
@@ -101,7 +104,8 @@ def doubt(code: Code, f: Floats, e: Evidence) -> None:
     tail = e.left * other
     total = 1.0 - e.left + tail
     least_sure = min(max(0.5 * total, e.mean), e.mean + tail) - e.mean
-    yes = (tail * e.late_says + _UNKNOWN * least_sure) / (e.late + _UNKNOWN)
+    told = 1.0 if 0.0 < e.says < e.heard else 0.0
+    yes = (told * tail * e.late_says + _UNKNOWN * least_sure) / (told * e.late + _UNKNOWN)
     count = f[lm.COUNT] if is_one else e.tickets
     share = ((e.mean + yes) / total * count + 0.5) / (count + 1.0)
     against = (_PER_OPEN * e.tickets + 1.0) * (e.left if is_one else tail)
@@ -128,7 +132,7 @@ def _other_kind(e: Evidence) -> float:
 def _stopped(e: Evidence) -> float:
     """f: 1 when labels have stopped coming, 0 while they do, or nobody can tell."""
     faded = max(1.0 - _FADING * (e.fresh + _FEW / e.heard), 0.0)
-    trend = math.sqrt(12.0 * e.heard) * (e.place - 0.5)
+    trend = math.sqrt(12.0 * e.heard) * (e.place - _STEADY)
     return faded * min(max(-trend - _BELOW, 0.0), 1.0)
 
 

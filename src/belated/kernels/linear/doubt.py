@@ -93,14 +93,15 @@ def _evidence(
             mass = left * chance
             left -= mass
             mean += mass * said / count
-            hazard += chance
+            rate = chance / (1.0 - 0.5 * chance)
+            hazard += rate
             watched = max(1.0 - edge_of(j) / tickets, 0.0)
             yes += said * watched * watched
             no += (count - said) * watched * watched
             order += said * (before + 0.5 * (count - said))
             before += count - said
             if j > middle:
-                late_hazard += chance
+                late_hazard += rate
                 late += count
                 late_says += said
         reached -= count + by_age[j]
