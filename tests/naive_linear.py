@@ -409,7 +409,7 @@ class Doubt:
             return f
         r = sum(sign(yes - no) for yes in ages[1] for no in ages[0]) / len(ages[0]) / len(ages[1])
         x = rarer * r**2
-        return (f * (0.3 + x) + (1.0 - f) * max(x - 1.5, 0.0)) / (0.3 + rarer)
+        return (f * (0.3 + x) + (1.0 - f) * max(x - 1.25, 0.0)) / (0.3 + rarer)
 
 
 def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
@@ -423,7 +423,7 @@ def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
     hazard = {a: h / (1.0 - h / 2.0) for a, h in chance.items()}
     late = sum(h for a, h in hazard.items() if a > age_group(t // 2)) / sum(hazard.values())
     few = max(1.0 - 2.25 * (late + 3.0 / len(came)), 0.0)
-    below = -trend(came, waits) - 0.012 * math.sqrt(12.0 * len(came))
+    below = -trend(came, waits) - 0.015 * math.sqrt(12.0 * len(came))
     return few * clip(below - 1.5, 0.0, 1.0)
 
 

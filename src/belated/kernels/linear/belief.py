@@ -9,7 +9,7 @@ have all come. Bucket j with h = n_j / R_j has the hazard h / (1 - h / 2), and p
 all hazard that is beyond half of the time so far. Z is Laplace's trend: G counts the rounds that
 all tickets have waited up to the age of a label, as a part of all such rounds; at a constant rate G
 is uniform, and sqrt(12 N) (mean of G - 1/2) normal, with N the labels (Cox and Lewis, "The
-statistical analysis of series of events", 1966). Z has 0.488 for the 1/2, as no rate is quite
+statistical analysis of series of events", 1966). Z has 0.485 for the 1/2, as no rate is quite
 constant. Labels have stopped by
 
     f = max(1 - 9/4 (phi + 3 / N), 0) min(max(-Z - 3/2, 0), 1).
@@ -19,7 +19,7 @@ of answer and age, x = B r^2 is 1/3 on average where they have nothing to do wit
 
 Of the tail S, a part u may be of another kind: f while there is one answer, and then
 
-    u = (f (0.3 + x) + (1 - f) max(x - 3/2, 0)) / (0.3 + B).
+    u = (f (0.3 + x) + (1 - f) max(x - 5/4, 0)) / (0.3 + B).
 
 It says what makes the share of yes nearest to one half, and once there are two answers, that counts
 as ten labels beside those that came beyond half of the time. LEAN is the log odds of that share,
@@ -50,10 +50,10 @@ from belated.kernels.linear import layout as lm
 _PER_OPEN = 0.3  # what an open ticket counts against the rarer answer
 _FADING = 2.25  # labels still come when 1 / 2.25 of all hazard is in the later half of the time
 _FEW = 3.0  # labels that may have come there, though none did (the rule of three)
-_STEADY = 0.488  # place of labels whose rate does not fall, or hardly
+_STEADY = 0.485  # place of labels whose rate does not fall, or hardly
 _BELOW = 1.5  # standard deviations that a trend is below 0 by chance
 _PRIOR = 0.3  # answers before a rank correlation is believed
-_BY_CHANCE = 1.5  # B r^2 that is no sign yet
+_BY_CHANCE = 1.25  # B r^2 that is no sign yet
 _UNKNOWN = 10.0  # late labels before what they say is believed
 _PER_SLOPE = 1.25  # S / (2 density at the median), for a normal distribution
 _MOST_TIMES = 4.0  # a mean is moved by
