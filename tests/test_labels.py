@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import belated as bl
@@ -101,6 +101,15 @@ def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings:
 
 
 @examples(8)
+@example(  # a label is replaced while it is the only one: rounding left a unit of 1e-8
+    kind="squared",
+    silence=1.0,
+    deadline=None,
+    most_open=None,
+    patience=3,
+    timed=False,
+    seed=4910,
+)
 @given(
     kind=st.sampled_from(LINEAR),
     silence=st.sampled_from([None, 0.0, 1.0]),

@@ -1,4 +1,4 @@
-"""Leaves give the same bits whichever way they are compiled; ``belated.kernels.lean`` has one."""
+"""Leaves give the same bits whichever way they are compiled; ``belated.kernels.leaves`` is one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from numba import types
 
 from belated.arrays import Code
-from belated.kernels import lean
+from belated.kernels import jit
 from belated.kernels.choices import only
 from belated.kernels.jit import entry, leaf
+from belated.kernels.leaves import calls
 from compositions import FEW
 from conftest import Python
 
@@ -30,19 +32,47 @@ def test_both_ways_are_interpreted_bit_for_bit(plain: str, python: Python, tmp_p
     assert json.loads(compiled) == json.loads(interpreted)
 
 
-def test_arithmetic_of_leaves_is_pythons_and_numbas(python: Python, tmp_path: Path) -> None:
+def test_leaves_mean_what_python_and_numba_mean(python: Python, tmp_path: Path) -> None:
     def values(name: str, **environment: str) -> str:
         cache = str(tmp_path / name)
-        return python("shortcut_values.py", NUMBA_CACHE_DIR=cache, **environment)
+        return python("leaf_values.py", NUMBA_CACHE_DIR=cache, **environment)
 
-    lean = values("lean", BELATED_PLAIN_LEAVES="0")
-    assert lean == values("plain", BELATED_PLAIN_LEAVES="1")
-    assert lean == values("interpreted", NUMBA_DISABLE_JIT="1")
+    emitted = values("emitted", BELATED_PLAIN_LEAVES="0")
+    assert emitted == values("plain", BELATED_PLAIN_LEAVES="1")
+    assert emitted == values("interpreted", NUMBA_DISABLE_JIT="1")
 
 
 @pytest.mark.needs_compiler
 @pytest.mark.compiled
-@pytest.mark.skipif(not lean.SUPPORTED, reason="plain leaves leave that to LLVM")
+@pytest.mark.skipif(not jit.EMITS, reason="numba says it in its own words")
+def test_what_is_no_leaf_is_refused_in_words() -> None:
+    @leaf
+    def has_a_list(x: float) -> float:
+        return sum([x, x])
+
+    @leaf
+    def has_two_kinds(x: float) -> float:
+        y = (x, x)
+        if x > 0.0:
+            y = x  # type: ignore[assignment]
+        return y[0]
+
+    @leaf
+    def may_return_nothing(x: float) -> float | None:
+        return x if x > 0.0 else None
+
+    for wrong, why in (
+        (has_a_list, "leaves have no List"),
+        (has_two_kinds, "y is UniTuple"),
+        (may_return_nothing, "x if x > 0.0 else None has two kinds"),
+    ):
+        with pytest.raises(TypeError, match=f"{wrong.__qualname__}: {why}"):
+            calls.emitted(wrong.made_from, (types.float64,))  # type: ignore[attr-defined]
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+@pytest.mark.skipif(not jit.EMITS, reason="plain leaves leave that to LLVM")
 def test_branches_that_a_code_does_not_take_are_never_typed() -> None:
     of_code, code = only(0, 1), (0, 1)
 

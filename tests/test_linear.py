@@ -20,8 +20,9 @@ from belated.errors import AlreadyObserved, BadFeedback, SnapshotError, SpecErro
 from belated.kernels import jit
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import losses as leaves
-from belated.kernels.linear.losses import implicit, is_label, link, loss, slope
+from belated.kernels.linear.losses import implicit, is_label, link, loss, of_loss, slope
 from belated.kernels.slots import ints as N
+from belated.kernels.vectors import vector
 from belated.linear import BadFeatures, LinearModel, Rows
 from belated.linear.losses import LOSSES
 from belated.linear.warming import touch
@@ -239,9 +240,10 @@ SHORT = 2.0**-21  # numbers of coordinates are kept with 20 bits after the point
 
 def functions(kind: str, p: Array, y: Array, q: Array) -> dict[str, Array]:
     """Return losses, slopes and implicit steps at many points, from the kernels."""
-    code = (leaves.LOSSES.code(kind),)
+    codes = (leaves.LOSSES.code(kind),)
 
-    def evaluate(f: Array, p: Array, y: Array, q: Array, out: Array) -> None:
+    def evaluate(given: Array, p: Array, y: Array, q: Array, out: Array) -> None:
+        code, f = of_loss(codes), vector(given)
         for i in range(p.size):
             g = slope(code, f, p[i], y[i])
             r = implicit(code, f, p[i], y[i], g, q[i])

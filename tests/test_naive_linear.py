@@ -638,7 +638,8 @@ def check_same(chosen: Settings, log: Log) -> bool:
     """Feed a log to both models and compare all that they answer; tell whether it is the same.
 
     Both round what they store to 21 digits. Where such a number lies between two of them but for
-    the rounding of arithmetic, each takes another one, and from then on they differ a little.
+    the rounding of arithmetic, each takes another one, 10^-6 apart, and from then on they differ a
+    little: by some times that, as features reach 30.
 
     Tickets whose label would be tied are cancelled. The first rows are predicted once more at the
     end, so that the last labels show.
@@ -667,7 +668,7 @@ def check_same(chosen: Settings, log: Log) -> bool:
             assert fast.observe(*answer) == slow.observe(*answer)
     for row in log.rows[:5]:
         predict(row)
-    np.testing.assert_allclose(issued, expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(issued, expected, rtol=1e-5, atol=1e-5)
     return bool(np.allclose(issued, expected, rtol=1e-10, atol=1e-12))
 
 

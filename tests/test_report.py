@@ -712,6 +712,12 @@ def test_images_of_many_cells_are_dots_and_of_few_are_drawings() -> None:
 def test_every_cell_is_told_of_once() -> None:
     """A heat map is made of layers; a cell belongs to one, and only that one says what it is."""
     heat = Heat("Some", ("a", "b"), ("x", "y"), ((1.0, 9.0), (None, 2.0)), "times")
-    layers = [trace["customdata"] for trace in to_plotly(heat)["data"]]
-    told = [[[layer[i][j] for layer in layers if layer[i][j]] for j in (0, 1)] for i in (0, 1)]
-    assert told == [[[["a", "x"]], [["a", "y"]]], [[["b", "x"]], [["b", "y"]]]]
+    layers = to_plotly(heat)["data"]
+    told = [
+        [[layer["text"][i][j] for layer in layers if layer["z"][i][j] is not None] for j in (0, 1)]
+        for i in (0, 1)
+    ]
+    assert told == [[["1"], ["9"]], [["n/a"], ["2"]]]
+    for layer in layers:  # and none hovers over the cells of others
+        assert not layer["hoverongaps"]
+        assert layer["hovertemplate"].startswith("<b>%{y}</b><br>%{x}<br>times: ")

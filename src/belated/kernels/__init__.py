@@ -8,10 +8,10 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``slots``       names for every slot of the arrays, and for the codes of the parts
 ``parts``       tables in which the parts declare themselves
 ``choices``     choosing leaves by code while compiling, or by number while running
-``jit``         how leaves and entries are compiled and cached; ``lean``: without machine
-                code for leaves; ``pruning``: without branches that are not taken;
-                ``shortcuts``: with less asking; ``stamps``: by which sources they are
-                looked up
+``jit``         how leaves and entries are compiled and cached; ``stamps``: by which
+                sources they are looked up; ``announced``: and how that is said
+``leaves``      emits leaves: from their source to what LLVM reads
+``codes``       the type of a code, for the compiler
 ``blas``        what numba need not look for
 ``vectors``     what leaves see of an array
 ``exact``       ln, exp and cube root with the same bits on every machine

@@ -23,8 +23,11 @@ from numba.extending import (
 )
 
 from belated.arrays import Code
-from belated.kernels.jit import LEAF, leaf
-from belated.kernels.pruning import Composition
+from belated.kernels.codes import Composition
+from belated.kernels.jit import EMITS, LEAF, leaf
+
+if EMITS:
+    from belated.kernels.leaves import calls
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -65,11 +68,12 @@ def only(*slots: int) -> Callable[[Code], Code]:
     """
 
     def typed(typing_context: Any, code: Any) -> Any:
-        held = {slot: _held(code, slot) for slot in slots}
-        if None in held.values():
+        held = [_held(code, slot) if slot in slots else 0 for slot in range(max(slots) + 1)]
+        if None in held:
             return None  # numba also asks for plain ints; there is nothing to choose then
-        kept = Composition(tuple(held.get(i) or 0 for i in range(max(slots) + 1)))
-        return kept(code), lambda context, *_: context.get_dummy_value()
+        return Composition(cast(Code, tuple(held)))(
+            code
+        ), lambda context, *_: context.get_dummy_value()
 
     def cleared(code: Code) -> Code:
         """Stand in where kernels are interpreted: a slot that is left out is missed there too."""
@@ -79,6 +83,7 @@ def only(*slots: int) -> Callable[[Code], Code]:
         return functools.cache(cleared)
     made = intrinsic(prefer_literal=True)(typed)
     made.__module__ = sys._getframe(1).f_globals["__name__"]  # for ``stamps``
+    made.slots = slots  # for leaves
     return cast(Callable[[Code], Code], made)
 
 
@@ -100,6 +105,8 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
             raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
         return None if value is None else cast(Any, choices[value]).py_func
 
+    if EMITS:
+        return cast(_Function, calls.make_choice(choose, chosen))
     # numba asks for the constants first; asked for plain ints, there is nothing to choose.
     overload(chosen, prefer_literal=True, strict=False, jit_options=LEAF)(choose)
     return cast(_Function, chosen)
@@ -119,4 +126,5 @@ def select(
     names: dict[str, Any] = {f"choice_{number}": choice for number, choice in choices.items()}
     names.update(math=math, __name__=sys._getframe(1).f_globals["__name__"])
     exec(source, names)
+    names["selected"].source = source
     return cast(Callable[..., Any], leaf(names["selected"]))

@@ -1,7 +1,11 @@
 """How leaves and entries are compiled and kept on disk.
 
-Leaves are inlined and never cached. Entries are cached; ``stamps`` says how they notice an edit of
-a leaf. Whatever is compiled is announced on the logger ``belated``, once for every entry.
+Leaves are inlined and never cached. The room ``leaves`` emits them. That rests on parts of numba
+which are not public, so with versions of numba that it was not tried with, or where
+``BELATED_PLAIN_LEAVES=1`` asks for it, numba compiles leaves itself, to the same bits.
+
+Entries are cached; ``stamps`` says how they notice an edit of a leaf. Whatever is compiled is
+announced on the logger ``belated``, once for every entry.
 
 Nothing here allocates, so reference counting is off (``_nrt``): with it, passing views around cost
 more than the arithmetic (58 against 20 ns per event at dimension 10).
@@ -10,6 +14,7 @@ more than the arithmetic (58 against 20 ns per event at dimension 10).
 from __future__ import annotations
 
 import functools
+import os
 import pickle
 import warnings
 from collections.abc import Callable
@@ -22,8 +27,15 @@ from numba import types
 from numba.core import sigutils
 
 from belated.errors import CacheWarning
-from belated.kernels import lean
+from belated.kernels.announced import Announced
 from belated.kernels.blas import take_on_trust
+
+_TRIED = ((0, 68),)
+_IS_PLAIN = os.environ.get("BELATED_PLAIN_LEAVES", "0") != "0"
+EMITS = numba.version_info.short in _TRIED and not (_IS_PLAIN or numba.config.DISABLE_JIT)
+"""Whether leaves are emitted here."""
+if EMITS:
+    from belated.kernels.leaves import calls, library
 
 # Options of entries, and of anything else that calls leaves.
 ENTRY: dict[str, Any] = {
@@ -32,21 +44,16 @@ ENTRY: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-# Options of leaves.
+# Options of leaves that numba compiles.
 LEAF = {**ENTRY, "forceinline": True, "no_cpython_wrapper": True}
-# Options of limbs.
-LIMB = {**LEAF, "forceinline": False}
-ENTRY["pipeline_class"] = lean.AnnouncedCompiler
-if lean.SUPPORTED:
-    LEAF["pipeline_class"] = lean.LeafCompiler
-    LIMB["pipeline_class"] = lean.LimbCompiler
-    ENTRY["pipeline_class"] = lean.EntryCompiler
+ENTRY["pipeline_class"] = library.EntryCompiler if EMITS else Announced
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def leaf(function: _Function) -> _Function:
     """Compile a function into whatever calls it; no fastmath, so its bits never change."""
-    return cast(_Function, numba.njit(**LEAF)(function))
+    made = calls.make(function) if EMITS else numba.njit(**LEAF)(function)
+    return cast(_Function, made)
 
 
 def limb(function: _Function) -> _Function:
@@ -54,7 +61,9 @@ def limb(function: _Function) -> _Function:
 
     For what is large and long at work: the time to compile an entry grows faster than its length.
     """
-    return cast(_Function, numba.njit(**LIMB)(function))
+    if EMITS:
+        return cast(_Function, calls.make(function, is_limb=True))
+    return cast(_Function, numba.njit(**{**LEAF, "forceinline": False})(function))
 
 
 # What reading a torn index or code file raises.
@@ -75,6 +84,8 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     except _TORN:
         _forget(function)
     except (OSError, RuntimeError) as error:
+        if not isinstance(error, OSError) and "cannot cache" not in str(error):
+            raise
         return _uncached(function, signature, error)
     try:
         return _compiled(_cached(function), signature)

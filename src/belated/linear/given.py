@@ -53,6 +53,13 @@ class GivenRows:
                 and indices.shape == values.shape
             ):
                 return indices, values, len(indices)
+        elif (
+            features.__class__ is np.ndarray
+            and features.dtype is _FLOAT
+            and features.ndim == 1
+            and len(features) <= len(self._positions)
+        ):
+            return self._positions, features, len(features)
         return self.row(features)
 
     def row(self, features: Row) -> Entries:

@@ -350,15 +350,7 @@ def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
         "type": "heatmap",
         "text": texts,
         "texttemplate": "%{text}",
-        # Of cells that another kind fills nothing is said.
-        "customdata": [
-            [
-                [_safe(row), _safe(name)] if text else 0
-                for name, text in zip(heat.columns, cells, strict=True)
-            ]
-            for row, cells in zip(heat.rows, texts, strict=True)
-        ],
-        "hovertemplate": "<b>%{customdata[0]}</b><br>%{customdata[1]}"
+        "hovertemplate": "<b>%{y}</b><br>%{x}"
         f"<br>{_safe(heat.value_label)}: %{{text}}<extra></extra>",
         # No hover over the cells that another kind fills.
         "hoverongaps": False,

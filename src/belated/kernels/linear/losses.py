@@ -483,7 +483,9 @@ def recount_label(code: Code, f: Floats, old: float, new: float) -> None:
     away = new - old
     before = f[lm.MEAN]
     f[lm.MEAN] += away / f[lm.COUNT]
-    f[lm.SPREAD] = max(f[lm.SPREAD] + away * (new - f[lm.MEAN] + old - before), 0.0)
+    spread = f[lm.SPREAD] + away * (new - f[lm.MEAN] + old - before)
+    # What is left of a difference of equals is rounding, and no unit of anything.
+    f[lm.SPREAD] = spread if spread > 1e-14 * away * away else 0.0
     f[lm.LOW] = min(f[lm.LOW], new)
     f[lm.HIGH] = max(f[lm.HIGH], new)
     f[lm.MEAN] = min(max(f[lm.MEAN], f[lm.LOW]), f[lm.HIGH])
