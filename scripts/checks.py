@@ -50,6 +50,9 @@ FEW, FEW_COMPILED = 100, 50
 _COLD = "first-pftrl-l1-gradient-3"
 """A learner that is compiled into an empty cache; that reaches what only runs then."""
 
+_LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "taming")]
+"""Tests that reach what only happens in long or troubled lives."""
+
 
 @dataclass
 class Job:
@@ -149,17 +152,20 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
 
 def _pins(python: str, scratch: str) -> Job:
-    """Return the job of the pins with coverage, as they run every kind of kernel.
+    """Return the job of the pins with coverage, as they run nearly every kind of kernel.
 
-    What compiles leaves is reached by every construct of theirs, in both ways.
+    What compiles leaves is reached by every construct of theirs, in both ways; what happens to
+    knobs in a live system, and to labels that were slips, by their tests.
     """
     coverage = [python, "-m", "coverage"]
     cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
     plain = [*cold, "BELATED_PLAIN_LEAVES=1"]
+    slow = ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run"]
     return Job(
         "pins, with coverage of the kernels",
         [
-            ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run", "tests/pins.py"],
+            [*slow, "tests/pins.py"],
+            [*slow, "-m", "pytest", "-q", "-m", "not slow", *_LIVELY],
             [*cold, *coverage, "run", "tests/compositions.py", _COLD],
             [*cold, *coverage, "run", "tests/leaf_values.py"],
             [*plain, *coverage, "run", "tests/leaf_values.py"],
