@@ -1,4 +1,4 @@
-"""Made-up logs in which the label itself says when it is known.
+"""Made-up logs in which the label itself says when it is known, and some in which it does not.
 
 A booking that is cancelled is known to be within days, one that is kept only on the day of arrival;
 a short journey is over before a long one. Every log has 20,000 rounds with six numbers and a word.
@@ -21,6 +21,9 @@ ROUNDS = 20_000
 SHARES = (0.1, 0.4)
 SPANS = (1000, 5000)
 """How many rounds later the late kind is known, on average."""
+RARE = (0.001, 0.01, 0.1)
+WAITS = (100, 1000)
+"""Shares of yes, and mean delays, where neither features nor delays say anything of the label."""
 _SOON = 50.0  # the same of the early kind
 _NUMBERS, _WORDS = 6, 8
 _NEVER = 0.3
@@ -41,6 +44,17 @@ def cases() -> Iterator[Case]:
     yield durations(1000, drift=True)
     yield durations(5000, never=True)
     yield arrivals()
+
+
+def equally_late() -> Iterator[Case]:
+    """Yield worlds in which what is open is like what is known, and a constant is best."""
+    for share in RARE:
+        for wait in WAITS:
+            rng = np.random.default_rng([5, int(1000 * share), wait])
+            columns, _ = _features(rng)
+            y = rng.random(ROUNDS) < share
+            delays = wait * rng.exponential(size=ROUNDS)
+            yield _case(rng, f"equally late, {share:.1%}, {wait:,}", columns, y, delays)
 
 
 def answers(

@@ -27,11 +27,16 @@ NO_TESTS = 5
 """What pytest returns when a file has no test of the wanted kind."""
 
 LONG = (
-    "theorems laws rivals skip_curved certificates state_machine capacity linear naive_linear",
+    "theorems laws rivals skip_curved certificates state_machine capacity linear naive_linear "
+    "naive naive_rivals naive_simplex_rivals kernels best_action timeline delays bounds sets "
+    "deadline excess delayed_vaw later_rivals rivals_arms rivals_promises tight_values live keys "
+    "snapshot forged",
     "docs audit evaluate evaluate_asked report report_in_browser study play_many store game losses "
     "portfolio leader labels intervals",
 )
-"""Interpreted, these test files begin first, together; then come ``FEW`` to a process."""
+"""Interpreted, these test files begin first, together; then come ``FEW`` to a process.
+
+Those of the first line need little but NumPy; what takes seconds to import is in few processes."""
 LONG_COMPILED = (
     "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
     "evaluate evaluate_asked evaluate_words demo",
@@ -40,10 +45,13 @@ LONG_COMPILED = (
 )
 """The same for the compiled pass. What has codes in common is together, as they are then compiled
 once, and smaller parts of them too; every process begins with what takes seconds to import."""
-FEW, FEW_COMPILED = 50, 50
+FEW, FEW_COMPILED = 100, 50
 
 _COLD = "first-pftrl-l1-gradient-3"
 """A learner that is compiled into an empty cache; that reaches what only runs then."""
+
+_LIVELY = [f"tests/test_{name}.py" for name in ("knobs", "knobs_live", "knobs_clock", "taming")]
+"""Tests that reach what only happens in long or troubled lives."""
 
 
 @dataclass
@@ -144,14 +152,23 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
 
 
 def _pins(python: str, scratch: str) -> Job:
-    """Return the job of the pins with coverage, as they run every kind of kernel."""
+    """Return the job of the pins with coverage, as they run nearly every kind of kernel.
+
+    What compiles leaves is reached by every construct of theirs, in both ways; what happens to
+    knobs in a live system, and to labels that were slips, by their tests.
+    """
     coverage = [python, "-m", "coverage"]
     cold = ["env", "NUMBA_DISABLE_JIT=0", f"NUMBA_CACHE_DIR={scratch}/cold"]
+    plain = [*cold, "BELATED_PLAIN_LEAVES=1"]
+    slow = ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run"]
     return Job(
         "pins, with coverage of the kernels",
         [
-            ["env", "NUMBA_DISABLE_JIT=1", *coverage, "run", "tests/pins.py"],
+            [*slow, "tests/pins.py"],
+            [*slow, "-m", "pytest", "-q", "-m", "not slow", *_LIVELY],
             [*cold, *coverage, "run", "tests/compositions.py", _COLD],
+            [*cold, *coverage, "run", "tests/leaf_values.py"],
+            [*plain, *coverage, "run", "tests/leaf_values.py"],
             [*coverage, "combine", "--quiet"],
             [*coverage, "report"],
         ],

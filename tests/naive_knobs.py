@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -222,3 +223,24 @@ class NaiveKnobs:
             b += w * phi * y
         inverse: Floats = np.linalg.inv(a).astype(np.float64)
         member.inverse, member.theta = inverse, inverse @ b
+
+
+def least_allowed(h: Floats, c: Floats, a: Floats, b: Floats) -> Floats:
+    """Return where x'Hx/2 + c'x is least for |x_i| <= 1 and Ax <= b; H is positive definite.
+
+    Some of the inequalities are equalities there: all choices of them are tried.
+    """
+    k = len(c)
+    rows = np.vstack([a, np.eye(k), -np.eye(k)])
+    ends = np.concatenate([b, np.ones(2 * k)])
+    best, found = math.inf, np.zeros(k)
+    for count in range(k + 1):
+        for chosen in itertools.combinations(range(len(ends)), count):
+            tight = rows[list(chosen)]
+            system = np.block([[h, tight.T], [tight, np.zeros((count, count))]])
+            right = np.concatenate([-c, ends[list(chosen)]])
+            x = np.linalg.lstsq(system, right, rcond=None)[0][:k]
+            value = float(0.5 * x @ h @ x + c @ x)
+            if (rows @ x <= ends + 1e-9).all() and value < best:
+                best, found = value, x
+    return found

@@ -25,6 +25,7 @@ where it is stored, and nowhere else.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Literal
@@ -40,7 +41,7 @@ AVERAGED, COIN, MEAN = 2, 4, 5
 ENDOWMENT = 0.25
 BIAS = -1
 ANSWERS = ("logistic", "hinge")
-AGES = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
+AGES: list[int] = [*range(16), *((4 + j) * 2**e for e in range(2, 38) for j in range(4))]
 
 
 # --- Losses --------------------------------------------------------------------------------------
@@ -357,9 +358,7 @@ class Doubt:
         says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
         mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
         if self.loss in ANSWERS:
-            middle = age_group(tickets // 2)
-            later = sum(m for a, m in share.items() if a > middle) / sum(share.values())
-            self._of_answers(tickets, heard, mean, sum(share.values()), later)
+            self._of_answers(tickets, heard, still_open, labels, mean, sum(share.values()))
             return
         n, o = len(heard), len(still_open)
         above = sum(said for _, said in heard) / n
@@ -371,12 +370,25 @@ class Doubt:
             self.lean = math.log(clip(times, 0.25, 4.0))
 
     def _of_answers(
-        self, t: int, heard: list[tuple[int, float]], yes: float, came: float, later: float
+        self,
+        t: int,
+        heard: list[tuple[int, float]],
+        still_open: list[int],
+        labels: Labels,
+        yes: float,
+        came: float,
     ) -> None:
-        n = len(heard)
-        tail = (1.0 - came) * max(1.0 - 2.5 * (later + 2.0 / n), 0.0)
-        p = clip(0.5, yes / (came + tail), (yes + tail) / (came + tail))
-        p = (t * p + 0.5) / (t + 1)
+        u = self._other_kind(t, heard, still_open)
+        tail = (1.0 - came) * u
+        late = [said for age, said in heard if age_group(age) > age_group(t // 2)]
+        if len({said for _, said in heard}) == 1:
+            late = []
+        nearest_to_half = clip((came + tail) / 2.0, yes, yes + tail) - yes
+        says = (tail * sum(late) + 10.0 * nearest_to_half) / (len(late) + 10.0)
+        p = (yes + says) / (came + tail)
+        one_answer = labels.low == labels.high
+        n = labels.total if one_answer else t
+        p = (n * p + 0.5) / (n + 1)
         self.lean = math.log(p / (1.0 - p))
         if self.loss == "hinge":
             self.lean = clip(self.lean, -1.0, 1.0)
@@ -385,17 +397,50 @@ class Doubt:
             sum(w for w, (_, said) in zip(watched, heard, strict=True) if said == which)
             for which in (0.0, 1.0)
         )
-        d = (0.3 * t + 1.0) * tail * self._dependence(heard)
+        d = (0.3 * t + 1.0) * (1.0 - came) * (1.0 if one_answer else u)
         self.trust = b / (b + d)
 
-    def _dependence(self, heard: list[tuple[int, float]]) -> float:
-        """Compare the ages of every yes with those of every no."""
+    def _other_kind(self, t: int, heard: list[tuple[int, float]], still_open: list[int]) -> float:
+        """Tell by when labels came, and which, how many open ones may be of another kind."""
+        f = stopped(t, [age for age, _ in heard], still_open)
         ages = [[age_group(age) for age, said in heard if said == which] for which in (0.0, 1.0)]
         rarer = min(len(ages[0]), len(ages[1]))
         if rarer == 0:
-            return 1.0
+            return f
         r = sum(sign(yes - no) for yes in ages[1] for no in ages[0]) / len(ages[0]) / len(ages[1])
-        return (0.3 + rarer * r * r) / (0.3 + rarer)
+        x = rarer * r**2
+        return (f * (0.3 + x) + (1.0 - f) * max(x - 1.25, 0.0)) / (0.3 + rarer)
+
+
+def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
+    """Tell how surely labels have stopped coming, after t tickets."""
+    came = [age_group(age) for age in heard]
+    waits = [age_group(age) for age in still_open]
+    chance = {
+        a: min(came.count(a) / (sum(b >= a for b in came + waits) - waits.count(a) / 2.0), 1.0)
+        for a in sorted(set(came))
+    }
+    hazard = {a: h / (1.0 - h / 2.0) for a, h in chance.items()}
+    late = sum(h for a, h in hazard.items() if a > age_group(t // 2)) / sum(hazard.values())
+    few = max(1.0 - 2.25 * (late + 3.0 / len(came)), 0.0)
+    below = -trend(came, waits) - 0.015 * math.sqrt(12.0 * len(came))
+    return few * clip(below - 1.5, 0.0, 1.0)
+
+
+def trend(came: list[int], waits: list[int]) -> float:
+    """Laplace's test whether labels come at the same rate at all ages; ages are of ``AGES``.
+
+    A ticket that closes in a group of ages has waited for half of that group.
+    """
+    everyone = came + waits
+    rounds: dict[int, float] = {
+        a: (sum(b > a for b in everyone) + everyone.count(a) / 2.0) * (end - a)
+        for a, end in itertools.pairwise(AGES)
+        if a <= max(everyone)
+    }
+    before = {a: sum(rounds[b] for b in rounds if b < a) + rounds[a] / 2.0 for a in set(came)}
+    place = sum(before[a] for a in came) / len(came) / sum(rounds.values())
+    return math.sqrt(12.0 * len(came)) * (place - 0.5)
 
 
 @functools.cache

@@ -670,6 +670,7 @@ KNOBS: dict[str, dict[str, Any]] = {
     "plain": {},
     "live": {"hold": 2, "max_step": 0.2, "holdout": 0.3, "goal": "max"},
     "silence": {"silence": 1.0, "deadline": 6, "context": {"a": (0, 40)}},
+    "constraints": {"max_step": 0.3, "constraints": [{"x0": 1, "at_most": 0.2}]},
 }
 
 

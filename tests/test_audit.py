@@ -403,7 +403,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
         random_log(1),
         random_log(30, never=1.0),
         pytest.param(random_log(5000), marks=pytest.mark.slow),
-        Log(np.arange(3.0), np.arange(3.0)),
+        pytest.param(Log(np.arange(3.0), np.arange(3.0)), marks=pytest.mark.slow),
         Log(np.zeros(5), np.zeros(5), unit="d"),
     ],
     ids=["one", "never", "many", "prompt", "at once"],

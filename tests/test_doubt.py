@@ -13,7 +13,7 @@ import belated as bl
 from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel
 from conftest import shortened
-from naive_linear import Loss, NaiveLinear, is_tied, shares
+from naive_linear import Loss, NaiveLinear, is_tied, shares, stopped, trend
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,8 +37,9 @@ def world(kind: Loss, count: int, span: float) -> tuple[Floats, Floats, bl.Timel
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
-    count = shortened(250)
-    x, y, timeline = world(kind, count, 30.0)
+    count = max(100, shortened(250))  # fewer have no lateness to doubt
+    # Of hinge loss, half of the first labels are ties.
+    x, y, timeline = world(kind, count, 20.0 if kind == "hinge" else 30.0)
     live, whole = LinearModel(kind, bits=3), LinearModel(kind, bits=3)
     slow = NaiveLinear(kind, patience=1000, narrow=True)
     events = []
@@ -78,6 +79,62 @@ def test_shares_do_not_favour_what_comes_early() -> None:
     found = shares(ages, waiting)
     assert found[10] == pytest.approx(0.5, abs=0.02)
     assert len([age for age in ages if age == 10]) / len(ages) == 0.9
+
+
+def test_trend_by_hand() -> None:
+    """Four tickets wait 7 + 5 + 3 + 1 half rounds in ages 0 to 3, and one label comes in each."""
+    places = [3.5, 7.0 + 2.5, 12.0 + 1.5, 15.0 + 0.5]
+    mean = sum(places) / 4.0 / 16.0
+    assert trend([0, 1, 2, 3], []) == pytest.approx(math.sqrt(48.0) * (mean - 0.5))
+    assert trend([3, 3, 3, 3], []) > 1.5 > -1.5 > trend([0, 0, 0, 0], [15] * 12)
+
+
+def ages_of(delays: Floats) -> tuple[int, list[int], list[int]]:
+    """Return how many tickets there are, at which ages labels came, and those of open tickets."""
+    ages = np.arange(delays.size)[::-1]
+    came = delays[delays <= ages].astype(np.int64).tolist()
+    return delays.size, came, ages[delays > ages].tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("span", [20.0, 150.0, 1000.0])
+def test_labels_of_one_kind_have_not_stopped(seed: int, span: float) -> None:
+    """Whatever part of the delays one has seen; with two kinds it shows when the first is over."""
+    rng = np.random.default_rng(seed)
+    for draw in (rng.exponential, rng.uniform, lambda size: np.exp(rng.normal(size=size))):
+        assert stopped(*ages_of(span * draw(size=500))) < 0.1
+    kinds = np.where(rng.random(500) < 0.4, np.inf, 20.0 * rng.exponential(size=500))
+    assert stopped(*ages_of(kinds)) > 0.9
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize(("share", "span"), [(0.001, 1000.0), (0.01, 300.0)])
+def test_rare_answers_cost_no_more_than_a_mean(share: float, span: float) -> None:
+    """Where neither features nor delays say anything, a mean of the labels so far is best."""
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(5000, 2)), (rng.random(5000) < share).astype(float)
+        timeline = bl.Timeline.from_delays((span * rng.exponential(size=5000)).astype(np.int64))
+        model = LinearModel("logistic", bits=3)
+        values, heard = model.replay(x, y, timeline), timeline.observed
+        means = means_so_far(y, timeline)
+        loss = model.losses(values[heard], y[heard]).mean()
+        ratios.append(loss / model.losses(means[heard], y[heard]).mean())
+    assert np.mean(ratios) < 1.02
+    assert max(ratios) < 1.05
+
+
+def means_so_far(y: Floats, timeline: bl.Timeline) -> Floats:
+    """Return the share of yes in the labels before every prediction, with half of each."""
+    means, yes, labels = np.empty(y.size), 0.5, 1.0
+    for event in timeline.events[: y.size + int(timeline.observed.sum())].tolist():
+        if event >= 0:
+            means[event] = yes / labels
+        else:
+            yes, labels = yes + y[~event], labels + 1.0
+    return means
 
 
 @pytest.mark.compiled

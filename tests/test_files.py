@@ -402,7 +402,7 @@ def test_json_lines_grow_columns_and_fractions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "log.xlsx"])
-@settings(examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_broken_files_are_refused_in_words(name: str, tmp_path: Path, data: st.DataObject) -> None:
     """Bytes of valid files, changed, moved and cut off: a log, or one error of ours."""

@@ -21,7 +21,7 @@ from conftest import Python
 from sealing import arrays_of, header_of, rewritten, with_arrays
 
 
-@pytest.mark.parametrize("most", [30, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [20, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", forging.CASES)
 def test_one_number_of_a_snapshot_changed(name: str, most: int) -> None:
     """Of all the forgeries that ``python tests/forging.py`` tries, so many."""

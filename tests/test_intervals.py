@@ -125,7 +125,7 @@ def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) ->
 
 
 @pytest.mark.parametrize("delay", [0, 50, 300])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_adversary_cannot_keep_the_share_away(delay: int, seed: int) -> None:
     """It misses whenever it likes, in bursts that it holds back for as long as it may."""
     rng, rule, waiting = np.random.default_rng(seed), Threshold(0.1), []

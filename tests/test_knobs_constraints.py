@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import SnapshotError, SpecError
+from belated.kernels.knobs import layout as L
 from belated.knobs import Knobs
 from belated.knobs.constraints import holds
 from belated.knobs.memory import KnobsMemory
 from conftest import examples
+from naive_knobs import features, least_allowed
 
 RANGES: dict[str, Any] = {"low": (0, 50), "high": (-10, 100), "n": bl.Whole(0, 9)}
 NAMES = ("low", "high")
@@ -99,18 +103,205 @@ def test_a_gap_between_two_thresholds_is_kept_and_used() -> None:
 
 
 def test_the_best_on_an_edge_is_found() -> None:
-    """A bowl whose bottom is not allowed: the nearest place on the edge is best."""
+    """-a - 3 b is least at an end of the edge, far from the allowed place nearest to (10, 10)."""
     knobs = Knobs(
-        {"x": (-1, 1), "y": (-1, 1)},
-        start={"x": -0.5, "y": 0.2},
-        constraints=[{"x": 1, "y": 1, "at_most": 0.4}],
+        {"a": (0, 10), "b": (0, 10)},
+        start={"a": 5, "b": 2},
+        constraints=[{"a": 1, "b": 1, "at_most": 10}],
     )
-    for _ in range(40):
+    for _ in range(38):
         ticket, setting = knobs.predict()
-        knobs.observe(ticket, (setting["x"] - 0.6) ** 2 + (setting["y"] - 0.6) ** 2)
+        knobs.observe(ticket, -setting["a"] - 3.0 * setting["b"])
     best = knobs.best()
-    assert best["x"] == pytest.approx(0.2, abs=0.1)
-    assert best["y"] == pytest.approx(0.2, abs=0.1)
+    assert -best["a"] - 3.0 * best["b"] <= -29.3
+
+
+def test_the_best_beside_other_knobs_is_found() -> None:
+    """Whole and logarithmic knobs are in no constraint, and their costs go with those that are."""
+    knobs = Knobs(
+        {"a": (0, 1), "b": (0, 1), "n": bl.Whole(0, 8), "r": bl.Log(0.1, 10.0)},
+        start={"a": 0.3, "b": 0.5, "n": 3, "r": 1.0},
+        constraints=[{"a": 1, "b": 1, "at_most": 1}, {"a": 1, "b": -1, "at_least": -0.5}],
+    )
+    for _ in range(45):
+        ticket, setting = knobs.predict()
+        knobs.observe(ticket, _of_four(setting))
+    best = knobs.best()
+    least = _of_four({"a": 0.25, "b": 0.75, "n": 5, "r": 2.0})
+    assert _of_four(best) - least <= 0.05 * (_of_four(knobs.settings.start) - least)
+
+
+def _of_four(setting: Mapping[str, Any]) -> float:
+    """Return a cost that is least, of what is allowed, at (0.25, 0.75, 5, 2)."""
+    a, b, n, r = (setting[name] for name in ("a", "b", "n", "r"))
+    coupled = 0.1 * (b - 0.75) * (n - 5) / 8
+    return float((a - 0.5) ** 2 + 3 * (b - 1.5) ** 2 + coupled + ((n - 5) / 8) ** 2) + (
+        0.3 * math.log10(r / 2) ** 2
+    )
+
+
+def _believing(coefficients: Any, constraints: Any, start: Any, is_rough: bool = False) -> Knobs:
+    """Return knobs whose best member has these coefficients of its features."""
+    names = [f"x{i}" for i in range(len(start))]
+    knobs = Knobs(
+        dict.fromkeys(names, (-1, 1)),
+        start=dict(zip(names, start, strict=True)),
+        constraints=[
+            {**dict(zip(names, row[:-1], strict=True)), "at_most": row[-1]} for row in constraints
+        ],
+    )
+    memory = knobs._memory
+    memory.f[L.UNIT], memory.f[L.COUNT] = 1.0, 1e6
+    memory.of_members[int(is_rough), L.WEIGHT] = 2.0
+    theta = memory.f[memory.places.means :][int(is_rough) * memory.places.most :]
+    theta[: len(coefficients)] = coefficients
+    return knobs
+
+
+@st.composite
+def programs(draw: st.DrawFn, k: int) -> tuple[Any, Any, Any, Any]:
+    """Return H, c, rows of constraints with their bounds, and a start that satisfies them."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    root = rng.normal(size=(k, k))
+    h, middle = root @ root.T + 0.3 * np.eye(k), rng.uniform(-2.0, 2.0, k)
+    start = rng.uniform(-0.5, 0.5, k)
+    rows = rng.normal(size=(draw(st.integers(1, 4)), k))
+    room = rng.uniform(0.0, 0.5, len(rows)) * draw(st.sampled_from([1.0, 0.1]))
+    return h, -h @ middle, np.column_stack([rows, rows @ start + room]), start
+
+
+def _as_features(h: Any, c: Any) -> list[float]:
+    """Return the coefficients of 1, x_i, x_i^2 - 1/3, x_i x_j."""
+    above = h[np.triu_indices(len(c), 1)]
+    return [0.0, *c, *(0.5 * np.diag(h)), *above]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_search_is_the_slow_one(k: int) -> None:
+    """The least value of a bowl inside of a polytope, where all edges have been tried."""
+
+    @examples(8)
+    @given(programs(k))
+    def is_least(program: tuple[Any, Any, Any, Any]) -> None:
+        h, c, rows, start = program
+        best = np.array(list(_believing(_as_features(h, c), rows, start).best().values()))
+        least = least_allowed(h, c, rows[:, :-1], rows[:, -1])
+        value, wanted, first = (0.5 * x @ h @ x + c @ x for x in (best, least, start))
+        assert value - wanted <= 0.01 * (first - wanted) + 1e-5
+
+    is_least()
+
+
+@examples(3)
+@given(programs(8), st.integers(0, 10**6))
+def test_nothing_near_is_better(program: tuple[Any, Any, Any, Any], seed: int) -> None:
+    """With eight knobs: a bowl has one least place, so what is best nearby is best of all."""
+    h, c, rows, start = program
+    best = np.array(list(_believing(_as_features(h, c), rows, start).best().values()))
+    rng = np.random.default_rng(seed)
+    value, first = (0.5 * x @ h @ x + c @ x for x in (best, start))
+    assert value <= first
+    for size in (0.03, 0.3):
+        x = np.clip(best + size * rng.normal(size=(4000, 8)), -1.0, 1.0)
+        x = x[(x @ rows[:, :-1].T <= rows[:, -1]).all(axis=1)]
+        values = 0.5 * ((x @ h) * x).sum(axis=1) + x @ c
+        assert not x.size or values.min() >= value - 0.01 * (first - value) - 1e-4
+
+
+@examples(4)
+@given(st.integers(0, 10**6))
+def test_a_rough_surface_is_searched_as_well(seed: int) -> None:
+    """Two knobs and cosines: nothing on a fine grid of what is allowed is much better."""
+    rng = np.random.default_rng(seed)
+    theta = np.concatenate([rng.normal(size=6), 0.3 * rng.normal(size=27)])
+    rows = np.array([[*rng.normal(size=2), 0.2], [*rng.normal(size=2), 0.4]])
+    best = _believing(theta, rows, [0.0, 0.0], is_rough=True).best()
+    line = np.linspace(-1.0, 1.0, 81)
+    grid = [np.array([a, b]) for a in line for b in line]
+    values = [
+        float(np.concatenate(features(x, np.empty(0))) @ theta)
+        for x in (np.array(list(best.values())), *grid)
+        if (rows[:, :2] @ x <= rows[:, 2]).all()
+    ]
+    assert values[0] <= min(values) + 0.05 * (max(values) - min(values))
+
+
+@st.composite
+def extremes(draw: st.DrawFn) -> dict[str, Any]:
+    """Return ranges, factors and bounds of all sizes, most of them with the start on an edge."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    power = draw(st.sampled_from([0, 3, 290]))
+    ranges, start = {}, {}
+    for name in ("a", "b", "c"):
+        low = float(rng.choice([0.0, 1.0, -1e9]) * rng.random())
+        ranges[name] = (low, low + float(10.0 ** rng.integers(-3, 4)))
+        at = low + rng.choice([0.0, 1.0, 0.3]) * (ranges[name][1] - low)
+        start[name] = float(min(max(at, low), ranges[name][1]))
+    constraints = []
+    for _ in range(int(rng.integers(1, 4))):
+        factors = {
+            name: float(rng.normal() * 10.0 ** rng.integers(-power, power + 1)) for name in ranges
+        }
+        total = 0.0
+        for name, factor in factors.items():
+            total += factor * start[name]
+        sizes = [abs(f) * (ranges[name][1] - ranges[name][0]) for name, f in factors.items()]
+        room = float(rng.choice([0.0, 1e-9, 0.2])) * sum(sizes)
+        constraints.append({**factors, "at_most": total + room})
+    return {"knobs": ranges, "start": start, "constraints": constraints}
+
+
+@examples(5)
+@given(extremes(), st.sampled_from([1.0, 1e-3, 1e-6]))
+def test_constraints_hold_exactly(told: dict[str, Any], step: float) -> None:
+    """As fractions too, unless all knobs in one are at the start: that one holds as it was said."""
+    knobs, rng = Knobs(**told, max_step=step), np.random.default_rng(0)
+    start = knobs.settings.start
+    for t in range(12):
+        ticket, setting = knobs.predict()
+        for each in (setting, knobs.best() if t % 6 == 5 else setting):
+            for constraint in told["constraints"]:
+                assert holds(constraint, each)
+                exact = sum(Fraction(constraint[name]) * Fraction(each[name]) for name in each)
+                assert exact <= Fraction(constraint["at_most"]) or each == start
+        away = [(setting[name] - low) / (high - low) for name, (low, high) in told["knobs"].items()]
+        knobs.observe(ticket, away[0] - away[1] + 0.1 * float(rng.normal()))
+
+
+def test_the_start_may_be_left_along_an_edge() -> None:
+    """It is on the edge, and steps are not much longer than places are apart."""
+    knobs = Knobs(
+        {"a": (0, 1), "b": (0, 1)},
+        start={"a": 0.7, "b": 0.3},
+        constraints=[{"a": 1, "b": 1, "at_most": 1}],
+        max_step=1e-6,
+    )
+    for _ in range(12):
+        ticket, setting = knobs.predict()
+        assert setting["a"] + setting["b"] <= 1.0
+        knobs.observe(ticket, -setting["a"] - 3.0 * setting["b"])
+    assert setting["b"] > 0.3 + 3e-6
+
+
+def test_what_was_played_in_spite_of_a_constraint_is_learned_as_it_was() -> None:
+    """Steps then count from the nearest setting that is allowed, as the system stands there."""
+    knobs = Knobs(
+        {"a": (0, 8), "b": (0, 8), "n": bl.Whole(0, 8)},
+        start={"a": 1, "b": 1, "n": 4},
+        constraints=[{"a": 1, "b": 1, "at_most": 8}],
+        max_step=0.01,
+    )
+    ticket, _ = knobs.predict()
+    knobs.played(ticket, {"a": 8, "b": 6, "n": 7})
+    knobs.revise(ticket, 5.0)
+    memory = knobs._memory
+    waiting = memory.f[memory.places.buffer :][L.OF_ANSWER : L.OF_ANSWER + 3]
+    assert waiting.tolist() == [1.0, 0.5, 0.75]
+    ticket, setting = knobs.predict()
+    assert setting["a"] == pytest.approx(5.0, abs=0.09)
+    assert setting["b"] == pytest.approx(3.0, abs=0.09)
+    assert abs(setting["n"] - 7) <= 1
+    assert Knobs.restore(knobs.snapshot()).snapshot() == knobs.snapshot()
 
 
 def test_live_is_batch_with_constraints_and_a_clock() -> None:
@@ -143,6 +334,7 @@ def test_live_is_batch_with_constraints_and_a_clock() -> None:
         ([{"low": 0, "at_most": 3}], "not 0"),
         ([{"low": math.nan, "at_most": 3}], "factor"),
         ([{"low": 1, "n": 1, "at_most": 99}], "'n' is a Whole"),
+        ([{"low": 1e304, "at_most": 1e308}], "add up to more"),
         ([{"low": 1, "at_most": 3}], "start must satisfy"),
     ],
 )

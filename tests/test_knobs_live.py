@@ -14,9 +14,8 @@ from belated.kernels.knobs import comparing
 from belated.kernels.knobs import layout as L
 from belated.knobs import Among, Knobs, Whole
 from belated.knobs.page import page_of
+from conftest import calls_leaves
 from test_knobs import ONE, THREE, bowl
-
-compare = getattr(comparing.compare, "py_func", comparing.compare)
 
 
 def test_a_setting_is_held() -> None:
@@ -186,6 +185,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
     assert [each.start_costs for each in other.past] == [0]
 
 
+@calls_leaves
 def test_false_alarms_are_rare() -> None:
     """Both arms cost the same, with skewed noise: of 100 comparisons at most 8 ever alarm.
 
@@ -199,7 +199,7 @@ def test_false_alarms_are_rare() -> None:
         arms = np.where(rng.random(600) < 0.2, L.START, L.LEARNER).tolist()
         costs = rng.exponential(size=600).tolist()
         for arm, cost in zip(arms, costs, strict=True):
-            compare(f, float(arm), cost)
+            comparing.compare(f, float(arm), cost)
         alarms += int(f[L.ALARMS])
     assert alarms <= 8
 
@@ -219,6 +219,7 @@ def test_a_report_is_data_and_a_table() -> None:
     assert repr(knobs) == "<Knobs, x: 30 rounds, 3 open>"
 
 
+@calls_leaves
 @pytest.mark.parametrize("holdout", [0.1, 0.02])
 def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
     """Costs that are 1 in two of a hundred rounds, whatever is played, and 0 otherwise."""
@@ -233,6 +234,7 @@ def test_rare_costs_raise_no_false_alarm(holdout: float) -> None:
     assert alarms == 0
 
 
+@calls_leaves
 def test_a_learner_that_is_worse_raises_an_alarm_also_with_rare_costs() -> None:
     rng = np.random.default_rng(0)
     f = np.zeros(L.HEADER)

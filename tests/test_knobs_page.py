@@ -12,6 +12,7 @@ from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.past import remember
 from belated.knobs.page import page_of
 from belated.report import Bars, Heat, Lines
+from conftest import calls_leaves
 
 
 def _played(knobs: bl.Knobs, rounds: int, seed: int = 3) -> list[float]:
@@ -46,6 +47,7 @@ def test_the_past_has_every_cost_once_where_it_was_played(rounds: int) -> None:
     assert knobs.report() == bl.Knobs.restore(knobs.snapshot()).report()
 
 
+@calls_leaves
 def test_stretches_become_longer_and_lose_nothing() -> None:
     f = np.zeros(L.PAST + L.STRETCHES * L.OF_STRETCH)
     f[L.STRETCH] = 16.0

@@ -371,7 +371,7 @@ SCALES = [pytest.param(scale, marks=pytest.mark.slow) for scale in (1.0, 1e-6)] 
 def test_learns_without_tuning(kind: Any, scale: float) -> None:
     """Better than the best constant, whatever the scale of features and labels."""
     rng = np.random.default_rng(5)
-    rounds = shortened(1500)
+    rounds = max(600, shortened(1500))  # fewer are not enough to learn from
     x = rng.normal(size=(rounds, 4))
     signal = x @ np.array([1.0, -2.0, 0.5, 0.0])
     labels = np.array([label_of(kind, rng, s) for s in signal])
@@ -454,8 +454,8 @@ def test_gives_up_on_the_same_tickets_as_the_slow_version(
 ) -> None:
     """Some labels come soon, a few late, and a third never; later on they take twice as long."""
     rng = np.random.default_rng(patience)
-    model = LinearModel("logistic", bits=2, patience=patience, silence=silence)
-    slow = NaiveLinear("logistic", patience=patience, silence=silence)
+    model = LinearModel("squared", bits=2, patience=patience, silence=silence)
+    slow = NaiveLinear("squared", patience=patience, silence=silence)
     due: dict[int, list[int]] = {}
     gone = 0
     for t in range(1500):
@@ -816,7 +816,7 @@ def test_restored_models_go_on(kind: Any, wait: Any) -> None:
     log = Log(kind, 80)
     whole = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
     values = log.live(whole)
-    for cut in range(0, log.events.size, 17):
+    for cut in range(0, log.events.size, 29):
         model = LinearModel(kind, bits=BITS, wait=wait, patience=0, l1=0.01)
         first = log.live(model, log.events[:cut])
         blob = model.snapshot()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import naive
+from conftest import shortened
 from naive import ChartSet, NaiveConfig, NaiveLearner
 
 SETS = [
@@ -598,7 +599,7 @@ GAMES: list[tuple[ChartSet, naive.BaseKind]] = [
 @pytest.mark.parametrize("rate", ["delay-adaptive", "gradient-adaptive", "strongly-convex"])
 def test_theorems_hold(domain: ChartSet, base: naive.BaseKind, rate: naive.RateKind) -> None:
     rng = np.random.default_rng(15)
-    rounds, curvature = 60, 0.5
+    rounds, curvature = shortened(160), 0.5
     for longest in (0, 4, 40):
         delays = random_delays(rng, rounds, longest)
         targets = [domain.project(rng.standard_normal(domain.dim)) for _ in range(rounds)]

@@ -19,7 +19,7 @@ from naive import Array, ChartSet, NaiveConfig, NaiveLearner
 Kind = Literal["gradient", "function", "coefficients", "value", "two", "many"]
 Maker = Callable[[ChartSet, int], nr.Copy]
 
-T = shortened(200)
+T = max(60, shortened(200))
 BALL = ChartSet("ball", 3, radius=0.8)
 BOX = ChartSet("box", 2)
 SIMPLEX = ChartSet("simplex", 4)

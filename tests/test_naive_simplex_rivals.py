@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from conftest import everything
 from naive import Array, ChartSet, Geometry, SetKind, divergence, optimality_gap
 from naive_simplex_rivals import (
     Arms,
@@ -521,7 +522,7 @@ def test_tuned_odftrl_under_any_delays(kind: SetKind) -> None:
 @pytest.mark.parametrize("kind", ["normal", "unit", "binary", "change"])
 @pytest.mark.parametrize("arms", [2, 5])
 def test_regret_of_expert_methods(kind: str, arms: int) -> None:
-    for seed in range(3):
+    for seed in range(3 if everything() else 1):
         costs = random_costs(kind, ROUNDS, arms, seed)
         for delays in ([0] * ROUNDS, [4] * ROUNDS, random_delays(ROUNDS, seed)):
             for hint in HINTS:

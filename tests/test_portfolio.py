@@ -538,7 +538,7 @@ def test_the_bound_holds_up_to_the_reach_and_beyond(reach: int) -> None:
 
 
 @pytest.mark.parametrize("reach", [1, 7, 15, 16, 17, 24, 31, 64])
-@pytest.mark.parametrize("start", [5, 33, 34])
+@pytest.mark.parametrize("start", [5, pytest.param(33, marks=pytest.mark.slow), 34])
 def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, start: int) -> None:
     ball = bl.Ball(3)
     slow, quick_one = bl.rates.Tight(9.0), bl.rates.InverseRoot(0.1)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ pytest.importorskip("httptools", reason="httptools is not installed")
 from belated.errors import StoreInUse
 from belated.service import Limits, shortcut
 from belated.service.shortcut import Shortcut
-from service_calls import LINEAR, Answer, Caller, serving
+from service_calls import LINEAR, Answer, serving, slowly, wired
 
 
 @pytest.fixture
@@ -34,57 +31,6 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(Shortcut, "answer", noted)
     return taken
-
-
-class Wire:
-    """A connection that stays open, for bytes as they are."""
-
-    def __init__(self, ask: Caller) -> None:
-        self._ask = ask
-        self._socket = socket.create_connection((ask.server.host, ask.server.port), timeout=10)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._file = self._socket.makefile("rb")
-
-    def head(self, method: str, path: str, size: int, **headers: str) -> bytes:
-        """Return the head of a request."""
-        given = {"Host": "x", "Authorization": f"Bearer {self._ask.token}", **headers}
-        lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items()]
-        first = f"{method} {path} HTTP/1.1"
-        return "\r\n".join([first, *lines, f"Content-Length: {size}", "", ""]).encode()
-
-    def post(self, path: str, body: Any, **headers: str) -> bytes:
-        """Return a request."""
-        content = json.dumps(body).encode()
-        return self.head("POST", path, len(content), **headers) + content
-
-    def send(self, content: bytes) -> None:
-        """Send bytes."""
-        self._socket.sendall(content)
-
-    def answer(self) -> Answer:
-        """Return the next answer."""
-        status = int(self._file.readline().split()[1])
-        headers: dict[str, str] = {}
-        while line := self._file.readline().strip().decode():
-            name, _, value = line.partition(": ")
-            headers[name.lower()] = value
-        body = self._file.read(int(headers["content-length"]))
-        return Answer(status, json.loads(body), headers)
-
-    def close(self) -> None:
-        """Hang up."""
-        self._file.close()
-        self._socket.close()
-
-
-@contextmanager
-def wired(ask: Caller) -> Iterator[Wire]:
-    """Return a connection."""
-    wire = Wire(ask)
-    try:
-        yield wire
-    finally:
-        wire.close()
 
 
 def without_signature(answer: Answer) -> Answer:
@@ -188,21 +134,6 @@ def test_bodies_that_come_later(pause: float, tmp_path: Path, ways: list[bool]) 
         assert wire.answer().body["ticket"].startswith("3.")
         wire.send(wire.head("POST", "/models/value/predict", 9) + b"{")  # and hangs up
     assert ask.server.app.at_once == 0
-
-
-def slowly(ask: Caller, monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
-    """Have commits wait; return what is set when one has begun, and what lets it go on."""
-    database = ask.server.store._database
-    write, begun, go_on = database.write, threading.Event(), threading.Event()
-
-    def slow(*arguments: Any) -> None:
-        begun.set()
-        assert go_on.wait(10.0)
-        write(*arguments)
-
-    monkeypatch.setattr(database, "write", slow)
-    ask.server.store.writer._took = 1.0  # as if it had been slow before: a thread commits
-    return begun, go_on
 
 
 def test_who_hangs_up_has_asked_all_the_same(

@@ -179,4 +179,4 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_lives(name: str) -> None:
     kind = type("Life", (Life,), {"composition": COMPOSITIONS[name]})
-    run_state_machine_as_test(kind, settings=settings(examples(5), stateful_step_count=40))
+    run_state_machine_as_test(kind, settings=settings(examples(4), stateful_step_count=40))

@@ -17,7 +17,6 @@ from belated.study.runner import finish_rows
 from conftest import TESTS
 from test_study import Tiny
 
-ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # ray has warnings of its own
     pytest.mark.slow,
@@ -33,6 +32,8 @@ class Traced(Tiny):
     def run(self, cell: Cell) -> dict[str, Any]:
         """Return a square, after long enough for others to get work too."""
         if self.traces:
+            import ray
+
             time.sleep(0.3)
             (Path(self.traces) / ray.get_runtime_context().get_node_id()).touch()
         return super().run(cell)
@@ -55,6 +56,7 @@ class ShortDelayLaw(DelayLaw):
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """Start two nodes with one core each; their workers can import this file."""
+    ray = pytest.importorskip("ray", reason="the extra ray is not installed")
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:

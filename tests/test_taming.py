@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.kernels.linear import layout as lm
+from conftest import everything
 from naive_linear import NaiveLinear
 
 NUMBERS = ["squared", "absolute", "quantile", "huber", "poisson"]
@@ -251,7 +252,8 @@ def apart(kind: Any, seed: int, silence: float | None) -> tuple[float, int]:
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_agrees_with_the_slow_version(kind: str) -> None:
     silences = [None, 0.0] if kind in ("squared", "poisson") else [None]
-    found = [apart(kind, seed, silence) for seed in range(3) for silence in silences]
+    seeds = range(3 if everything() else 2)
+    found = [apart(kind, seed, silence) for seed in seeds for silence in silences]
     assert max(each for each, _ in found) <= 1e-5
     assert sum(tamed for _, tamed in found) >= 3
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from belated.errors import BelatedError, MissingExtra, TimelineError
 from belated.timeline.timeline import MOST_DRAWN, Arrivals, Ties, Timeline
 from belated.timeline.times import read_times
+from conftest import shortened
 from naive_timeline import (
     Naive,
     all_events,
@@ -283,7 +284,7 @@ def test_ties_and_gaps(ties: Ties, log: Log) -> None:
 @pytest.mark.parametrize("ties", TIES)
 def test_thousands_of_small_logs(ties: Ties) -> None:
     generator = np.random.default_rng(3)
-    for _ in range(2000):
+    for _ in range(shortened(4000)):
         starts = np.sort(generator.integers(0, 8, generator.integers(1, 9)))
         ends = starts + generator.geometric(0.4, len(starts)) - 1.0
         ends[generator.random(len(starts)) < 0.1] = np.nan

@@ -13,6 +13,7 @@ more than the arithmetic (58 against 20 ns per event at dimension 10).
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import os
 import pickle
@@ -93,6 +94,11 @@ def entry(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
         return _uncached(function, signature, error)
 
 
+# Where NumPy warns of nothing. To run in a copy of it takes a tenth of what ``np.errstate`` does.
+_QUIET = contextvars.copy_context()
+_QUIET.run(np.seterr, all="ignore")
+
+
 def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., Any]:
     """Return a function that takes and returns what the compiled one does, and never warns."""
     kinds, _ = sigutils.normalize_signature(signature)
@@ -107,6 +113,8 @@ def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., 
         for place, rank, dtype, has_gaps, is_frozen in arrays:
             given = arguments[place]
             flags = given.flags
+            if given.ndim == rank and given.dtype is dtype and flags.carray:
+                continue  # nearly always, and quick to see
             if (
                 given.ndim != rank
                 or given.dtype != dtype
@@ -114,9 +122,7 @@ def _interpreted(function: Callable[..., Any], signature: str) -> Callable[..., 
                 or not (flags.writeable or is_frozen)
             ):
                 raise TypeError(f"{function.__name__}: {kinds[place]} is wanted, got {given!r}")
-        with np.errstate(all="ignore"):
-            result = function(*arguments)
-        return _plain(result)
+        return _plain(_QUIET.copy().run(function, *arguments))
 
     return checked
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -115,7 +114,8 @@ def _same(builder: Any, bits: Any) -> Any:
 # --- Interpreted ---------------------------------------------------------------------------------
 
 
-_DOUBLE, _QUAD = struct.Struct("<d"), struct.Struct("<q")
+_DOUBLE, _QUAD, _PAIR = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<II")
+_COUNT = struct.Struct("<I")  # reads a word in a quarter of the time that a view of them all takes
 
 
 def _float_of(bits: int) -> float:
@@ -128,20 +128,22 @@ def _bits_of(number: float) -> int:
     return bits
 
 
-def _count(vector: Ints, index: int) -> int:
-    return int(vector.view(np.uint32)[index])
+def _count(vector: Any, index: int) -> int:
+    count: int = _COUNT.unpack_from(vector, 4 * index)[0]
+    return count
 
 
-def _put_count(vector: Ints, index: int, count: int) -> None:
-    vector.view(np.uint32)[index] = count
+def _put_count(vector: Any, index: int, count: int) -> None:
+    _COUNT.pack_into(vector, 4 * index, count)
 
 
-def _number(vector: Ints, index: int) -> float:
-    return _float_of(int(vector.view(np.int32)[index]) << 32)
+def _number(vector: Any, index: int) -> float:
+    number: float = _DOUBLE.unpack(_PAIR.pack(0, _COUNT.unpack_from(vector, 4 * index)[0]))[0]
+    return number
 
 
-def _put_number(vector: Ints, index: int, number: float) -> None:
-    vector.view(np.int32)[index] = (_bits_of(number) + _HALF) >> 32
+def _put_number(vector: Any, index: int, number: float) -> None:
+    _COUNT.pack_into(vector, 4 * index, (_bits_of(number) + _HALF) >> 32 & MOST)
 
 
 def _bits(vector: Ints, index: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -10,12 +11,15 @@ import numpy as np
 
 from belated.arrays import Floats
 from belated.errors import SpecError
+from belated.kernels.knobs import layout as L
 from belated.knobs.ranges import Range, Span
 from belated.spec import number
 
 _ENDS = ("at_most", "at_least")
 _MOST = 64
-_SLACK = 1e-12  # of what is added up: so much is rounding
+_LARGE = 1e305  # what is added up must not overflow
+_AWAY = Fraction(100)  # of places, whose products with a row add up to 16 at most: never, or always
+_ROUNDING = 2.0 / L.WIDE  # of a place
 
 Constraint = Mapping[str, float]
 """Factors by knob, and the bound as ``at_most`` or ``at_least``."""
@@ -60,29 +64,78 @@ def _one(given: Any, knobs: Mapping[str, Range]) -> Constraint:
     found = {name: number("Knobs", "a factor of a constraint", given[name]) for name in given}
     if not any(found[name] for name in names):
         raise SpecError(f"Knobs: a constraint needs a factor that is not 0, got {given!r}")
+    if _size(found, knobs) > _LARGE:
+        raise SpecError(
+            "Knobs: factors of a constraint times values of their knobs must not add up to more "
+            f"than {_LARGE:g}, got {given!r}"
+        )
     return MappingProxyType(found)
 
 
+def _size(constraint: Constraint, knobs: Mapping[str, Any]) -> Fraction:
+    """Return the most that all numbers of a constraint can be, added up without their signs."""
+    return sum(
+        (
+            abs(Fraction(f)) * (1 if name in _ENDS else _farthest(knobs[name]))
+            for name, f in constraint.items()
+        ),
+        Fraction(0),
+    )
+
+
+def _farthest(knob: Span) -> Fraction:
+    return Fraction(max(abs(knob.low), abs(knob.high)))
+
+
 def holds(constraint: Constraint, setting: Mapping[str, Any]) -> bool:
-    """Tell whether a setting satisfies a constraint."""
-    total = sum(f * setting[name] for name, f in constraint.items() if name not in _ENDS)
+    """Tell whether a setting satisfies a constraint, added up from left to right."""
+    total = 0.0
+    for name, factor in constraint.items():
+        if name not in _ENDS:
+            total += factor * setting[name]
     if "at_most" in constraint:
-        return bool(total <= constraint["at_most"])
-    return bool(total >= constraint["at_least"])
+        return total <= constraint["at_most"]
+    return total >= constraint["at_least"]
 
 
-def rows(constraints: tuple[Constraint, ...], knobs: Mapping[str, Any]) -> Floats:
-    """Return <a, x> <= b for places x, a row for each; a little less than b, for rounding."""
-    found = np.zeros((len(constraints), len(knobs) + 1))
-    for row, constraint in zip(found, constraints, strict=True):
-        sign = 1.0 if "at_most" in constraint else -1.0
-        bound = sign * constraint["at_most" if "at_most" in constraint else "at_least"]
-        size = abs(bound)
+def numbers(
+    constraints: tuple[Constraint, ...], knobs: Mapping[str, Any], start: Mapping[str, Any]
+) -> Floats:
+    """Return what kernels look at (``kernels.knobs.limits``); nothing without constraints.
+
+    Rows <a, x> <= b for places x, a little less than b, for rounding; rows <g, v> <= h for values;
+    the ends of all ranges, and the start. Factors of knobs with other ranges are 0.
+    """
+    if not constraints:
+        return np.empty(0)
+    of_places = np.zeros((len(constraints), len(knobs) + 1))
+    of_values = np.zeros_like(of_places)
+    for row, plain, constraint in zip(of_places, of_values, constraints, strict=True):
+        sign = 1 if "at_most" in constraint else -1
+        bound = sign * Fraction(constraint["at_most" if "at_most" in constraint else "at_least"])
+        plain[-1] = float(bound)
+        bound -= _size(constraint, knobs) * Fraction(L.SUMMING)
+        halves = [Fraction(0)] * len(knobs)
         for i, (name, knob) in enumerate(knobs.items()):
-            factor = sign * constraint.get(name, 0.0)
-            if factor:
-                row[i] = factor * 0.5 * (knob.high - knob.low)
-                bound -= factor * 0.5 * (knob.high + knob.low)
-                size += abs(factor) * (abs(knob.low) + abs(knob.high))
-        row[-1] = bound - _SLACK * size
-    return found
+            if constraint.get(name):
+                factor = sign * Fraction(constraint[name])
+                plain[i] = float(factor)
+                halves[i] = factor * (Fraction(knob.high) - Fraction(knob.low)) / 2
+                bound -= factor * (Fraction(knob.high) + Fraction(knob.low)) / 2
+        largest = max(map(abs, halves))
+        row[:-1] = [float(half / largest) for half in halves]
+        row[-1] = float(min(max(bound / largest, -_AWAY), _AWAY))
+        row[-1] -= _ROUNDING * np.abs(row[:-1]).sum()
+    return np.concatenate([of_places.ravel(), of_values.ravel(), _ends(knobs, start)])
+
+
+def _ends(knobs: Mapping[str, Any], start: Mapping[str, Any]) -> Floats:
+    """Return where ranges begin and end and the values of the start, 0 of those that are no spans.
+
+    Nobody asks for the others.
+    """
+    of_span = [
+        (knob.low, knob.high, float(start[name])) if isinstance(knob, Span) else (0.0, 0.0, 0.0)
+        for name, knob in knobs.items()
+    ]
+    return np.array(of_span).T.ravel()

@@ -81,8 +81,8 @@ class Knobs:
     ``report`` compares the two; when the learner is worse for sure, it goes back to the start by
     itself. ``deadline`` is how long a cost is waited for, ``silence`` what it then is (None: it is
     left out): a number of rounds, or of whatever ``at`` is given in from the first round on; or a
-    length of time (a timedelta, "7d", "36h"), and then every ``predict`` needs ``at``, a date or
-    seconds since 1970.
+    length of time (a timedelta, "7d", "36h"), and then the first ``predict`` needs ``at``, a date
+    or seconds since 1970; a later one without it is at the latest time that was told.
 
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
@@ -133,7 +133,7 @@ class Knobs:
 
     def _connect(self, settings: Settings, memory: KnobsMemory, keys: Keys) -> None:
         self._settings, self._memory, self._keys = settings, memory, keys
-        self._step = entries.step()
+        self._step = entries.step(settings.code)
         self._turn: list[None] = [None]
 
     def _do(
@@ -145,7 +145,8 @@ class Knobs:
         given: Floats = _NOTHING,
         out: Floats = _NOTHING,
     ) -> int:
-        return self._step(self._memory.f, self._memory.n, verb, ticket, cost, at, given, out)
+        memory = self._memory
+        return self._step(memory.f, memory.n, verb, ticket, cost, at, given, out)
 
     @property
     def _times(self) -> Times:
@@ -196,11 +197,11 @@ class Knobs:
             now, _ = self._times.issued(at, None)
         if at is not None:
             self._memory.take_time(settings.deadline, is_date=is_date(at))
-        x = np.empty(len(settings.knobs))
-        ticket = self._do(L.PREDICT, at=now, given=given, out=x)
+        x = np.empty(len(settings.places))
+        ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
         if ticket == S.FULL:
             self._memory.grow()
-            ticket = self._do(L.PREDICT, at=now, given=given, out=x)
+            ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
         if key is not None:
             self._keys.give(key, ticket)
             self._keys.tidy(self._memory.answerable)
@@ -293,7 +294,8 @@ class Knobs:
 
         It must be said before the cost, and be inside of the ranges: cancel the ticket otherwise.
         The comparison with the start is of what happened after the coin, so that it still counts.
-        Said of the newest ticket, the next step of ``max_step`` is from there.
+        Said of the newest ticket, the next step of ``max_step`` is from there. What ``constraints``
+        forbid is learned as it was, and the next step is from the nearest setting that they allow.
         """
         self._correct(L.PLAYED, ticket, actual)
 
@@ -417,7 +419,7 @@ class Knobs:
         tickets = np.where(events >= 0, events, ~events) - first
         if ((tickets < 0) | (tickets >= costs.size)).any():
             raise UnknownTicket("run: every ticket of the timeline needs an entry in costs")
-        run, done = entries.run(), 0
+        run, done = entries.run(self._settings.code), 0
         while done < events.size:
             memory = self._memory
             when = times[done:] if times.size > 1 else times

@@ -215,16 +215,13 @@ class KnobsMemory(TimedMemory):
         p, k = self.places, self.dim
         f = self.f[: p.kept]
         demand((np.abs(f[p.knobs :]) <= _LARGE).all(), "numbers too large to compute with")
-        limits = slice(p.kept, p.kept + int(self.n[L.LIMITS]) * (k + 1))
+        limits = slice(p.kept, int(self.n[N.KEPT_AT]) - (2 if self.has_clock else 0))
         fixed = [slice(p.knobs, p.knobs + L.LAST * k), slice(p.table, p.prior), limits]
         demand(
             all((self.f[part] == fresh.f[part]).all() for part in fixed), "not of these settings"
         )
-        start, last = f[p.knobs : p.knobs + k], f[p.knobs + L.LAST * k : p.table]
-        rows = self.f[limits].reshape(-1, k + 1)
-        is_inside = rows[:, :k] @ last <= rows[:, k] + _SLACK * np.abs(rows).sum(axis=1)
-        is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
-        demand((is_inside | is_start).all(), "the last play")
+        if self.n[L.LIMITS]:
+            demand(self._is_last_allowed(self.f[limits]), "the last play")
         demand((np.abs(f[p.knobs + L.LAST * k : p.table]) <= 1.0).all(), "the last play")
         members = self.of_members
         demand((members[:, L.SHARE] == fresh.of_members[:, L.SHARE]).all(), "members")
@@ -244,6 +241,17 @@ class KnobsMemory(TimedMemory):
         tickets = waiting[:, L.ITS_TICKET]
         demand(((tickets >= 0.0) & (tickets < self.rounds)).all(), "costs that wait")
         demand((tickets == np.floor(tickets)).all(), "costs that wait")
+
+    def _is_last_allowed(self, limits: Floats) -> bool:
+        """Return whether the last play satisfies the constraints, but for rounding."""
+        p, k, m = self.places, self.dim, int(self.n[L.LIMITS])
+        start, _, _, last = self.f[p.knobs : p.table].reshape(4, k)
+        rows = limits[m * (k + 1) : 2 * m * (k + 1)].reshape(m, k + 1)
+        low, high, first = limits[2 * m * (k + 1) :].reshape(3, k)
+        values = np.where(last == start, first, low + 0.5 * (last + 1.0) * (high - low))
+        is_start = ((rows[:, :k] == 0.0) | (last == start)).all(axis=1)
+        rounding = L.SUMMING * (np.abs(rows[:, :k]) @ np.abs(values))
+        return bool((is_start | (rows[:, :k] @ values <= rows[:, k] + rounding)).all())
 
     def _pivots(self) -> list[Floats]:
         """Return the diagonals of the members that there are, where sets have been solved."""

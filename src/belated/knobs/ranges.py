@@ -40,8 +40,11 @@ class Span:
 
     def value(self, place: float) -> float:
         """Return the value of a place."""
-        part = 0.5 * (place + 1.0)
-        return min(max(self.low + part * (self.high - self.low), self.low), self.high)
+        low, high = self.low, self.high
+        value = low + 0.5 * (place + 1.0) * (high - low)
+        if value < low:
+            return low
+        return high if value > high else value
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
-from belated.arrays import Floats
+from belated.arrays import Code, Floats
 from belated.errors import BadFeatures, SpecError
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
@@ -68,6 +69,11 @@ class Settings:
         return sum(_width(each) for each in self.context.values())
 
     @property
+    def code(self) -> Code:
+        """What entries are compiled for: whether there are constraints."""
+        return (int(bool(self.constraints)),)
+
+    @property
     def patience(self) -> int | None:
         """The deadline in rounds, where those are counted."""
         return None if self.deadline is None else int(min(self.deadline, _LONGEST))
@@ -98,11 +104,17 @@ class Settings:
     def setting(self, places: list[float]) -> Setting:
         """Return the values of places; those of the start are as they were given."""
         return {
-            name: self.start[name] if place == first else knob.value(place)
-            for (name, knob), place, first in zip(
-                self.knobs.items(), places, self.places, strict=True
-            )
+            name: start if place == first else value(place)
+            for (name, start, first, value), place in zip(self._knobs, places, strict=True)
         }
+
+    @functools.cached_property
+    def _knobs(self) -> list[tuple[str, Any, float, Callable[[float], Any]]]:
+        """Name, start, its place, and what turns a place into a value, of every knob."""
+        return [
+            (name, self.start[name], first, knob.value)
+            for (name, knob), first in zip(self.knobs.items(), self.places, strict=True)
+        ]
 
     def places_of(self, setting: Any, who: str) -> Floats:
         """Return the places of a whole setting."""
@@ -160,7 +172,7 @@ class Settings:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
         places = L.places(k, c)
-        limits = constraints.rows(self.constraints, self.knobs)
+        limits = constraints.numbers(self.constraints, self.knobs, self.start)
         f = np.append(np.zeros(places.kept), limits)
         f[L.HOLD] = self.hold
         f[L.HOLDOUT] = self.holdout
@@ -172,7 +184,7 @@ class Settings:
         numbers = {
             N.DIM: k,
             N.OWN: c,
-            L.LIMITS: len(limits),
+            L.LIMITS: len(self.constraints),
             N.KEEP: L.OF_TICKET + places.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,

@@ -81,6 +81,12 @@ class Times:
             check_seconds(now, "predict")
         return now, span
 
+    @property
+    def are_counted(self) -> bool:
+        """Whether deadlines are counted in predictions, so that no times can be given any more."""
+        memory = self._memory
+        return memory.rounds > 0 and not memory.has_times and self._settings.deadline is not None
+
     def of(self, at: Time | None, who: str) -> float:
         """Return a time; NaN where predictions are counted instead."""
         memory = self._memory
@@ -93,7 +99,7 @@ class Times:
                     "changed"
                 )
             return NEVER
-        if memory.rounds and not memory.has_times and self._settings.deadline is not None:
+        if self.are_counted:
             raise ClockError(
                 f"{who}: this model counts its deadlines in predictions; nothing has changed: give "
                 "at= from the first prediction on"

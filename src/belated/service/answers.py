@@ -58,21 +58,21 @@ class Answers:
         """Remove from the store what is too old, or had to go."""
         self._store.forget(_PREFIX, max(time() - LIFETIME, self._gone))
 
-    async def first(self, name: str, asked: bytes) -> Answer | None:
-        """Return the first answer to a request; where there is none, the caller is to give it.
-
-        Whoever gets None must call ``done`` at the end, whatever happened.
-        """
+    async def turn(self, name: str) -> None:
+        """Return when no request of that name is being answered."""
         while (busy := self._busy.get(name)) is not None:
             await asyncio.shield(busy)
-        return self.begin(name, asked)
 
     def is_busy(self, name: str) -> bool:
         """Tell whether a request of that name is being answered."""
         return name in self._busy
 
     def begin(self, name: str, asked: bytes) -> Answer | None:
-        """Do what ``first`` does, where no request of that name is being answered."""
+        """Return the first answer to a request; where there is none, the caller is to give it.
+
+        No other of that name may be being answered. Whoever gets None must call ``done`` at the
+        end, whatever happened.
+        """
         found = self._known.get(name)
         if found is not None and found.at > time() - LIFETIME:
             if found.asked != asked:

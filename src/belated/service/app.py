@@ -9,30 +9,18 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from belated.errors import BelatedError, StoreInUse
-from belated.service.bodies import encoded
 from belated.service.forwarding import SENT_ON, Forwarding, Unreachable
 from belated.service.hub import Hub
 from belated.service.journal import Journal
 from belated.service.rank import MODEL
 from belated.service.rate import Rates
 from belated.service.refusals import Refused, refusal_of
-from belated.service.requests import Answer, Receive, Request, Scope, Send
+from belated.service.replies import headers_of
+from belated.service.requests import AFTER, Answer, Receive, Request, Scope, Send, no
 from belated.service.routes import Route, Table
 from belated.service.tokens import Token
 from belated.service.waiting import Waiting
 
-_SAFE = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        b"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
 _TRIES = 2  # at finding who writes a model, where that one has died
 _FAILURES = 10.0  # per second and address
@@ -52,6 +40,7 @@ class App:
         self.at_once = 0
         """Requests that are being answered."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
+        self.on_stop: Callable[[], Awaitable[None]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end."""
@@ -71,6 +60,8 @@ class App:
                     await self.on_start()
                 await send({"type": "lifespan.startup.complete"})
             else:
+                if self.on_stop is not None:
+                    await self.on_stop()
                 await self._forwarding.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -129,14 +120,14 @@ class App:
     def refusal(self, error: Exception, route: Route | None) -> Answer:
         """Return what a client is told of whatever went wrong."""
         if isinstance(error, Refused):
-            return _no(error)
+            return no(error)
         if isinstance(error, BelatedError):
-            return _no(self._refusal(error))
+            return no(self._refusal(error))
         if isinstance(error, OSError):
-            return _no(self._of_system(error))
+            return no(self._of_system(error))
         trace = "".join(traceback.format_exception(error))
         self.journal.say("failed", route=route and route.path, trace=trace)
-        return _no(Refused(500, "failed", "the server failed; its log says how"))
+        return no(Refused(500, "failed", "the server failed; its log says how"))
 
     def _of_system(self, error: OSError) -> Refused:
         """Return what a client is told where the system would not do something."""
@@ -174,7 +165,7 @@ class App:
                     return await self._forwarding.send(request, error.address)
                 except Unreachable:  # it may have died, and then the model is to be had
                     self.hub.lose(name, None)
-        raise Refused(503, "owner_gone", "the server that writes the model does not answer", _AFTER)
+        raise Refused(503, "owner_gone", "the server that writes the model does not answer", AFTER)
 
     def _route(self, request: Request) -> Route:
         scope = request.scope
@@ -209,7 +200,7 @@ class App:
             return token
         address = (request.scope.get("client") or ("?",))[0]
         if not self._failures.take(address, monotonic()):
-            raise Refused(429, "too_many_failures", "too many wrong tokens", _AFTER)
+            raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
         raise Refused(
             401,
             "no_token",
@@ -222,34 +213,13 @@ class App:
         if not token.may(scope):
             raise Refused(403, "forbidden", f"this needs the scope {scope}")
         if not self._rates.take(token.name, monotonic()):
-            raise Refused(429, "too_many_requests", "too many requests", _AFTER)
+            raise Refused(429, "too_many_requests", "too many requests", AFTER)
         if self.at_once > self.hub.limits.at_once:
-            raise Refused(429, "busy", "too many requests at once", _AFTER)
-
-
-_AFTER = (("retry-after", "1"),)
+            raise Refused(429, "busy", "too many requests at once", AFTER)
 
 
 async def _nothing() -> dict[str, Any]:
     return {"type": "http.request"}
-
-
-def _no(refused: Refused) -> Answer:
-    headers = refused.headers
-    if refused.status == 503 and not headers:
-        headers = _AFTER
-    return Answer(refused.status, encoded(refused.to_dict()), headers=headers)
-
-
-def headers_of(given: Answer, is_last: bool) -> list[tuple[bytes, bytes]]:
-    """Return the headers of an answer; after the last one the connection is closed."""
-    headers = [(name.encode(), value.encode("latin-1")) for name, value in given.headers]
-    if given.status != 204:
-        headers.append((b"content-type", given.kind.encode()))
-        headers.append((b"content-length", str(len(given.body)).encode()))
-    if is_last:
-        headers.append((b"connection", b"close"))
-    return [*headers, *_SAFE]
 
 
 async def _send(send: Send, given: Answer, request: Request) -> None:

@@ -14,7 +14,8 @@ from belated.service.tokens import Token
 from belated.store import Pending
 
 if TYPE_CHECKING:
-    from belated.service.hub import Hub, Known
+    from belated.service.hub import Hub
+    from belated.service.known import Known
 
 _OPEN = Said(0, {})  # stands where what came of an item is not known yet
 

@@ -20,6 +20,7 @@ _ISO = re.compile(
 )
 _BIG = 1e15
 _LONGEST = 100  # characters of a duration
+_BLANKS = " \t\n\r"  # of JSON
 _is_finite = math.isfinite
 
 
@@ -30,9 +31,11 @@ def decoded(body: bytes) -> Any:
         try:
             document, end = _scan(text, 0)
         except StopIteration:  # a blank before it, or nothing that it could be
-            document, end = None, -1
-        if end != len(text):
             document = _decode(text)
+        else:
+            behind = text[end:].lstrip(_BLANKS) if end < len(text) else ""
+            if behind:
+                raise json.JSONDecodeError("Extra data", text, len(text) - len(behind))
         if b"\\u" in body:  # half of a pair can be written that way, and is no text
             json.dumps(document, ensure_ascii=False).encode()
     except RecursionError:

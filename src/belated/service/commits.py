@@ -12,6 +12,7 @@ from belated.errors import NotCommitted
 from belated.store import Pending
 
 _LOG = logging.getLogger("belated")
+_AGAIN = 0.05  # seconds
 
 After = Callable[[BaseException | None], None]
 """Is told, in the thread of the loop, why an event is lost, or None when it is committed."""
@@ -43,8 +44,19 @@ class Commits:
             self._ahead += 1
             tell = partial(_tell, loop, partial(self._wake, self._waiting))
             # Not at once: what else came in with this round of the loop shares the commit.
-            loop.call_soon(pending.then, tell, self._within)
+            loop.call_soon(self._ask, loop, pending, tell)
         self._waiting.append(after)
+
+    def _ask(self, loop: asyncio.AbstractEventLoop, pending: Pending, tell: After) -> None:
+        """Have an event committed; where that cannot even be asked for, ask again.
+
+        Nobody knows then what becomes of it, so that nobody who waits can be told anything.
+        """
+        try:
+            pending.then(tell, self._within)
+        except Exception:
+            _LOG.exception("a commit could not be asked for; it is tried again")
+            loop.call_later(_AGAIN, self._ask, loop, pending, tell)
 
     def soon(self, work: Callable[[], None]) -> None:
         """Have something done when no commit is under way, or after the one that is.
@@ -73,9 +85,13 @@ class Commits:
         await future
 
     def _wake(self, waiting: list[After], error: BaseException | None) -> None:
+        if not waiting:  # it was asked for twice, and so is told twice
+            return
         self._ahead -= 1
+        told = waiting.copy()
+        waiting.clear()
         following, self._next = self._next, []
-        for after in waiting:
+        for after in told:
             safely(after, error)
         for work in following:
             safely(work)

@@ -9,12 +9,12 @@ from typing import Any
 
 from belated.errors import BelatedError
 from belated.service import bodies, specs
-from belated.service.answers import Answer as Kept
 from belated.service.bodies import decoded
 from belated.service.calls import Said
-from belated.service.hub import Form, Hub, Known
+from belated.service.hub import Hub
+from belated.service.known import Form, Known
 from belated.service.refusals import Refused
-from belated.service.requests import JSON, Answer, Request, answer
+from belated.service.requests import Answer, Request, answer
 from belated.service.served import Served
 from belated.service.tokens import Token
 
@@ -24,7 +24,6 @@ _CREATE = frozenset(("name", "kind", "settings"))
 _REPLAY = frozenset(("kind", "settings", "to"))
 _FEW, _SHORT = 10, 120  # items whose refusals are told in full, and characters of the others
 PARQUET = "application/vnd.apache.parquet"
-AGAIN = (("idempotency-replayed", "true"),)
 
 
 # --- Events ---------------------------------------------------------------------------------------
@@ -43,8 +42,7 @@ def events(verb: str) -> Handler:
             said = await hub.apply(served, verb, items, _token(request), known)
             return Answer(*(known.answer or form(said)))
 
-        key = request.header(b"idempotency-key")
-        return await once(hub, request, served.number, key, body, form, work)
+        return await once(hub, request, served.number, body, form, work)
 
     return handle
 
@@ -53,28 +51,30 @@ async def once(
     hub: Hub,
     request: Request,
     number: int,
-    key: str | None,
     body: bytes,
     form: Form,
     work: Callable[[Known], Awaitable[Answer]],
+    otherwise: str | None = None,
 ) -> Answer:
     """Do something unless it was done before under the same key: then say what was said then.
 
-    ``number`` is that of the model that it is done to; 0: to the list of models.
+    ``number`` is that of the model that it is done to, 0 where that is the list of models;
+    ``otherwise`` is the key of a request that has none.
     """
+    key = request.header(b"idempotency-key")
     if key is None:
-        return await work(Known())
+        key = otherwise
     known = hub.known(_token(request), request.where, number, key, body, form)
-    first: Kept | None = await hub.answers.first(known.name, known.asked)
+    await known.turn()
+    first = known.begin()
     if first is not None:
-        return Answer(first.status, first.body, JSON, AGAIN)
+        return first
     try:
         done = await work(known)
-        if known.answer is not None:
-            hub.answers.add(known.name, known.asked, *known.answer)
+        known.keep()
         return done
     finally:
-        hub.answers.done(known.name)
+        known.end()
 
 
 def items_of(document: Any, hub: Hub) -> tuple[list[Any], Form]:
@@ -142,7 +142,7 @@ async def create_model(hub: Hub, request: Request) -> Answer:
             await hub.work(hub.store.keep, *known.note(made))
         return made
 
-    return await once(hub, request, 0, request.header(b"idempotency-key"), body, _whole, work)
+    return await once(hub, request, 0, body, _whole, work)
 
 
 async def show_model(hub: Hub, request: Request) -> Answer:
@@ -159,7 +159,7 @@ async def delete_model(hub: Hub, request: Request) -> Answer:
         await hub.delete(request.path["name"], known.note(gone) if known.name else None)
         return gone
 
-    return await once(hub, request, 0, request.header(b"idempotency-key"), b"", _whole, work)
+    return await once(hub, request, 0, b"", _whole, work)
 
 
 def _whole(made: Answer) -> tuple[int, bytes]:
@@ -205,8 +205,7 @@ def turn(verb: str) -> Handler:
             await hub.commits.wait(pending)
             return Answer(*known.answer) if known.answer else answer({"mode": served.state.mode})
 
-        key = request.header(b"idempotency-key")
-        return await once(hub, request, served.number, key, b"", _whole, work)
+        return await once(hub, request, served.number, b"", _whole, work)
 
     return handle
 

@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
 from belated.service import bodies, specs
-from belated.service.answers import Answers, name_of, note_of
+from belated.service.answers import Answers, name_of
 from belated.service.applied import begun
 from belated.service.calls import Said
 from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
+from belated.service.known import NO_KEY, Form, Known
 from belated.service.limits import Limits
 from belated.service.metrics import Family, Metrics
 from belated.service.refusals import Refused
@@ -62,6 +63,8 @@ class Hub:
         self.damaged: dict[str, str] = {}
         """Models that could not be brought back, and why."""
         self.is_ready = False
+        self.on_loaded: Callable[[], None] | None = None
+        """Is called whenever a model was brought into memory."""
         self._lock = threading.Lock()
         self._turns: dict[str, _Turn] = {}
         self._resting: dict[str, asyncio.Event] = {}
@@ -143,6 +146,8 @@ class Hub:
                 served.read_tail()
                 self.models[name] = served
                 self.damaged.pop(name, None)
+                if self.on_loaded is not None:
+                    self.on_loaded()
             return served
 
     def _stored(self, name: str) -> StoredModel:
@@ -327,13 +332,18 @@ class Hub:
         return applied.said
 
     def known(
-        self, token: Token, path: str, number: int, key: str, body: bytes, form: Form
+        self, token: Token, path: str, number: int, key: str | None, body: bytes, form: Form
     ) -> Known:
-        """Return a request with an ``Idempotency-Key``, to the model of this number."""
+        """Return a request to the model of this number, by its ``Idempotency-Key`` if it has one.
+
+        The number is 0 for what is done to the list of models.
+        """
+        if key is None:
+            return NO_KEY
         if not 0 < len(key) <= self.limits.text:
             raise bodies.bad(f"Idempotency-Key has 1 to {self.limits.text} characters")
         name = name_of(token.name, path, number, key)
-        return Known(name, hashlib.sha256(body).digest(), form)
+        return Known(self.answers, name, hashlib.sha256(body).digest(), form)
 
     def here(self, name: str) -> Served | None:
         """Return a model that is in memory, and that nothing long is done to."""
@@ -389,29 +399,6 @@ class Hub:
                 [({}, float(self.is_ready))],
             ),
         ]
-
-
-Form = Callable[[Any], tuple[int, bytes]]
-"""What came of items, to the status and the body of an answer."""
-
-
-class Known:
-    """A request that may come again: its name, and how its answer is kept."""
-
-    def __init__(
-        self,
-        name: str = "",
-        asked: bytes = b"",
-        form: Form | None = None,
-    ) -> None:
-        self.name, self.asked, self._form = name, asked, form
-        self.answer: tuple[int, bytes] | None = None
-
-    def note(self, said: Any) -> tuple[str, bytes]:
-        """Return the note that is committed with the events."""
-        assert self._form is not None
-        self.answer = self._form(said)
-        return self.name, note_of(self.asked, *self.answer)
 
 
 class _Turn:

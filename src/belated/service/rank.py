@@ -20,7 +20,8 @@ from belated.service import bodies
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import Said
 from belated.service.handlers import once
-from belated.service.hub import Hub, Known
+from belated.service.hub import Hub
+from belated.service.known import Known
 from belated.service.limits import Limits
 from belated.service.refusals import Refused, refusal_of
 from belated.service.requests import Answer, Request, answer
@@ -46,10 +47,11 @@ async def rank(hub: Hub, request: Request) -> Answer:
     async def work(known: Known) -> Answer:
         return await _ranked(hub, served, named, event, known)
 
-    key = request.header(b"idempotency-key") or (f"rank {event}" if is_named else None)
-    return await once(
-        hub, request, served.number, key, body, lambda said: (201, encoded(said[0].body)), work
-    )
+    def form(said: list[Said]) -> tuple[int, bytes]:
+        return 201, encoded(said[0].body)
+
+    otherwise = f"rank {event}" if is_named else None
+    return await once(hub, request, served.number, body, form, work, otherwise)
 
 
 async def _ranked(
@@ -166,8 +168,7 @@ async def _told(
             raise Refused(said.status, error["code"], error["message"])
         return Answer(204, b"", headers=(("belated-outcome", outcome),))
 
-    key = request.header(b"idempotency-key")
-    return await once(hub, request, served.number, key, body, lambda said: (204, b""), work)
+    return await once(hub, request, served.number, body, lambda said: (204, b""), work)
 
 
 async def _chooser(hub: Hub, request: Request) -> Served:

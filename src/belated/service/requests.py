@@ -35,6 +35,17 @@ def answer(document: Any, status: int = 200, headers: tuple[tuple[str, str], ...
     return Answer(status, encoded(document), JSON, headers)
 
 
+AFTER = (("retry-after", "1"),)
+
+
+def no(refused: Refused) -> Answer:
+    """Return a refusal as an answer."""
+    headers = refused.headers
+    if refused.status == 503 and not headers:
+        headers = AFTER
+    return Answer(refused.status, encoded(refused.to_dict()), headers=headers)
+
+
 @dataclass(slots=True)
 class Request:
     """What came in."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any, Self
 
@@ -17,11 +18,12 @@ from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
 from belated.service.asking import Address
+from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
 from belated.service.shortcut import Shortcut
-from belated.service.wire import BYTES, protocol
+from belated.service.wire import BYTES, KNOWN, is_known, protocol
 from belated.store import open as open_store
 
 PORT = 8765
@@ -70,9 +72,12 @@ class Server:
             if not journal.is_quiet:
                 held.enter_context(Told(journal))
             self.app = App(self.hub, journal)
-            self.app.on_start = self._begin
+            shortcut = Shortcut(self.app)
+            self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
+            if not (journal.is_quiet or is_known()):
+                journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
             self._server: Any = uvicorn.Server(
-                config(self.app, self.settings.limits.patience, Shortcut(self.app))
+                config(self.app, self.settings.limits.patience, shortcut)
             )
             self._held = held.pop_all()
         self._thread: threading.Thread | None = None
@@ -114,7 +119,15 @@ class Server:
             self.on_ready()
 
     def run(self) -> None:
-        """Serve until a signal comes: then finish what was accepted, and close the store."""
+        """Serve until a signal comes: then finish what was accepted, and close the store.
+
+        For a process that does nothing else meanwhile: garbage is looked for only among what comes.
+        """
+        self.hub.on_loaded = leave_out
+        with left_out():
+            self._serve()
+
+    def _serve(self) -> None:
         with self._held:
             self._server.run([self._socket])
 
@@ -133,7 +146,7 @@ class Server:
 
     def _work(self) -> None:
         try:
-            self.run()
+            self._serve()
         except BaseException as error:  # told by whoever waits for the server
             self._failure = error
 
@@ -145,7 +158,7 @@ class Server:
         """Finish what was accepted, and return when all is over; raises what went wrong at it."""
         self._server.should_exit = True
         if self._thread is not None:
-            self._thread.join(_GRACE + 30)
+            self._thread.join(2 * _GRACE + 30)
             if self._is_up.is_set() and self._failure is not None:
                 failure, self._failure = self._failure, None
                 raise failure

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import lru_cache
-from http import HTTPStatus
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from belated.errors import StoreInUse
 from belated.service import bodies
-from belated.service.app import App, headers_of
+from belated.service.app import App
 from belated.service.applied import Applied, begun
 from belated.service.commits import lost, safely
-from belated.service.handlers import AGAIN, items_of
-from belated.service.hub import Form, Known
-from belated.service.requests import JSON, Answer, too_large
+from belated.service.handlers import items_of
+from belated.service.known import NO_KEY, Form
+from belated.service.replies import whole
+from belated.service.requests import Answer, too_large
 from belated.service.routes import Route
 from belated.service.tokens import Token
 
+_LOOK = 0.02  # seconds between two looks at what is not over
 _REMEMBERED, _LONGEST = 1000, 300  # paths, and their bytes; models are asked for again and again
 
 Headers = list[tuple[bytes, bytes]]
@@ -79,10 +79,14 @@ class Shortcut:
         return Place(route, route.verb, route.scope, named["name"], where, unquote(where))
 
     def answer(self, place: Place, headers: Headers, body: bytes, reply: Reply) -> bool:
-        """Take a request, and tell whether that was done; a stranger is left to the application.
+        """Take a request, and tell whether that was done.
 
-        ``reply`` is called when what was done is committed, or when it is refused.
+        A stranger is left to the application, and so is who is one too many: it refuses them at
+        once, while others wait for a commit. ``reply`` is called when what was done is committed,
+        or when it is refused.
         """
+        if self._app.at_once >= self._app.hub.limits.at_once:
+            return False
         given = dict(reversed(headers))
         token = self._app.token_of(given.get)
         if token is None:
@@ -92,6 +96,15 @@ class Shortcut:
         if len(self._come) == 1:
             self._app.hub.commits.soon(self._apply)
         return True
+
+    async def end(self, within: float) -> None:
+        """Return when all that was taken is over, or after so many seconds.
+
+        A server that stops waits for its connections itself; who has hung up has none.
+        """
+        until = monotonic() + within
+        while self._app.at_once and monotonic() < until:
+            await asyncio.sleep(_LOOK)
 
     def _apply(self) -> None:
         """Apply what has come."""
@@ -130,7 +143,7 @@ class _Asked:
         self._begin = perf_counter()
         self._app, self._place, self._token, self._reply = app, place, token, reply
         self._headers, self._body = headers, body
-        self._known = _NONE
+        self._known = NO_KEY
         self._form: Form
         self._applied: Applied
 
@@ -146,21 +159,14 @@ class _Asked:
         items, self._form = items_of(bodies.decoded(self._body), hub)
         key = self._headers.get(b"idempotency-key")
         if key is not None:
-            known = hub.known(
-                self._token,
-                place.where,
-                served.number,
-                key.decode("latin-1"),
-                self._body,
-                self._form,
-            )
-            if hub.answers.is_busy(known.name):
+            said, number, where = key.decode("latin-1"), served.number, place.where
+            self._known = hub.known(self._token, where, number, said, self._body, self._form)
+            if self._known.is_busy:
                 return False
-            first = hub.answers.begin(known.name, known.asked)
+            first = self._known.begin()
             if first is not None:
-                self._say(Answer(first.status, first.body, JSON, AGAIN))
+                self._say(first)
                 return True
-            self._known = known
         self._applied = begun(hub, served, place.verb, items, self._token, self._known)
         if self._applied.pending is None:
             self._done(None)
@@ -175,56 +181,30 @@ class _Asked:
             if error is not None:
                 raise lost(error)
             self._applied.note(hub)
-            if known.answer is not None:
-                hub.answers.add(known.name, known.asked, *known.answer)
+            known.keep()
             given = Answer(*(known.answer or self._form(self._applied.said)))
         except Exception as wrong:
             self.refuse(wrong)
         else:
-            self._end()
+            known.end()
             self._say(given)
 
     def refuse(self, error: Exception) -> None:
         """Say what went wrong."""
-        self._end()
+        self._known.end()
         self._say(self._app.refusal(error, self._place.route))
 
     async def take_the_long_way(self) -> None:
         """Have the application answer."""
-        self._end()
+        self._known.end()
         place = self._place
         request = self._app.request(place.route, place.where, list(self._headers.items()))
         request.path, request.token, request.content = {"name": place.name}, self._token, self._body
         self._say(await self._app.answer(place.route, request))
 
-    def _end(self) -> None:
-        """Let those go on that wait with the same key."""
-        known, self._known = self._known, _NONE
-        if known.name:
-            self._app.hub.answers.done(known.name)
-
     def _say(self, given: Answer) -> None:
         """Send an answer."""
         self._app.at_once -= 1
-        self._reply(_whole(given))
+        self._reply(whole(given))
         route, path = self._place.route, self._place.path
         self._app.note(route, given.status, self._begin, "POST", path, self._token)
-
-
-_NONE = Known()
-
-
-def _whole(given: Answer) -> bytes:
-    """Return the bytes of an answer."""
-    before, after = _around(given.status, given.kind, given.headers)
-    return b"%b%d%b%b" % (before, len(given.body), after, given.body)
-
-
-@lru_cache(maxsize=100)
-def _around(status: int, kind: str, headers: tuple[tuple[str, str], ...]) -> tuple[bytes, bytes]:
-    """Return what stands before and after the length of a body."""
-    listed = headers_of(Answer(status, b"", kind, headers), is_last=False)
-    lines = [name + b": " + value for name, value in listed]
-    start = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
-    before, length, after = b"\r\n".join((start, *lines, b"", b"")).partition(b"content-length: 0")
-    return before + length[:-1], after

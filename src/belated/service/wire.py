@@ -1,246 +1,46 @@
-"""Requests as they come over a connection: heads that are bounded, and the short way for events.
+"""Which way requests come in: over connections of our own, or as the server library has them.
 
-Heads are bounded in bytes, in number and in time before anything else is looked at. The parser
-keeps what it has of a line until the line ends, however long it gets; so what comes without being a
-part of a body is counted here.
-
-A request of events whose body comes with its head, or right after it, takes the short way
-(``shortcut``): there is no scope for it, and no task. While it is being answered its place in the
-connection is held by ``_Short``, so that whatever comes behind it waits as behind any other.
+Our own (``connection``) bound heads in bytes, in number and in time, take the short way for events,
+and answer whoever asked. They stand on the inside of uvicorn, which may change with any version; so
+they are only for those that the tests were run with. With others, or without httptools, all comes
+in through ASGI and the parser h11, which has bounds of its own on bytes.
 """
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from belated.service.shortcut import Place, Shortcut
+    from belated.service.shortcut import Shortcut
 
 BYTES = 32 << 10
 """Of the head of a request: its path and all headers."""
-HEADERS = 100
-_SOON = 0.02  # seconds that a body may take to come after its head, on the short way
-_NO = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"content-length: 0\r\nconnection: close\r\n\r\n"
-)
-_CLOSES = b"\r\nconnection: close\r\n"
-
-
-class _Short:
-    """Stands where uvicorn has the cycle of a request, for one that takes the short way."""
-
-    __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
-
-    def __init__(self) -> None:
-        self.disconnected, self.keep_alive, self.response_complete = False, True, False
-        self.message_event = self  # which is set when the client has gone; nobody waits for it
-
-    def set(self) -> None:
-        """Do nothing."""
+KNOWN = ("0.30", "0.54")
+"""The first and the last version of uvicorn whose inside is known."""
+PLAIN = "h11"
 
 
 def protocol(patience: float, shortcut: Shortcut | None = None) -> Any:
     """Return what uvicorn reads requests with; ``patience`` is how long a head may take."""
+    if not is_known():
+        return PLAIN
     try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-    except ImportError:  # then it is h11, which has bounds of its own on bytes
-        return "auto"
+        from belated.service.connection import Connection
+    except ImportError:  # without httptools
+        return PLAIN
+    return partial(Connection, patience, shortcut)
 
-    class Bounded(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not looked into
-        """Reads requests whose heads are bounded."""
 
-        cycle: Any
-        headers: list[tuple[bytes, bytes]]
+def is_known() -> bool:
+    """Tell whether the inside of the uvicorn that is installed is known."""
+    import uvicorn
 
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            self._quiet, self._size = 0, 0
-            self._is_heard, self._is_in_head = False, True
-            self._held: list[bytes] | None = None  # the body of what may take the short way
-            self._place: Place | None = None  # where that goes
-            self._short = _Short()
-            self._timer: asyncio.TimerHandle | None = None  # for a head, or for what is held
-            self._idle_since = 0.0
-            self._idle_timer: asyncio.TimerHandle | None = None
-            self._wait(patience, self.transport.close)
+    first, last = (_numbers(each) for each in KNOWN)
+    return first <= _numbers(uvicorn.__version__) <= last
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._wait_no_more()
-            self._held = None
-            if self._idle_timer is not None:
-                self._idle_timer.cancel()
-            super().connection_lost(exc)
 
-        def data_received(self, data: bytes) -> None:
-            self._is_heard = False
-            super().data_received(data)
-            self._quiet = 0 if self._is_heard else self._quiet + len(data)
-            if self.transport.is_closing():
-                self._held = None
-            elif self._quiet > BYTES:
-                self.transport.write(_NO)
-                self.transport.close()
-            elif self._is_in_head:
-                self._wait(patience, self.transport.close)
-            elif self._held is not None:
-                self._wait(_SOON, self._take_the_long_way)
-
-        def on_message_begin(self) -> None:
-            self._size, self._is_in_head = 0, True
-            self.url, self.headers, self.expect_100_continue = b"", [], False
-
-        def on_url(self, url: bytes) -> None:
-            self._size += len(url)
-            if self._size > BYTES:  # the parser says 400 of what is raised here
-                raise ValueError("too long a head")
-            self.url += url
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if not self._is_in_head:  # what follows a body in chunks opens no door
-                return
-            self._size += len(name) + len(value)
-            if self._size > BYTES or len(self.headers) >= HEADERS:
-                raise ValueError("too long a head, or too many headers")
-            name = name.lower()
-            if name == b"expect":
-                self.expect_100_continue = value.lower() == b"100-continue"
-            self.headers.append((name, value))
-
-        def on_headers_complete(self) -> None:
-            self._is_heard, self._is_in_head = True, False
-            self._wait_no_more()
-            if self.parser.should_upgrade() and self._has_body:
-                raise ValueError("the parser would take the body for another protocol")
-            if self._is_short:
-                self._held = []
-            else:
-                self._begin()
-
-        def on_body(self, body: bytes) -> None:
-            self._is_heard = True
-            if self._held is None:
-                super().on_body(body)
-            else:
-                self._held.append(body)
-
-        def on_message_complete(self) -> None:
-            self._is_heard = True
-            if self._held is not None and not self._take_the_short_way():
-                self._take_the_long_way()
-            if self.cycle.__class__ is not _Short:
-                super().on_message_complete()
-
-        @property
-        def _has_body(self) -> bool:
-            """Whether a body follows the head."""
-            return any(
-                name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
-                for name, value in self.headers
-            )
-
-        # --- The short way --------------------------------------------------------------------
-
-        @property
-        def _is_short(self) -> bool:
-            """Whether a request may take the short way, as far as its head tells."""
-            parser = self.parser
-            return (
-                shortcut is not None
-                and (self.cycle is None or self.cycle.response_complete)
-                and parser.get_method() == b"POST"
-                and parser.get_http_version() == "1.1"
-                and parser.should_keep_alive()
-                and not parser.should_upgrade()
-                and not self.expect_100_continue
-                and not self.flow.write_paused
-                and self._find() is not None
-            )
-
-        def _find(self) -> Place | None:
-            self._place = shortcut.place(self.url) if shortcut is not None else None
-            return self._place
-
-        def _take_the_short_way(self) -> bool:
-            """Begin to answer what is held, and tell whether that could be done."""
-            assert shortcut is not None
-            assert self._held is not None
-            assert self._place is not None
-            body = self._held[0] if len(self._held) == 1 else b"".join(self._held)
-            before = self.cycle
-            self.cycle = self._short = _Short()
-            if shortcut.answer(self._place, self.headers, body, self._reply):
-                self._wait_no_more()
-                self._held = None
-                return True
-            self.cycle = before
-            return False
-
-        def _reply(self, content: bytes) -> None:
-            """Send an answer on the short way."""
-            self._short.response_complete = True
-            if self.transport.is_closing():
-                return
-            if self._short.keep_alive:
-                self.transport.write(content)
-            else:  # the server is being stopped
-                self.transport.write(content.replace(b"\r\n", _CLOSES, 1))
-                self.transport.close()
-            self.on_response_complete()
-
-        def _take_the_long_way(self) -> None:
-            """Let the application have what is held."""
-            held, self._held = self._held or (), None
-            self._wait_no_more()
-            self._begin()
-            for part in held:
-                super().on_body(part)
-
-        def _begin(self) -> None:
-            """Begin with a request whose head was read, as uvicorn does."""
-            url, headers, expects = self.url, self.headers, self.expect_100_continue
-            super().on_message_begin()
-            self.url, self.expect_100_continue = url, expects
-            self.headers.extend(headers)
-            super().on_headers_complete()
-
-        # --- Bounds ---------------------------------------------------------------------------
-
-        def on_response_complete(self) -> None:
-            """Read on; who asks nothing more for a while is hung up on.
-
-            Where uvicorn has a timer for every answer, here is one that looks when the last was.
-            """
-            if self.pipeline or self.transport.is_closing():
-                super().on_response_complete()
-                return
-            self.server_state.total_requests += 1
-            self.flow.resume_reading()
-            self._idle_since = self.loop.time()
-            if self._idle_timer is None:
-                self._look_after(self.timeout_keep_alive)
-
-        def _look_after(self, seconds: float) -> None:
-            self._idle_timer = self.loop.call_later(seconds, self._look)
-
-        def _look(self) -> None:
-            self._idle_timer = None
-            left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-            if self._is_in_head or self._held is not None or not self.cycle.response_complete:
-                return  # the next answer looks again
-            if left > 0.0:
-                self._look_after(left)
-            else:
-                self.timeout_keep_alive_handler()
-
-        def _wait(self, seconds: float, then: Any) -> None:
-            if self._timer is None:
-                self._timer = self.loop.call_later(seconds, then)
-
-        def _wait_no_more(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-    return Bounded
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version, or none where it has others before them."""
+    parts = version.split(".")[:2]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

@@ -15,7 +15,7 @@ from belated.linear.clock import Duration, Time
 from belated.linear.features import Features
 from belated.store import events as of
 from belated.store.events import Event
-from belated.store.of_linear import timed
+from belated.store.of_linear import ticked, timed
 from belated.store.past import Past
 from belated.store.stored import Done, resolved
 from belated.store.timed import CorrectedModel
@@ -225,7 +225,7 @@ def play(model: Chooser, event: Event, past: Past) -> None:
         with suppress(AlreadyObserved, UnknownTicket):
             model.shown(ticket, at=timed(model.model, at, past))
     elif verb == of.TICK:
-        model.tick(event[1])
+        ticked(model, event)
     else:
         model.mode = event[1]
 

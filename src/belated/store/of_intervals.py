@@ -13,7 +13,7 @@ from belated.linear.given import Row
 from belated.linear.model import LinearModel
 from belated.store import events as of
 from belated.store.events import Event
-from belated.store.of_linear import as_logged, row_in, row_out, timed
+from belated.store.of_linear import as_logged, row_in, row_out, ticked, timed
 from belated.store.past import Past
 from belated.store.stored import Done, resolved
 from belated.store.timed import TimedModel
@@ -95,7 +95,7 @@ def play(model: Intervals, event: Event, past: Past) -> None:
         model.predict(row_in(model.model, row), at=timed(model.model, at, past))
         return
     if verb == of.TICK:
-        model.tick(event[1])
+        ticked(model, event)
         return
     with suppress(AlreadyObserved, UnknownTicket):
         if verb == of.OBSERVE:

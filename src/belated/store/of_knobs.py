@@ -21,7 +21,7 @@ from belated.learner.keys import Key
 from belated.linear.clock import Time
 from belated.store import events as of
 from belated.store.events import Event
-from belated.store.of_linear import timed
+from belated.store.of_linear import ticked, timed
 from belated.store.past import Past
 from belated.store.stored import Done, resolved
 from belated.store.timed import TimedModel
@@ -221,7 +221,7 @@ def play(model: Knobs, event: Event, past: Past) -> None:
     elif verb in (of.PAUSE, of.RESUME, of.REVERT):
         getattr(model, of.NAMES[verb])()
     elif verb == of.TICK:
-        model.tick(event[1])
+        ticked(model, event)
     else:
         with suppress(AlreadyObserved, UnknownTicket, BadFeedback):
             if verb == of.CANCEL:

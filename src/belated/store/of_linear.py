@@ -25,7 +25,7 @@ from belated.store import events as of
 from belated.store.cells import cells_in, cells_out
 from belated.store.events import Event
 from belated.store.past import Past
-from belated.store.stored import Done, resolved
+from belated.store.stored import Done, clocked, resolved
 from belated.store.timed import CorrectedModel
 
 
@@ -261,9 +261,18 @@ def apply(model: LinearModel, event: Event) -> None:
 def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
     """Return the time of an event for a model of other settings.
 
-    Where the log has none and the model needs one, it is when the event was written.
+    Where the log has none and the model needs one, it is when the event was written. A model that
+    counts predictions has no use for any.
     """
-    return past.written if at is None and model.settings.needs_times else at
+    if at is None:
+        return past.written if model.settings.needs_times else None
+    return None if model._times.are_counted else at
+
+
+def ticked(model: Any, event: Event) -> None:
+    """Let the clock of a model of other settings go on, unless it counts predictions."""
+    if not clocked(model)._times.are_counted:
+        model.tick(event[1])
 
 
 def play(model: LinearModel, event: Event, past: Past) -> None:
@@ -282,7 +291,7 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
         _, rows, at = of.padded(event, 3)
         model.predict_many(rows_in(model, rows), at=timed(model, at, past))
     elif verb == of.TICK:
-        model.tick(event[1])
+        ticked(model, event)
     elif verb == of.OBSERVE_MANY:
         _, tickets, labels, at, weights = of.padded(event, 5)
         counts = np.ones(of.ints_in(tickets).size) if weights is None else of.floats_in(weights)

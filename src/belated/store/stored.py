@@ -305,8 +305,7 @@ class StoredModel:
     @property
     def _clocked(self) -> LinearModel | Knobs:
         """The model that has the clock; the caller has the lock."""
-        model: Any = self._entry.model
-        return model if isinstance(model, LinearModel | Knobs) else model.model
+        return clocked(self._entry.model)
 
     # --- State ----------------------------------------------------------------------------------
 
@@ -385,6 +384,14 @@ def _check_names(verb: Callable[..., Done], named: dict[str, Any]) -> None:
             f"{verb.__name__.lstrip('_')} takes {', '.join(known)}; got {', '.join(named)}"
         )
     _right.add((verb, *named))
+
+
+def clocked(model: Any) -> LinearModel | Knobs:
+    """Return the model that has the clock: itself, or the one inside."""
+    found: LinearModel | Knobs = model
+    if not isinstance(model, LinearModel | Knobs):
+        found = model.model
+    return found
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:

@@ -466,6 +466,7 @@ def _tell(batches: list[Batch]) -> None:
     for batch in batches:
         while batch.after:
             _call(batch.after.pop(0), batch.error)
+        batch.parts = {}  # models know their newest batch, and it need not know them, or keep all
 
 
 def _call(after: After, error: BaseException | None) -> None:

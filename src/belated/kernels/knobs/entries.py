@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels.jit import entry
 from belated.kernels.knobs import events
 from belated.kernels.knobs import layout as L
@@ -17,7 +17,6 @@ from belated.kernels.knobs.comparing import radius
 from belated.kernels.knobs.plays import expect
 from belated.kernels.knobs.room import tickets_of
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
 from belated.kernels.vectors import vector
 
@@ -29,9 +28,9 @@ Run = Callable[[Floats, Ints, Ints, Floats, int, Floats, Floats, Floats], int]
 
 
 @functools.cache
-def step() -> Step:
+def step(code: Code) -> Step:
     """Return the entry (f, n, verb, ticket, cost, at, given, out) -> a ticket or a status."""
-    sources = stamp(__name__)
+    stamped = (*code, stamp(__name__))
 
     def knobs_step(
         f: Floats,
@@ -43,9 +42,16 @@ def step() -> Step:
         given: Floats,
         out: Floats,
     ) -> int:
-        if not sources:
-            return S.BAD
-        return events.step(tickets_of(f, n), verb, ticket, cost, at, vector(given), vector(out))
+        return events.step(
+            events.of_limits(stamped),
+            tickets_of(f, n),
+            verb,
+            ticket,
+            cost,
+            at,
+            vector(given),
+            vector(out),
+        )
 
     return entry(
         knobs_step,
@@ -71,14 +77,14 @@ def look() -> Look:
 
 
 @functools.cache
-def run() -> Run:
+def run(code: Code) -> Run:
     """Return the entry (f, n, events, costs, first, times, contexts, out) -> events done.
 
     Events are t for a prediction and ~t for a cost. Ticket t has cost number t - first and row
     t - first of ``contexts``, and its play goes there in ``out``. ``times`` has the time of every
     event, or one for all. It stops at an event that is refused, or when the table must grow.
     """
-    sources = stamp(__name__)
+    stamped = (*code, stamp(__name__))
 
     def knobs_run(
         f: Floats,
@@ -92,7 +98,7 @@ def run() -> Run:
     ) -> int:
         s = tickets_of(f, n)
         k, c = n[N.DIM], n[N.OWN]
-        for i in range(log.size if sources else 0):
+        for i in range(log.size):
             event = log[i]
             row = event - first if event >= 0 else ~event - first
             verb = L.PREDICT if event >= 0 else L.OBSERVE
@@ -101,7 +107,8 @@ def run() -> Run:
             play = vector(out)[row * k : (row + 1) * k]
             if event >= 0 and event != n[N.ROUNDS]:
                 return i
-            if events.step(s, verb, ~event, cost, at, given, play) < 0:
+            code = events.of_limits(stamped)
+            if events.step(code, s, verb, ~event, cost, at, given, play) < 0:
                 return i
         return log.size
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
+from belated.kernels.choices import only
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.clock import advance, forget, has_clock, past_due, set_due
 from belated.kernels.knobs.comparing import compare, is_compared
 from belated.kernels.knobs.evidence import catch_up, learn
 from belated.kernels.knobs.features import write_features
-from belated.kernels.knobs.limits import confine, is_allowed
+from belated.kernels.knobs.limits import go_inside, mend, shorten
 from belated.kernels.knobs.members import solve_due, write_prior
 from belated.kernels.knobs.past import remember
 from belated.kernels.knobs.plays import propose, settle
@@ -32,9 +33,11 @@ from belated.kernels.tickets import (
     locate,
     open_ticket,
     overdue,
+    tail,
 )
 
 _NOTHING = C.NOTHING  # nobody looks at lags here
+of_limits = only(L.LIMITED)  # what comes after it is a stamp
 
 
 # --- What is kept per ticket ---------------------------------------------------------------------
@@ -109,7 +112,7 @@ def _middle(buffer: Floats, width: int, filled: int, about: float, is_apart: boo
 
 
 @leaf
-def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple[float, float]:
+def _believed(buffer: Floats, width: int, filled: int, first: float) -> tuple[float, float]:
     """Return a middle, and how far from it costs may be that the unit is made of.
 
     A few that are beyond all others say nothing of the unit: they are tamed when they are learned.
@@ -121,6 +124,7 @@ def _believed(buffer: Floats, width: int, filled: int, rounding: float) -> tuple
     for i in range(filled):
         is_outside = abs(buffer[i * width + L.COST] - middle) > L.BEYOND * apart
         outside += 1 if is_outside else 0
+    rounding = L.ROUNDING * (abs(first) + abs(middle))
     is_exception = apart > rounding and 4 * outside <= filled
     return middle, L.BEYOND * apart if is_exception else math.inf
 
@@ -136,7 +140,7 @@ def _ready(f: Floats, n: Ints, buffer: Floats, width: int) -> int:
     for i in range(filled):
         far = max(far, abs(buffer[i * width + L.COST] - common))
     rounding = L.ROUNDING * (abs(f[L.FIRST]) + abs(common))
-    middle, most = _believed(buffer, width, filled, rounding)
+    middle, most = _believed(buffer, width, filled, f[L.FIRST])
     count, mean = f[L.FED], common if f[L.FED] > 0.0 else 0.0
     for i in range(filled):
         count += 1.0 if abs(buffer[i * width + L.COST] - middle) <= most else 0.0
@@ -205,6 +209,31 @@ def _is_alone(s: State, ticket: int) -> bool:
     return s.f[L.COUNT] == 0.0 and s.f[L.FILLED] == 1.0 and r.buffer[L.ITS_TICKET] == ticket
 
 
+@leaf
+def _is_drowned(f: Floats, cost: float) -> bool:
+    """Tell whether little is left of a cost less the first one, before costs have a unit."""
+    return f[L.UNIT] == 0.0 and 0.0 < abs(cost) < L.DROWNED * abs(f[L.FIRST])
+
+
+@limb
+def _count_from_zero(s: State) -> None:
+    """Let costs be less 0, and no longer less the first one, wherever they are kept."""
+    f = s.f
+    r = room_of(f, s.n)
+    first, width = f[L.FIRST], L.OF_ANSWER + r.k + r.context.size
+    for entry in range(tail(s)):
+        s.kept[entry * s.n[N.KEEP] + L.SO_FAR] += first
+    for i in range(int(f[L.FILLED])):
+        r.buffer[i * width + L.COST] += first
+    for i in range(2 * L.STRETCHES):
+        f[L.PAST + 2 * i + 1] += first * f[L.PAST + 2 * i]
+    f[L.OF_ARM + 1] += first if f[L.OF_ARM] > 0.0 else 0.0
+    f[L.OF_ARM + 3] += first if f[L.OF_ARM + 2] > 0.0 else 0.0
+    f[L.BASELINE] += first if f[L.COMPARED] > 0.0 else 0.0
+    f[L.SHIFT] += first if f[L.FED] > 0.0 else 0.0
+    f[L.FIRST] = 0.0
+
+
 @limb
 def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     """Learn the cost of an open ticket; NaN: it stays what it was."""
@@ -214,6 +243,8 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
     if cost == cost:
         if f[L.COUNT] + f[L.FILLED] == 0.0 or _is_alone(s, int(s.table[2 * entry])):
             f[L.FIRST] = cost
+        if _is_drowned(f, cost):
+            _count_from_zero(s)
         delta = cost - f[L.FIRST]
         so_far = s.kept[record + L.SO_FAR]
         is_news = so_far != delta
@@ -234,17 +265,33 @@ def _hear(s: State, entry: int, cost: float, is_last: bool) -> None:
 # --- Tickets -------------------------------------------------------------------------------------
 
 
+@limb
+def _settle(code: Code, f: Floats, n: Ints, is_free: bool) -> None:
+    """Bring x to where settings can be; unless it is free, within a step of the last play."""
+    r = room_of(f, n)
+    start, last = r.knobs[0 : r.k], r.knobs[L.LAST * r.k : (L.LAST + 1) * r.k]
+    if code[L.LIMITED]:
+        for i in range(r.k):
+            r.low[i] = -1.0
+            r.high[i] = 1.0
+        go_inside(f, n, r.x, start, r.low, r.high, r.tilde)
+        if not is_free:
+            shorten(f, n, r.x, r.knobs)
+    settle(r.x, r.knobs, is_free)
+    if code[L.LIMITED]:
+        mend(f, n, r.x, start, start if is_free else last)
+
+
 @leaf
-def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
+def _play(code: Code, f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
     """Write the next play to x, and which arm it is to f."""
     k, t = x.size, n[N.ROUNDS]
     is_new = t % int(f[L.HOLD]) == 0 or f[L.FRESH] > 0.0
     if f[L.MODE] != L.LEARNING:
         f[L.ARM] = float(L.ASIDE)
     elif is_new:
-        propose(f, n, t, False)
-        settle(x, knobs, False)
-        confine(f, n, x, knobs, False)
+        propose(code, f, n, t, False)
+        _settle(code, f, n, False)
         f[L.ARM] = float(L.START if coin[0] < f[L.HOLDOUT] else L.LEARNER)
         if f[L.ARM] == L.LEARNER:
             for i in range(k):
@@ -256,13 +303,13 @@ def _play(f: Floats, n: Ints, knobs: Floats, x: Floats, coin: Floats) -> None:
 
 
 @limb
-def _issue(s: State, context: Floats, out: Floats) -> int:
+def _issue(code: Code, s: State, context: Floats, out: Floats) -> int:
     """Hand out the next ticket and write its play."""
     f = s.f
     r = room_of(f, s.n)
     for i in range(r.context.size):
         r.context[i] = math.floor((context[i] + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
-    _play(f, s.n, r.knobs, r.x, r.random)
+    _play(code, f, s.n, r.knobs, r.x, r.random)
     entry = open_ticket(s)
     ticket = s.table[2 * entry]
     record = entry * s.n[N.KEEP]
@@ -279,16 +326,20 @@ def _issue(s: State, context: Floats, out: Floats) -> int:
 
 @leaf
 def _correct_place(
-    f: Floats, n: Ints, given: Floats, kept: Floats, record: int, ticket: int
+    code: Code, f: Floats, n: Ints, given: Floats, kept: Floats, record: int, ticket: int
 ) -> None:
-    """Keep what was really played in the place of what was told; steps count from there."""
+    """Keep what was really played in the place of what was told; steps count from there.
+
+    What constraints forbid is learned as it was, and steps count from what they allow beside it.
+    """
     r = room_of(f, n)
     for i in range(r.k):
         r.x[i] = given[i]
     settle(r.x, r.knobs, True)
     _pack(r.x, kept, record + L.OF_TICKET)
-    is_newest = ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER
-    if is_newest and is_allowed(f, n, r.x, r.knobs[0 : r.k]):
+    if ticket == n[N.ROUNDS] - 1 and f[L.ARM] == L.LEARNER:
+        if code[L.LIMITED]:
+            _settle(code, f, n, True)
         for i in range(r.k):
             r.knobs[L.LAST * r.k + i] = r.x[i]
 
@@ -305,14 +356,13 @@ def _next_due(s: State) -> int:
 
 
 @leaf
-def _best(f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
+def _best(code: Code, f: Floats, n: Ints, ticket: int, context: Floats, out: Floats) -> None:
     """Write the setting that seems best in a context, or the one that a ticket would draw."""
     r = room_of(f, n)
     for i in range(r.context.size):
         r.context[i] = context[i]
-    propose(f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
-    settle(r.x, r.knobs, True)
-    confine(f, n, r.x, r.knobs, True)
+    propose(code, f, n, ticket if ticket >= 0 else n[N.ROUNDS], ticket < 0)
+    _settle(code, f, n, True)
     for i in range(r.k):
         out[i] = r.x[i]
 
@@ -348,22 +398,24 @@ def _meet_ghost(s: State, entry: int, verb: int) -> int:
 
 
 @leaf
-def _replace(s: State, entry: int, verb: int, ticket: int, given: Floats) -> int:
+def _replace(code: Code, s: State, entry: int, verb: int, ticket: int, given: Floats) -> int:
     """Take what was really played, unless a cost of it is in."""
     record = entry * s.n[N.KEEP]
     if s.kept[record + L.SO_FAR] == s.kept[record + L.SO_FAR]:
         return S.OUT_OF_ORDER
-    _correct_place(s.f, s.n, given, s.kept, record, ticket)
+    _correct_place(code, s.f, s.n, given, s.kept, record, ticket)
     if verb == L.OVERRIDDEN:  # what was played had nothing to do with the coin
         s.kept[record + L.ITS_ARM] = float(L.ASIDE)
     return S.USED
 
 
 @leaf
-def _told(s: State, verb: int, entry: int, ticket: int, cost: float, given: Floats) -> int:
+def _told(
+    code: Code, s: State, verb: int, entry: int, ticket: int, cost: float, given: Floats
+) -> int:
     """Take what is said of an open ticket."""
     if verb == L.PLAYED or verb == L.OVERRIDDEN:
-        return _replace(s, entry, verb, ticket, given)
+        return _replace(code, s, entry, verb, ticket, given)
     if verb == L.CANCEL:
         _end(s, entry, False)
         return S.USED
@@ -389,7 +441,14 @@ def _pass_time(s: State, verb: int, at: float) -> None:
 
 @leaf
 def step(
-    s: State, verb: int, ticket: int, cost: float, at: float, given: Floats, out: Floats
+    code: Code,
+    s: State,
+    verb: int,
+    ticket: int,
+    cost: float,
+    at: float,
+    given: Floats,
+    out: Floats,
 ) -> int:
     """Take one event; all checks come before any change.
 
@@ -397,7 +456,7 @@ def step(
     played, ``out`` takes a play.
     """
     if verb == L.BEST:
-        _best(s.f, s.n, ticket, given, out)
+        _best(code, s.f, s.n, ticket, given, out)
         return S.USED
     entry = -1
     if verb == L.PREDICT:
@@ -411,9 +470,9 @@ def step(
             return S.BAD
     _pass_time(s, verb, at)
     if verb == L.PREDICT:
-        return _issue(s, given, out)
+        return _issue(code, s, given, out)
     if verb == L.TICK:
         return S.USED
     if is_ghost(s, entry):
         return _meet_ghost(s, entry, verb)
-    return _told(s, verb, entry, ticket, cost, given)
+    return _told(code, s, verb, entry, ticket, cost, given)

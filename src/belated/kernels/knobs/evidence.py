@@ -65,9 +65,8 @@ def learn(
     _write_nets(f, n, at, t)
     if f[L.UNIT] > 0.0:
         answers = block[L.ANSWERS] if at >= 0 else 0.0
-        for g in range(L.SETS):
-            c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
-            score(f, n, g, y - c * block[L.SUM] if at >= 0 else y, c)
+        c = 1.0 / (answers + L.SOFT)
+        score(f, n, y, y - c * block[L.SUM] if at >= 0 else y, c)
         y = _tame(f, r.members, y)
         if is_last:
             weigh(f, r.members, answers)

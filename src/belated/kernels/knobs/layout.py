@@ -18,6 +18,7 @@ MOST_CONTEXT = 32
 PREDICT, OBSERVE, REVISE, CANCEL, PLAYED, BEST, OVERRIDDEN, TICK = range(8)
 
 LIMITS = 38  # slot of n, as linear models have coordinates: how many constraints; see ``limits``
+LIMITED = 0  # slot of the code: 1 where there are constraints
 BY_CLOCK = -2  # n[PATIENCE] where deadlines are lengths of time; see ``clock``
 
 WINDOWS = 3  # how long answers count, in rounds: for ever, ...
@@ -38,7 +39,7 @@ LAST = 3  # of what knobs have (start, largest step, levels, last play), the las
 
 # Slots of ``f``.
 COUNT = 0  # n: answers learned
-FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost
+FIRST = 1  # the first cost: the last word on the first ticket, until another one has a cost; or 0
 SHIFT = 2  # y = (cost - FIRST - SHIFT) / UNIT ...
 UNIT = 3  # ... once there is a unit; 0 before
 LATEST = 4  # tau: the latest play that was answered
@@ -110,10 +111,15 @@ OF_ANSWER = 4
 WIDE = 16777216.0  # places are kept as multiples of 1 / WIDE
 STEP = 67108864.0  # two of them in one number
 
+# By how much two sums of the same 16 products can differ, added up in another order: so much of the
+# sizes of the products, and where these are too small for a float, so much.
+SUMMING, UNDERFLOW = 4e-15, 2e-322
+
 HUGE_COST = 1e50
 FIRST_COSTS = 6  # and one for every knob: so many are waited for before there is a unit
 BEYOND = 45.0  # median distances from the middle, 30 deviations of normal costs
 LEAST_UNIT = 1e-150
+DROWNED = 1e-12  # of the first cost: less it, costs that are so small have few digits left
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 

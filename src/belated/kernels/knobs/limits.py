@@ -1,53 +1,78 @@
 """Linear constraints between knobs: what a setting may be beside the ranges.
 
-Each is <a, x> <= b over places x; they stand behind the work, before the clock if there is one. A
-place that violates some is projected onto one after the other, a few times: with one constraint
-that is the nearest place that may be. What is still violated is mended on the way to the start x_0,
-which satisfies all of them, so that x_0 + l (x - x_0) does for small l. From one play to the next
-the whole step is shortened to what ``max_step`` allows: between two settings that may be, all may
-be. Rounding is looked at last, and what fails stays where it was. Knobs that are in no constraint
-go where they would.
+Each is there twice, behind the work and before the clock if there is one: as <a, x> <= b over
+places x, with a little room for rounding, for whoever searches; and as <g, v> <= h over values v,
+for whoever checks, with the ends of the ranges and the values of the start.
+
+A place that violates some is brought to the nearest one that does not (Dykstra's projections), and
+what is left of that is mended on the way to the start x_0, which satisfies all of them, so that
+x_0 + l (x - x_0) does for small l. From one play to the next the whole step is shortened to what
+``max_step`` allows: between two settings that may be, all may be. Values are looked at last, as
+they are given out, and what fails stays where it was. Knobs that are in no constraint go where they
+would.
 """
 
 from __future__ import annotations
-
-import math
 
 from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.slots import ints as N
 
-_ROUNDING = 2.0 / L.WIDE  # of a place
-_SWEEPS = 16
+_SWEEPS = 200
+_STILL = 1e-9  # less than this is no move
+_NUDGES = 3
 
 
 @leaf
-def _rows_at(n: Ints) -> int:
-    """Return where the constraints begin."""
+def rows_at(n: Ints) -> int:
+    """Return where the constraints on places begin."""
     after = n[N.KEPT_AT] - (2 if n[N.PATIENCE] == L.BY_CLOCK else 0)
-    return after - n[L.LIMITS] * (n[N.DIM] + 1)
+    return after - 2 * n[L.LIMITS] * (n[N.DIM] + 1) - 3 * n[N.DIM]
+
+
+@leaf
+def _value_of(f: Floats, at: int, k: int, i: int, x: float, start: float) -> float:
+    """Return the value of a place as ``Span.value`` does; the ends of ranges are at ``at``."""
+    low, high = f[at + i], f[at + k + i]
+    if x == start:
+        return f[at + 2 * k + i]
+    return min(max(low + 0.5 * (x + 1.0) * (high - low), low), high)
+
+
+@leaf
+def _is_kept(f: Floats, n: Ints, row: int, x: Floats, start: Floats) -> bool:
+    """Tell whether values satisfy a constraint in whatever order they are added up.
+
+    Where all of its knobs are at the start they do, as the start does.
+    """
+    k, is_start = x.size, True
+    at = rows_at(n) + (n[L.LIMITS] + row) * (k + 1)
+    ends = rows_at(n) + 2 * n[L.LIMITS] * (k + 1)
+    total, size = 0.0, L.UNDERFLOW
+    for i in range(k):
+        if f[at + i] != 0.0:
+            part = f[at + i] * _value_of(f, ends, k, i, x[i], start[i])
+            total += part
+            size += L.SUMMING * abs(part)
+            is_start = is_start and x[i] == start[i]
+    return is_start or total + size <= f[at + k]
 
 
 @limb
 def is_allowed(f: Floats, n: Ints, x: Floats, start: Floats) -> bool:
-    """Tell whether a place satisfies all constraints, or is the start as far as they can see."""
-    k, at = x.size, _rows_at(n)
-    for _ in range(n[L.LIMITS]):
-        total, is_start = 0.0, True
-        for i in range(k):
-            total += f[at + i] * x[i]
-            is_start = is_start and (f[at + i] == 0.0 or x[i] == start[i])
-        if not (is_start or total <= f[at + k]):
-            return False
-        at += k + 1
-    return True
+    """Tell whether a place satisfies all constraints."""
+    is_kept = True
+    for row in range(n[L.LIMITS]):
+        is_kept = is_kept and _is_kept(f, n, row, x, start)
+    return is_kept
 
 
 @leaf
 def _is_tied(f: Floats, n: Ints, i: int) -> bool:
     """Tell whether a knob is in a constraint."""
-    k, at, is_tied = n[N.DIM], _rows_at(n), False
+    k, is_tied = n[N.DIM], False
+    at = rows_at(n) + n[L.LIMITS] * (k + 1)
     for _ in range(n[L.LIMITS]):
         is_tied = is_tied or f[at + i] != 0.0
         at += k + 1
@@ -55,61 +80,120 @@ def _is_tied(f: Floats, n: Ints, i: int) -> bool:
 
 
 @leaf
-def _project(f: Floats, n: Ints, x: Floats) -> None:
-    """Move a place to constraints that it violates, one after the other, inside of the ranges."""
-    k = x.size
+def is_open(f: Floats, n: Ints, x: Floats, low: Floats, high: Floats) -> bool:
+    """Tell whether a place is in a box, and constraints leave it to searches."""
+    k, at, is_inside = x.size, rows_at(n), True
+    for i in range(k):
+        is_inside = is_inside and low[i] <= x[i] <= high[i]
+    for _ in range(n[L.LIMITS]):
+        total = 0.0
+        for i in range(k):
+            total += f[at + i] * x[i]
+        is_inside = is_inside and total <= f[at + k]
+        at += k + 1
+    return is_inside
+
+
+@limb
+def _go_near(f: Floats, n: Ints, x: Floats, low: Floats, high: Floats, work: Floats) -> None:
+    """Move a place to the nearest one of a box that constraints allow, or close to it.
+
+    Dykstra's projections: ``work`` has how far each constraint and each end has pushed so far, a
+    number for every constraint and every knob.
+    """
+    k, m = x.size, n[L.LIMITS]
+    for i in range(m + k):
+        work[i] = 0.0
     for _ in range(_SWEEPS):
-        at, is_inside = _rows_at(n), True
-        for _ in range(n[L.LIMITS]):
+        at, moved = rows_at(n), 0.0
+        for row in range(m):
             beyond, square = -f[at + k], 0.0
             for i in range(k):
-                beyond += f[at + i] * x[i] + abs(f[at + i]) * _ROUNDING
+                beyond += f[at + i] * x[i]
                 square += f[at + i] * f[at + i]
-            if beyond > 0.0:
-                is_inside = False
-                for i in range(k):
-                    if f[at + i] != 0.0:
-                        x[i] = min(max(x[i] - beyond / square * f[at + i], -1.0), 1.0)
+            push = max(work[row] + beyond / square, 0.0)  # the largest |a_i| is 1
+            for i in range(k):
+                away = (push - work[row]) * f[at + i]
+                x[i] -= away
+                moved = max(moved, abs(away))
+            work[row] = push
             at += k + 1
-        if is_inside:
+        for i in range(k):
+            place = x[i] + work[m + i]
+            x[i] = min(max(place, low[i]), high[i])
+            moved = max(moved, abs(place - x[i] - work[m + i]))
+            work[m + i] = place - x[i]
+        if moved < _STILL:
             break
 
 
 @leaf
-def _part_of_way(f: Floats, n: Ints, x: Floats, start: Floats) -> float:
-    """Return how much of the way from the start is allowed, also once it is rounded."""
-    k, at, part = x.size, _rows_at(n), 1.0
+def _part_along(f: Floats, n: Ints, x: Floats, d: Floats) -> float:
+    """Return how much of d constraints allow from x on, 1 at most.
+
+    Where x itself is not allowed, as far as searches are, no way leads further out.
+    """
+    k, at, most = x.size, rows_at(n), 1.0
     for _ in range(n[L.LIMITS]):
-        way, room = 0.0, f[at + k]
+        rate, left = 0.0, f[at + k]
         for i in range(k):
-            way += f[at + i] * (x[i] - start[i])
-            room -= f[at + i] * start[i] + abs(f[at + i]) * _ROUNDING
-        if way > room:
-            part = min(part, max(room, 0.0) / way if way > 0.0 else 0.0)
+            rate += f[at + i] * d[i]
+            left -= f[at + i] * x[i]
+        if rate > left:
+            most = min(most, max(left, 0.0) / rate if rate > 0.0 else 1.0)
         at += k + 1
-    return part
+    return most
 
 
 @limb
-def confine(f: Floats, n: Ints, x: Floats, knobs: Floats, is_free: bool) -> None:
-    """Bring a place to where the constraints allow it; unless it is free, within a step."""
-    if n[L.LIMITS] == 0:
-        return
-    k = x.size
-    start, last = knobs[0:k], knobs[L.LAST * k : L.LAST * k + k]
-    _project(f, n, x)
-    part, step = _part_of_way(f, n, x, start), 1.0
+def go_inside(
+    f: Floats, n: Ints, x: Floats, start: Floats, low: Floats, high: Floats, work: Floats
+) -> None:
+    """Move a place to one of a box that constraints allow, the nearest or close to it.
+
+    The start is in the box. ``work`` has room for every constraint and every knob.
+    """
+    _go_near(f, n, x, low, high, work)
+    d = work[0 : x.size]
+    for i in range(x.size):
+        d[i] = x[i] - start[i]
+    most = _part_along(f, n, start, d)
+    for i in range(x.size):
+        if most < 1.0 and _is_tied(f, n, i):
+            x[i] = start[i] + most * d[i]
+
+
+@limb
+def shorten(f: Floats, n: Ints, x: Floats, knobs: Floats) -> None:
+    """Go so far from the last play as ``max_step`` allows for all knobs that constraints tie."""
+    k, part = x.size, 1.0
+    last = knobs[L.LAST * k : L.LAST * k + k]
     for i in range(k):
-        if _is_tied(f, n, i):
-            x[i] = start[i] + part * (x[i] - start[i])
-            away = abs(x[i] - last[i])
-            if away > knobs[k + i] and not is_free:
-                step = min(step, knobs[k + i] / away)
+        away = abs(x[i] - last[i])
+        if away > knobs[k + i] and _is_tied(f, n, i):
+            part = min(part, knobs[k + i] / away)
     for i in range(k):
-        if _is_tied(f, n, i):
-            place = x[i] if step == 1.0 else last[i] + step * (x[i] - last[i])
-            x[i] = math.floor((place + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
+        if part < 1.0 and _is_tied(f, n, i):
+            x[i] = last[i] + part * (x[i] - last[i])
+
+
+@limb
+def mend(f: Floats, n: Ints, x: Floats, start: Floats, otherwise: Floats) -> None:
+    """Undo what rounding has done: go inside by a step of 2^-24, or not at all.
+
+    ``otherwise`` is an allowed place, where knobs in constraints go if that does not help.
+    """
+    k, m = x.size, n[L.LIMITS]
+    for _ in range(_NUDGES):
+        at = rows_at(n)
+        for row in range(m):
+            if not _is_kept(f, n, row, x, start):
+                for i in range(k):
+                    inward = -1.0 if f[at + i] > 0.0 else 1.0
+                    if f[at + i] != 0.0:
+                        x[i] = min(max(x[i] + inward / L.WIDE, -1.0), 1.0)
+            at += k + 1
     if not is_allowed(f, n, x, start):
         for i in range(k):
             if _is_tied(f, n, i):
-                x[i] = start[i] if is_free else last[i]
+                x[i] = otherwise[i]

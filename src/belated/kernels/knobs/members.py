@@ -26,7 +26,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
-from belated.kernels.knobs.room import room_of
+from belated.kernels.knobs.room import Room, room_of
 
 _LEAST_NOISE = 1e-6  # of s^2, as a part of S2
 _LEAST_PIVOT = 1e-12
@@ -209,31 +209,57 @@ def backward(u: Floats, z: Floats, m: int) -> None:
 
 
 @limb
-def score(f: Floats, n: Ints, g: int, value: float, c: float) -> None:
-    """Note what the members of a set make of an answer."""
+def score(f: Floats, n: Ints, value: float, net: float, c: float) -> None:
+    """Note what members make of an answer, which is ``net`` less c times what came beside it.
+
+    Members without levels and those with them are looked at two by two: a solution is a chain, each
+    number waiting for the one before, and two chains take little longer than one.
+    """
     r = room_of(f, n)
-    most = r.most
-    tilde = r.tilde[g * most : (g + 1) * most]
-    for kind in range(L.TYPES):
-        member = (L.TYPES * g + kind) * L.OF_MEMBER
-        if r.members[member + L.SHARE] > 0.0:
-            m = size_of(r.k, r.base, r.cosines, kind)
-            jump = r.cosines if kind == L.TREND else 0
-            for i in range(r.base):
-                r.solution[i] = tilde[i]
-            for i in range(r.base, m):
-                r.solution[i] = tilde[i + jump]
-            theta = r.means[(L.TYPES * g + kind) * most : (L.TYPES * g + kind) * most + m]
-            expected = 0.0
-            for i in range(m):
-                expected += theta[i] * r.solution[i]
-            start = triangle_at(r.k, r.base, r.cosines, g, kind)
-            forward(r.solved[start : start + m * (m + 1) // 2], r.solution, m)
-            doubt = 1.0 + c
-            for i in range(m):
-                doubt += r.solution[i] * r.solution[i]
-            r.members[member + L.ERROR] = value - expected
-            r.members[member + L.DOUBT] = doubt
+    for w in range(L.WINDOWS):
+        for kind in range(L.TYPES):
+            one = L.OF_WINDOW * w + kind
+            if r.members[one * L.OF_MEMBER + L.SHARE] > 0.0:
+                _score_two(r, L.LEVELS * w, kind, value, net, c)
+
+
+@leaf
+def _score_two(r: Room, g: int, kind: int, value: float, net: float, c: float) -> None:
+    """Score a member of set g, which has no levels, and the one beside it, which has."""
+    most, base, y, z = r.most, r.base, r.solution, r.draw
+    m = size_of(r.k, base, r.cosines, kind)
+    jump = r.cosines if kind == L.TREND else 0
+    one, other = L.TYPES * g + kind, L.TYPES * (g + 1) + kind
+    plain, level = r.tilde[g * most : (g + 1) * most], r.tilde[(g + 1) * most : (g + 2) * most]
+    a, b = r.means[one * most : one * most + m], r.means[other * most : other * most + m]
+    size = m * (m + 1) // 2
+    first = triangle_at(r.k, base, r.cosines, g, kind)
+    second = triangle_at(r.k, base, r.cosines, g + 1, kind)
+    u, v = r.solved[first : first + size], r.solved[second : second + size]
+    for i in range(base):
+        y[i] = plain[i]
+        z[i] = level[i]
+    for i in range(base, m):
+        y[i] = plain[i + jump]
+        z[i] = level[i + jump]
+    expected, doubt, expected_net, doubt_net = 0.0, 1.0, 0.0, 1.0 + c
+    at = 0
+    for i in range(m):
+        source = i if i < base else i + jump
+        expected += a[i] * plain[source]
+        expected_net += b[i] * level[source]
+        p, q = y[i] / u[at], z[i] / v[at]
+        doubt += p * p
+        doubt_net += q * q
+        for j in range(1, m - i):
+            y[i + j] -= p * u[at + j]
+        for j in range(1, m - i):
+            z[i + j] -= q * v[at + j]
+        at += m - i
+    r.members[one * L.OF_MEMBER + L.ERROR] = value - expected
+    r.members[one * L.OF_MEMBER + L.DOUBT] = doubt
+    r.members[other * L.OF_MEMBER + L.ERROR] = net - expected_net
+    r.members[other * L.OF_MEMBER + L.DOUBT] = doubt_net
 
 
 @leaf

@@ -37,7 +37,7 @@ def _between(x: float, low: float, high: float) -> float:
 
 
 @leaf
-def _write_row(
+def write_row(
     row: Floats,
     table: Floats,
     draw: Floats,
@@ -78,7 +78,7 @@ def minimise_on_grid(f: Floats, n: Ints, is_rough: bool) -> None:
     best, best_a, best_b = math.inf, 0, 0
     for a in range(points if k == 2 else 1):
         row = values[a * points : (a + 1) * points]
-        _write_row(row, table, r.draw, a, k, r.base, r.order, is_rough)
+        write_row(row, table, r.draw, a, k, r.base, r.order, is_rough)
         if k == 1 or r.low[0] <= table[a] <= r.high[0]:
             for b in range(points):
                 if row[b] < best and r.low[inner] <= table[b] <= r.high[inner]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Floats, Ints
+from belated.arrays import Code, Floats, Ints
 from belated.kernels.directions import normals, philox
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
@@ -29,6 +29,7 @@ from belated.kernels.knobs.members import (
 )
 from belated.kernels.knobs.minimum import minimise_by_knob, minimise_on_grid
 from belated.kernels.knobs.room import room_of
+from belated.kernels.knobs.within import minimise_within
 from belated.kernels.slots import ints as N
 
 UNIFORM, NORMAL = 48, 49  # second words of counters, beside those of directions and choosers
@@ -129,7 +130,7 @@ def _reach(k: int, known: float) -> float:
 
 
 @limb
-def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
+def propose(code: Code, f: Floats, n: Ints, t: int, is_best: bool) -> None:
     """Write the play of ticket t to x; or the best one, as far as is known."""
     r = room_of(f, n)
     k = r.k
@@ -155,7 +156,9 @@ def propose(f: Floats, n: Ints, t: int, is_best: bool) -> None:
         r.high[i] = min(start + reach, 1.0)
         r.x[i] = min(max(r.knobs[L.LAST * k + i], r.low[i]), r.high[i])
     is_rough = member % L.TYPES == L.COSINES
-    if k > 2:
+    if code[L.LIMITED]:
+        minimise_within(f, n, is_rough)
+    elif k > 2:
         minimise_by_knob(f, n, is_rough)
     else:
         minimise_on_grid(f, n, is_rough)

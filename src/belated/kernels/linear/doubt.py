@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from belated.arrays import Code
+from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
@@ -59,38 +59,56 @@ def ponder(code: Code, s: State) -> None:
     """Look again at what is open, and set LEAN and TRUST."""
     f, n = s.f, s.n
     count_open(s)
-    first, by_age, still_open = lm.AGES, s.work, 0.0
-    heard = 0.0
-    says = 0.0
+    still_open, heard, says = 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
-        still_open += by_age[j]
-        heard += f[first + lm.BY_AGE * j + 1]
-        says += f[first + lm.BY_AGE * j + 2]
+        still_open += s.work[j]
+        heard += f[lm.AGES + lm.BY_AGE * j + 1]
+        says += f[lm.AGES + lm.BY_AGE * j + 2]
     tickets = n[N.ROUNDS] - f[lm.SINCE]
-    left, mean, early = 1.0, 0.0, 0.0  # S, sum m_j s_j / n_j, and share before half the time
+    if heard > 0.0:
+        believe(code, f, _evidence(f, s.work, tickets, still_open, heard, says))
+    pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
+    f[lm.AGAIN] = n[N.ROUNDS] + pause
+
+
+@leaf
+def _evidence(
+    f: Floats, by_age: Floats, tickets: float, still_open: float, heard: float, says: float
+) -> Evidence:
+    """Go through all ages, of which ``by_age`` tells how many tickets are open there."""
+    left, mean = 1.0, 0.0  # S, and sum m_j s_j / n_j
     yes, no, order = 0.0, 0.0, 0.0  # labels that were watched for, and yes after no, as pairs
     before = 0.0
+    hazard, late_hazard, late, late_says = 0.0, 0.0, 0.0, 0.0  # late: after half of the time
+    waited, rank = 0.0, 0.0  # rounds of all tickets, and the sum over labels of those before
     middle = bucket_of(int(tickets) // 2)
     reached = heard + still_open
     for j in range(lm.BUCKETS):
-        count, said = f[first + lm.BY_AGE * j + 1], f[first + lm.BY_AGE * j + 2]
+        count, said = f[lm.AGES + lm.BY_AGE * j + 1], f[lm.AGES + lm.BY_AGE * j + 2]
+        rounds = (reached - 0.5 * (count + by_age[j])) * (edge_of(j + 1) - edge_of(j))
+        rank += count * (waited + 0.5 * rounds)
+        waited += rounds
         if count > 0.0:
-            mass = left * min(count / (reached - 0.5 * by_age[j]), 1.0)
+            chance = min(count / (reached - 0.5 * by_age[j]), 1.0)
+            mass = left * chance
             left -= mass
             mean += mass * said / count
+            rate = chance / (1.0 - 0.5 * chance)
+            hazard += rate
             watched = max(1.0 - edge_of(j) / tickets, 0.0)
             yes += said * watched * watched
             no += (count - said) * watched * watched
             order += said * (before + 0.5 * (count - said))
             before += count - said
-        if j == middle:
-            early = 1.0 - left
+            if j > middle:
+                late_hazard += rate
+                late += count
+                late_says += said
         reached -= count + by_age[j]
-    if heard > 0.0:
-        evidence = Evidence(tickets, still_open, heard, says, left, mean, early, yes, no, order)
-        believe(code, f, evidence)
-    pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
-    f[lm.AGAIN] = n[N.ROUNDS] + pause
+    fresh, place = late_hazard / hazard, rank / (waited * heard)
+    return Evidence(
+        tickets, still_open, heard, says, left, mean, fresh, place, late, late_says, yes, no, order
+    )
 
 
 @leaf

@@ -1,0 +1,420 @@
+"""What comes over a connection, however it comes: every question is answered, in its order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("httptools", reason="httptools is not installed")
+
+import uvicorn
+
+import belated as bl
+from belated.service import Limits, bodies
+from belated.service.commits import Commits
+from belated.service.connection import HELD
+from belated.service.hub import Hub
+from belated.service.refusals import Refused
+from belated.service.served import Served
+from belated.service.wire import KNOWN, protocol
+from conftest import examples
+from service_calls import Answer, Caller, Wire, serving, slowly, wired
+
+PREDICT = "/models/value/predict"
+ITEM = {"features": {"a": 1.0}}
+GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
+CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
+
+
+def chunked(wire: Wire, *chunks: bytes) -> bytes:
+    """Return a prediction whose body comes in chunks, as they are, and does not end."""
+    head = wire.head("POST", PREDICT, 0).decode()
+    return head.replace("Content-Length: 0\r\n\r\n", CHUNKED).encode() + b"".join(chunks)
+
+
+def is_refusal(answer: Answer, status: int, code: str) -> bool:
+    """Tell whether an answer is such a refusal, in the shape that all have, and the last one."""
+    assert set(answer.body["error"]) == {"code", "message"}
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["connection"] == "close"
+    return (answer.status, answer.body["error"]["code"]) == (status, code)
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 10.0
+    while not is_so():
+        assert time.monotonic() < end, "it never came to that"
+        time.sleep(0.002)
+
+
+# --- Order ----------------------------------------------------------------------------------------
+
+
+def broken(wire: Wire) -> Iterator[bytes]:
+    """Return what no server can read, and what stands before it in a connection."""
+    good = wire.post(PREDICT, ITEM)
+    for before in (good, good * 2, wire.head("GET", "/models/value", 0), b""):
+        yield before + GARBAGE
+        yield before + chunked(wire, b"5\r\n", b'{"fea', b"\r\nno length\r\n")
+
+
+def test_garbage_is_answered_after_what_came_before_it(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        with wired(ask) as wire:
+            all_sent = list(broken(wire))
+        for sent in all_sent:
+            with wired(ask) as wire:
+                wire.send(sent)
+                for _ in range(sent.count(b"HTTP/1.1") - sent.count(b"chunked")):
+                    assert wire.answer().status == 200
+                assert is_refusal(wire.answer(), 400, "bad_http")
+                assert wire.rest() == b""
+        assert ask("GET", "/models/value").body["rounds"] == 6
+        assert ask.server.app.at_once == 0
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that lives for as long as this file."""
+    with serving(tmp_path_factory.mktemp("wire")) as caller:
+        yield caller
+
+
+@examples(25)
+@given(
+    kinds=st.lists(st.sampled_from(("one", "many", "look", "refused", "chunks")), max_size=6),
+    behind=st.sampled_from(("nothing", "garbage", "head", "body")),
+    cuts=st.lists(st.floats(0.0, 1.0), max_size=4),
+)
+def test_however_it_is_cut_all_is_answered_in_order(
+    ask: Caller, kinds: list[str], behind: str, cuts: list[float]
+) -> None:
+    with wired(ask) as wire:
+        requests = {
+            "one": (wire.post(PREDICT, ITEM), 200, "outcome"),
+            "many": (wire.post(PREDICT, {"items": [ITEM] * 3}), 200, "items"),
+            "look": (wire.head("GET", "/models/value", 0), 200, "name"),
+            "refused": (wire.post(PREDICT, []), 422, "error"),
+            "chunks": (chunked(wire, b"2\r\n{}\r\n", b"0\r\n\r\n"), 422, "error"),
+        }
+        good = wire.post(PREDICT, ITEM)
+        last = {"nothing": b"", "garbage": GARBAGE, "head": good[:30], "body": good[:-5]}[behind]
+        sent = b"".join(requests[kind][0] for kind in kinds) + last
+        places = sorted({round(cut * len(sent)) for cut in cuts} | {0, len(sent)})
+        for start, end in pairwise(places):
+            wire.send(sent[start:end])
+        if behind != "garbage":
+            wire.end()
+        for kind in kinds:
+            found = wire.answer()
+            assert found.status == requests[kind][1], found
+            assert requests[kind][2] in found.body
+        if behind == "garbage":
+            assert is_refusal(wire.answer(), 400, "bad_http")
+        assert wire.rest() == b""
+
+
+def test_garbage_waits_for_a_slow_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        begun, go_on = slowly(ask, monkeypatch)
+        wire.send(wire.post(PREDICT, {**ITEM, "key": "a"}))
+        assert begun.wait(10.0)
+        wire.send(GARBAGE)
+        wire.send(b"and more of it" * 1000)
+        time.sleep(0.05)
+        go_on.set()
+        assert wire.answer().body["outcome"] == "applied"
+        assert is_refusal(wire.answer(), 400, "bad_http")
+        assert wire.rest() == b""
+
+
+# --- Time -----------------------------------------------------------------------------------------
+
+
+def test_a_slow_head_does_not_cost_the_answer_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path, Limits(patience=0.15)) as ask, wired(ask) as wire:
+        begun, go_on = slowly(ask, monkeypatch)
+        second = wire.post(PREDICT, ITEM)
+        wire.send(wire.post(PREDICT, ITEM) + second[:20])
+        assert begun.wait(10.0)
+        time.sleep(0.4)
+        go_on.set()
+        assert wire.answer().status == 200
+        wire.send(second[20:])
+        assert wire.answer().status == 200
+        wire.send(second[:20])  # and now it has no answer to wait for
+        assert wire.rest() == b""
+
+
+# --- Ends -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_who_only_stops_sending_is_answered(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = uvicorn.Config.__init__
+    monkeypatch.setattr(
+        uvicorn.Config, "__init__", lambda *given, **named: config(*given, **named, loop=loop)
+    )
+    with serving(tmp_path) as ask:
+        _, go_on = slowly(ask, monkeypatch)
+        with wired(ask) as wire:
+            good = wire.post(PREDICT, ITEM)
+            look = wire.head("GET", "/models/value", 0)
+        for sent, count in (
+            (good, 1),
+            (look, 1),
+            (good + look + good, 3),
+            (good + good[:-3], 1),  # what has not come as a whole is not answered
+            (good + look[:-3], 1),
+            (good[:-3], 0),
+            (look[:-3], 0),
+            (b"", 0),
+        ):
+            go_on.clear()
+            with wired(ask) as wire:
+                wire.send(sent)
+                wire.end()
+                time.sleep(0.03)
+                go_on.set()
+                assert [wire.answer().status for _ in range(count)] == [200] * count
+                assert wire.rest() == b""
+        assert ask("GET", "/models/value").body["rounds"] == 5
+        until(lambda: ask.server.app.at_once == 0)
+
+
+def test_a_server_that_stops_finishes_what_was_asked_by_those_who_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that comes back from disk makes a request wait; its client does not."""
+    begun, go_on, load = threading.Event(), threading.Event(), Hub.load
+
+    def slow(hub: Hub, name: str) -> Served:
+        begun.set()
+        assert go_on.wait(10.0)
+        return load(hub, name)
+
+    with serving(tmp_path) as ask:
+        ask.server.hub.models.pop("value")
+        monkeypatch.setattr(Hub, "load", slow)
+        with wired(ask) as wire:
+            wire.send(wire.post(PREDICT, ITEM))
+            assert begun.wait(10.0)
+        stopping = threading.Thread(target=ask.server.stop)
+        stopping.start()
+        time.sleep(0.4)
+        go_on.set()
+        stopping.join(20.0)
+        assert not stopping.is_alive()
+    with bl.open(tmp_path / "test.db") as store:
+        assert store.model("value").rounds == 1
+
+
+# --- Bounds ---------------------------------------------------------------------------------------
+
+
+def test_no_more_of_a_body_is_held_than_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.service.connection._SOON", 60.0)
+    held: list[int] = []
+    with serving(tmp_path, Limits(body=1 << 20)) as ask:
+        for is_chunked in (False, True):
+            until(lambda: not connections(ask))
+            with wired(ask) as wire:
+                size = 2 << 20
+                part = b"x" * (HELD // 2 + 1)
+                if is_chunked:
+                    part = b"%x\r\n%b\r\n" % (len(part), part)
+                    wire.send(chunked(wire))
+                else:
+                    wire.send(wire.head("POST", PREDICT, size))
+                wire.send(part)
+                until(lambda: len(connections(ask)) == 1)
+                (connection,) = connections(ask)
+                until(partial(lambda one: one._held_bytes > 0, connection))
+                held.append(connection._held_bytes)
+                wire.send(part)
+                until(partial(lambda one: one._held is None, connection))
+                for _ in range(size // len(part)):
+                    try:
+                        wire.send(part)
+                    except ConnectionError:
+                        break
+        assert max(held) <= HELD
+        with wired(ask) as wire:  # and what is long, but not too long, is answered as ever
+            many = {"items": [{"features": {f"name {place}": 1.0}} for place in range(1000)]}
+            many["items"][0]["features"] = {"x" * 400 + str(place): 1.0 for place in range(300)}
+            wire.send(wire.post(PREDICT, many))
+            assert len(wire.answer().body["items"]) == 1000
+
+
+def connections(ask: Caller) -> list[Any]:
+    """Return the connections that a server has."""
+    return list(ask.server._server.server_state.connections)
+
+
+def test_who_is_one_too_many_is_told_so_before_the_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path, Limits(at_once=1)) as ask, wired(ask) as one, wired(ask) as two:
+        begun, go_on = slowly(ask, monkeypatch)
+        one.send(one.post(PREDICT, ITEM))
+        assert begun.wait(10.0)
+        two.send(two.post(PREDICT, ITEM))
+        refused = two.answer()
+        assert (refused.status, refused.body["error"]["code"]) == (429, "busy")
+        go_on.set()
+        assert one.answer().status == 200
+
+
+def test_heads_that_are_too_large_are_refused_in_the_shape_of_all(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        for headers in (
+            {f"A{place}": "b" for place in range(101)},
+            {"A": "b" * 40_000},
+            {f"A{place}": "b" * 1000 for place in range(40)},
+        ):
+            with wired(ask) as wire:
+                good = wire.post(PREDICT, ITEM)
+                wire.send(good + wire.head("GET", "/health", 0, **headers))
+                assert wire.answer().status == 200
+                assert is_refusal(wire.answer(), 431, "head_too_large")
+        with wired(ask) as wire:
+            wire.send(wire.head("GET", "/" + "x" * 40_000, 0))
+            assert is_refusal(wire.answer(), 431, "head_too_large")
+        with wired(ask) as wire:  # a line that does not end
+            wire.send(b"GET /health HTTP/1.1\r\nA: " + b"b" * 40_000)
+            assert is_refusal(wire.answer(), 431, "head_too_large")
+
+
+# --- Other versions of the server library ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"),
+    [
+        (uvicorn.__version__, True),
+        (KNOWN[0], True),
+        (KNOWN[1] + ".7", True),
+        ("0.29.0", False),
+        ("0.9000.0", False),
+        ("1.54.0", False),
+        ("0.54rc1", False),
+        ("", False),
+    ],
+)
+def test_the_inside_of_other_versions_is_not_relied_on(
+    version: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uvicorn, "__version__", version)
+    assert (protocol(1.0) != "h11") == is_known
+
+
+def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def talked(folder: str) -> list[Any]:
+        (tmp_path / folder).mkdir()
+        with serving(tmp_path / folder) as ask, wired(ask) as wire:
+            said = []
+            for verb, body in (
+                ("predict", {**ITEM, "key": "a"}),
+                ("observe", {"key": "a", "value": 1.0}),
+                ("observe", {"key": "a", "value": 1.0}),
+                ("predict", {"items": [ITEM, {}]}),
+                ("predict", []),
+            ):
+                wire.send(
+                    wire.post(f"/models/value/{verb}", body, Idempotency_Key=json.dumps(body))
+                )
+                found = wire.answer()
+                for each in (found.body, *found.body.get("items", ())):
+                    each.pop("ticket", None)
+                said.append((found.status, found.body, found.headers))
+            wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 80_000)
+            assert wire.first().split()[1] in (b"400", b"431")
+            return said
+
+    one = talked("known")
+    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
+    assert talked("other") == one
+
+
+# --- What is done once ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("around", [("", ""), ("", "\n"), (" \r\n", "\t\n "), ("\n", "")])
+def test_a_body_with_blanks_around_it_is_read_once(
+    around: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(read_it: Callable[..., Any], *given: Any) -> Any:
+        found = read_it(*given)
+        read.append(read_it.__class__.__name__)
+        return found
+
+    for name in ("_scan", "_decode"):
+        monkeypatch.setattr(bodies, name, partial(counted, getattr(bodies, name)))
+    sent = around[0] + '{"a": [1, "é"]}' + around[1]
+    assert bodies.decoded(sent.encode()) == {"a": [1, "é"]}
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("behind", ["\x0b", "\u00a0", "}", " \n x", "\ufeff"])
+def test_a_body_with_anything_else_behind_it_is_refused(behind: str) -> None:
+    with pytest.raises(Refused, match=r"Extra data: line 1 column 4|Extra data: line 2 column 2"):
+        bodies.decoded(("{ }" + behind).encode())
+
+
+class Torn:
+    """An event whose commit cannot be asked for at first."""
+
+    def __init__(self, tries: int) -> None:
+        self.batch, self._tries, self.asked = self, tries, 0
+        self.is_done, self.error = False, None
+
+    def then(self, after: Any, within: float = 0.0) -> None:
+        """Raise, some times; then be committed, and tell all who have asked."""
+        self.asked += 1
+        if self.asked <= self._tries:
+            raise RuntimeError("can't start new thread")
+        self.is_done = True
+        after(None)
+        after(None)  # as one that was noted before it raised
+
+
+def test_commits_that_cannot_be_asked_for_at_once_hold_up_nobody(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def work() -> list[str]:
+        commits, pending, done = Commits(), Torn(2), []
+        first = asyncio.ensure_future(commits.wait(pending))  # type: ignore[arg-type]
+        first.add_done_callback(lambda _: done.append("committed"))
+        await asyncio.sleep(0)
+        commits.soon(lambda: done.append("after"))
+        await asyncio.wait_for(first, 10.0)
+        await asyncio.sleep(0)
+        commits.soon(lambda: done.append("at once"))
+        await asyncio.sleep(0.01)
+        assert pending.asked == 3
+        return done
+
+    assert sorted(asyncio.run(work())) == ["after", "at once", "committed"]
+    assert "can't start new thread" in caplog.text
