@@ -122,6 +122,7 @@ _REFUSED = (
     ("return pair_of(x).left", _REAL, "a named tuple with all its fields"),
     ("return min((x, 2.0))", _REAL, "two numbers or more"),
     ("return int(x, 2)", _REAL, "int.x, 2."),
+    ("return np.float64(x, x)", _REAL, "numba cannot call"),
     ("return np.float64(x).view(np.uint64)", _REAL, "a view is"),
     ("for i in range(x): pass", _REAL, "an int is wanted"),
     ("for i in range(0, x, 0): pass", _WHOLE, "the step of a loop"),

@@ -171,6 +171,8 @@ def _found(function: Any, kinds: tuple[Any, ...]) -> tuple[Any, Any]:
     typing = cpu_target.typing_context
     kind = typing.resolve_value_type(function)
     signature = kind.get_call_type(typing, kinds, {})
+    if signature is None:
+        raise TypeError(f"numba cannot call {function} with {kinds}")
     return signature, target().get_function(kind, signature)
 
 
