@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import belated as bl
 from belated.errors import ServiceError
 
 CLIENTS = 4
+FEW = 1000
 
 
 class Process:
@@ -78,6 +81,12 @@ def more(told: dict[str, Any], count: int) -> None:
         time.sleep(0.005)
 
 
+def snapshots(folder: Path) -> list[Any]:
+    """Return the snapshots that the store has."""
+    with closing(sqlite3.connect(folder / "kill.db")) as database:
+        return database.execute("SELECT * FROM snapshots").fetchall()
+
+
 @pytest.mark.parametrize("kills", [1, pytest.param(30, marks=pytest.mark.slow)])
 def test_acknowledged_events_survive_kills_and_none_is_there_twice(
     tmp_path: Path, kills: int
@@ -103,11 +112,16 @@ def test_acknowledged_events_survive_kills_and_none_is_there_twice(
     stopping.set()
     for thread in threads:
         thread.join()
-    assert server.end(signal.SIGTERM) in (0, -signal.SIGTERM)
+    with bl.Client(server.url, token) as client:  # so much that a store saves it when it is closed
+        client.model("value").many("predict", [{"features": {"x": 1.0}}] * FEW)
+    before = snapshots(tmp_path)
+    assert server.end(signal.SIGTERM) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"kill.db", "kill.db.lock"}  # and no log
+    assert snapshots(tmp_path) != before
     assert not [key for key in told if key.endswith("error")]
     with bl.open(tmp_path / "kill.db") as store:
         model = store.model("value")
-        assert model.rounds == len(told)
+        assert model.rounds == len(told) + FEW
         assert model.report().observed == sum(each is None for each in told.values())
         for key, ticket in told.items():
             if ticket is not None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +25,7 @@ import uvicorn
 import belated as bl
 from belated.service import Limits, bodies
 from belated.service.commits import Commits
-from belated.service.connection import HELD
+from belated.service.connection import HELD, WAITING
 from belated.service.hub import Hub
 from belated.service.refusals import Refused
 from belated.service.served import Served
@@ -34,6 +36,7 @@ from service_calls import Answer, Caller, Wire, serving, slowly, wired
 PREDICT = "/models/value/predict"
 ITEM = {"features": {"a": 1.0}}
 GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
+READ = 256 << 10  # bytes that a loop reads at once
 CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -266,6 +269,118 @@ def test_no_more_of_a_body_is_held_than_may_be(
             assert len(wire.answer().body["items"]) == 1000
 
 
+GET = b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def flooded(wire: Wire, part: bytes, most: int) -> int:
+    """Send the same again until the server takes no more, and return how many bytes it took."""
+    sent = 0
+    wire._socket.settimeout(0.3)
+    try:
+        while sent < most:
+            sent += wire._socket.send(part[sent % len(part) :])
+    except OSError:
+        pass
+    wire._socket.settimeout(10.0)
+    return sent
+
+
+@contextmanager
+def alone(ask: Caller) -> Iterator[tuple[Wire, Any]]:
+    """Return the only connection to a server, and the server's end of it."""
+    until(lambda: not connections(ask))
+    with wired(ask) as wire:
+        until(lambda: len(connections(ask)) == 1)
+        yield wire, connections(ask)[0]
+
+
+def test_only_so_many_requests_of_a_connection_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask, alone(ask) as (wire, connection):
+        begun, go_on = slowly(ask, monkeypatch)
+        wire.send(wire.post(PREDICT, ITEM) + GET)
+        assert begun.wait(10.0)
+        until(lambda: len(connection.pipeline) == 1)
+        assert flooded(wire, GET * 5000, 64 << 20) < 64 << 20  # while one waits nothing is read
+        assert len(connection.pipeline) == 1
+        go_on.set()
+        assert [wire.answer().status for _ in range(2)] == [200, 404]
+        # What came meanwhile is more than may wait, in one read: so many are answered, and it ends.
+        for _ in range(WAITING):
+            assert wire.answer().status == 404
+        last = wire.answer()
+        if last.status == 404:  # the first was answered before the read
+            last = wire.answer()
+        assert is_refusal(last, 429, "too_many_waiting")
+        assert wire.rest() == b""
+        until(lambda: not connections(ask))
+
+
+def test_as_many_as_may_wait_are_answered(ask: Caller) -> None:
+    with wired(ask) as wire:
+        for _ in range(3):
+            wire.send(wire.post(PREDICT, ITEM) + GET * WAITING)
+            assert wire.answer().status == 200
+            assert [wire.answer().status for _ in range(WAITING)] == [404] * WAITING
+        wire.send(wire.post(PREDICT, ITEM))
+        assert wire.answer().status == 200
+
+
+def test_a_body_that_waits_is_not_held_beyond_a_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(tmp_path) as ask, alone(ask) as (wire, connection):
+        begun, go_on = slowly(ask, monkeypatch)
+        first = wire.post(PREDICT, ITEM)
+        wire.send(first + GET * 3 + wire.head("POST", PREDICT, 100 << 20))
+        assert begun.wait(10.0)
+        until(lambda: len(connection.pipeline) == 4)
+        flooded(wire, b"z" * (1 << 20), 100 << 20)
+        assert len(connection.cycle.body) <= READ
+        go_on.set()
+        assert [wire.answer().status for _ in range(5)] == [200, 404, 404, 404, 413]
+
+
+def get_stuck(wire: Wire, connection: Any) -> None:
+    """Ask until the server cannot say any more."""
+    look = wire.head("GET", "/openapi.json", 0)
+
+    def is_stuck() -> bool:
+        if not connection.pipeline:
+            wire.send(look * 20)
+        return bool(connection.flow.write_paused)
+
+    until(is_stuck)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_who_takes_no_answers_is_hung_up_on(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = uvicorn.Config.__init__
+    monkeypatch.setattr(
+        uvicorn.Config, "__init__", lambda *given, **named: config(*given, **named, loop=loop)
+    )
+    with serving(tmp_path, Limits(patience=0.3)) as ask:
+        with alone(ask) as (wire, connection):
+            get_stuck(wire, connection)
+            until(lambda: not connections(ask))
+            assert connection._unsent > 0
+        assert ask("GET", "/health").status == 200
+
+
+def test_who_takes_no_answers_does_not_hold_up_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.service.connection._LEAVES", 0.2)
+    with serving(tmp_path) as ask, alone(ask) as both:
+        get_stuck(*both)
+        begin = time.monotonic()
+        ask.server.stop()
+        assert time.monotonic() - begin < 5.0
+
+
 def connections(ask: Caller) -> list[Any]:
     """Return the connections that a server has."""
     return list(ask.server._server.server_state.connections)
@@ -354,6 +469,21 @@ def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.Monke
     one = talked("known")
     monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
     assert talked("other") == one
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_what_is_not_quick_is_told(
+    is_missing: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if is_missing:  # as it is without httptools
+        monkeypatch.setitem(sys.modules, "belated.service.connection", None)
+    with serving(tmp_path, log="json") as ask:
+        assert ask("GET", "/health").status == 200
+    said = [json.loads(line).get("what") for line in capsys.readouterr().err.splitlines()]
+    assert ("plain" in said) == is_missing
 
 
 # --- What is done once ----------------------------------------------------------------------------

@@ -11,14 +11,20 @@ connection is held by ``_Short``, so that whatever comes behind it waits as behi
 Whoever asked is answered, whatever comes behind: what cannot be read, a head that does not end, the
 end of all that the client sends. Then the connection is closed after the last answer.
 
+Requests that wait for those before them are few: nothing is read while one waits, and who brings
+too many in one read is told so after the answers to the others. Who does not take his answers is
+hung up on.
+
 Everything here stands on the inside of uvicorn; ``wire`` says of which versions.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from belated.service.refusals import Refused
@@ -32,14 +38,45 @@ if TYPE_CHECKING:
 HEADERS = 100
 HELD = 64 << 10
 """Bytes of a body that are held for the short way; what is longer takes the long one."""
+WAITING = 64
+"""Requests of a connection that wait for the ones before them."""
 _SOON = 0.02  # seconds that a body may take to come after its head, on the short way
 _LINGERS = 1.0  # seconds that a client has to hang up after the last answer
+_LEAVES = 5.0  # seconds without progress that a client has to take its answers in at a stop
 _CLOSES = b"\r\nconnection: close\r\n"
 _BAD = whole(no(Refused(400, "bad_http", "what came is no HTTP request")), is_last=True)
 _TOO_LARGE = whole(
     no(Refused(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")),
     is_last=True,
 )
+_TOO_MANY = whole(
+    no(Refused(429, "too_many_waiting", f"{WAITING} requests of a connection may wait at once")),
+    is_last=True,
+)
+
+
+class _Nobody:
+    """Waits for nothing, where uvicorn has an event."""
+
+    __slots__ = ()
+
+    def set(self) -> None:
+        """Do nothing."""
+
+
+_NOBODY = _Nobody()
+
+
+class _Flow(FlowControl):  # type: ignore[misc]  # uvicorn is not looked into
+    """Reads on when no request waits; uvicorn would do so after every answer."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
 
 
 class _Short:
@@ -49,10 +86,7 @@ class _Short:
 
     def __init__(self) -> None:
         self.disconnected, self.keep_alive, self.response_complete = False, True, False
-        self.message_event = self  # which is set when the client has gone; nobody waits for it
-
-    def set(self) -> None:
-        """Do nothing."""
+        self.message_event = _NOBODY  # which is set when the client has gone
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not looked into
@@ -70,6 +104,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._patience, self._shortcut = patience, shortcut
         self._quiet, self._size = 0, 0  # bytes since something was heard, and of the head
         self._is_heard, self._is_in_head = False, True
+        self._first: Any = None  # of several requests the one that is being answered
         self._is_open = False  # whether the body of ``cycle`` is still coming
         self._held: list[bytes] | None = None  # the body of what may take the short way
         self._held_bytes = 0
@@ -78,12 +113,16 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._timer: asyncio.TimerHandle | None = None  # for a head, or for what is held
         self._idle_since = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._unsent = 0  # bytes that were not taken at the last look
+        self._unsent_timer: asyncio.TimerHandle | None = None
         self._no = _BAD  # what is said of something that the parser does not take
         self._last: bytes | None = None  # what is said when all is answered; then it is over
         self._is_deaf, self._is_over = False, False  # nothing more comes; nothing more is said
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
+        transport.set_write_buffer_limits(0)  # so that all that is not taken is heard of
         self._wait(self._patience, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -91,6 +130,10 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._held = None
         if self._idle_timer is not None:
             self._idle_timer.cancel()
+        self._look_at_unsent_no_more()
+        if self.pipeline and self._first is not None:  # uvicorn tells the newest alone
+            self._first.disconnected = True
+            self._first.message_event.set()
         super().connection_lost(exc)
 
     # --- What comes -------------------------------------------------------------------------------
@@ -149,6 +192,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._wait_no_more()
         if self.parser.should_upgrade() and self._has_body:
             raise ValueError("the parser would take the body for another protocol")
+        if len(self.pipeline) >= WAITING:
+            self._no = _TOO_MANY
+            raise ValueError("too many requests that wait")
         if self._is_short:
             self._held, self._held_bytes = [], 0
         else:
@@ -243,6 +289,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
         self.headers.extend(headers)
+        if not self.pipeline:
+            self._first = self.cycle
         super().on_headers_complete()
         self._is_open = True
 
@@ -254,7 +302,10 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         Where uvicorn has a timer for every answer, here is one that looks when the last was.
         """
         if self.pipeline or self.transport.is_closing():
+            self._first = self.pipeline[-1][0] if self.pipeline else None
             super().on_response_complete()
+            if not self._is_open and self._last is None and not self.transport.is_closing():
+                self.flow.resume_reading()  # unless another waits
             return
         self.server_state.total_requests += 1
         if self._last is not None:
@@ -314,6 +365,22 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self.cycle.message_event.set()
         return False
 
+    def shutdown(self) -> None:
+        """End, for the server stops; who takes nothing does not hold it up."""
+        super().shutdown()
+        if self._unsent_timer is not None:
+            self._look_at_unsent_no_more()
+            self._look_at_unsent_after(min(self._patience, _LEAVES))
+
+    def pause_writing(self) -> None:
+        """Look whether what is sent is taken at all."""
+        super().pause_writing()
+        self._look_at_unsent_after(self._patience)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._look_at_unsent_no_more()
+
     # --- Bounds -----------------------------------------------------------------------------------
 
     def _look_after(self, seconds: float) -> None:
@@ -328,6 +395,23 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             self._look_after(left)
         else:
             self.timeout_keep_alive_handler()
+
+    def _look_at_unsent_after(self, seconds: float) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent_timer = self.loop.call_later(seconds, self._look_at_unsent, seconds)
+
+    def _look_at_unsent(self, seconds: float) -> None:
+        """Hang up on who has taken nothing since the last look, whatever was to be said."""
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._look_at_unsent_after(seconds)
+        else:
+            self._unsent_timer = None
+            self.transport.abort()
+
+    def _look_at_unsent_no_more(self) -> None:
+        if self._unsent_timer is not None:
+            self._unsent_timer.cancel()
+            self._unsent_timer = None
 
     def _wait_for_head(self) -> None:
         """Give a head its time, from its beginning or the last answer before it."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -23,7 +24,7 @@ from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
 from belated.service.shortcut import Shortcut
-from belated.service.wire import BYTES, KNOWN, is_known, protocol
+from belated.service.wire import BYTES, KNOWN, PLAIN, protocol
 from belated.store import open as open_store
 
 PORT = 8765
@@ -74,11 +75,10 @@ class Server:
             self.app = App(self.hub, journal)
             shortcut = Shortcut(self.app)
             self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
-            if not (journal.is_quiet or is_known()):
+            served = config(self.app, self.settings.limits.patience, shortcut)
+            if served.http == PLAIN and not journal.is_quiet:
                 journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
-            self._server: Any = uvicorn.Server(
-                config(self.app, self.settings.limits.patience, shortcut)
-            )
+            self._server: Any = uvicorn.Server(served)
             self._held = held.pop_all()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -121,11 +121,32 @@ class Server:
     def run(self) -> None:
         """Serve until a signal comes: then finish what was accepted, and close the store.
 
+        On SIGTERM it returns; on SIGINT it raises ``KeyboardInterrupt``, as anything would.
+
         For a process that does nothing else meanwhile: garbage is looked for only among what comes.
         """
         self.hub.on_loaded = leave_out
-        with left_out():
+        with left_out(), self._terminated():
             self._serve()
+
+    @contextmanager
+    def _terminated(self) -> Iterator[None]:
+        """Have SIGTERM stop the server, and do no more than that.
+
+        uvicorn raises the signals that it got once more when it has ended. What SIGTERM does by
+        itself would end the process there, with the store still open.
+        """
+        if threading.current_thread() is not threading.main_thread():  # who alone gets signals
+            yield
+            return
+        before = signal.signal(signal.SIGTERM, self._on_term)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def _on_term(self, *_: object) -> None:
+        self._server.should_exit = True
 
     def _serve(self) -> None:
         with self._held:
