@@ -60,6 +60,24 @@ def test_an_event_that_is_ranked_again_gets_the_first_answer(ask: Caller) -> Non
     assert ask("POST", "/rank", {**event, "actions": RANK["actions"][:2]}).status == 422
 
 
+def test_an_event_id_may_be_as_long_as_any_text(ask: Caller) -> None:
+    event = {**RANK, "eventId": "e" * 500}
+    first = ask("POST", "/rank", event)
+    assert first.status == 201
+    assert ask("POST", "/rank", event).body == first.body
+    assert ask("POST", "/rank", {**RANK, "eventId": "e" * 501}).status == 422
+    refused = ask("POST", "/rank", RANK, Idempotency_Key="k" * 501)
+    assert "Idempotency-Key" in refused.body["error"]["message"]
+
+
+def test_a_key_of_a_client_is_no_event_id(ask: Caller) -> None:
+    for key in ("rank apart", "apart"):
+        first = ask("POST", "/rank", RANK, Idempotency_Key=key)
+        assert first.status == 201
+        assert ask("POST", "/rank", RANK, Idempotency_Key=key).body == first.body
+    assert ask("POST", "/rank", {**RANK, "eventId": "apart"}).status == 201
+
+
 def test_an_event_id_is_made_where_none_is_given(ask: Caller) -> None:
     found = [ask("POST", "/models/rank/rank", RANK).body["eventId"] for _ in range(2)]
     assert found[0] != found[1]

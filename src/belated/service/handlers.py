@@ -62,7 +62,9 @@ async def once(
     ``otherwise`` is the key of a request that has none.
     """
     key = request.header(b"idempotency-key")
-    if key is None:
+    if key is not None:
+        hub.check_key(key)
+    else:
         key = otherwise
     known = hub.known(_token(request), request.where, number, key, body, form)
     await known.turn()

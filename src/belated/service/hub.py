@@ -331,17 +331,20 @@ class Hub:
             applied.note(self)
         return applied.said
 
+    def check_key(self, key: str) -> None:
+        """Refuse an ``Idempotency-Key`` that is too long, or empty."""
+        if not 0 < len(key) <= self.limits.text:
+            raise bodies.bad(f"Idempotency-Key has 1 to {self.limits.text} characters")
+
     def known(
         self, token: Token, path: str, number: int, key: str | None, body: bytes, form: Form
     ) -> Known:
         """Return a request to the model of this number, by its ``Idempotency-Key`` if it has one.
 
-        The number is 0 for what is done to the list of models.
+        The number is 0 for what is done to the list of models. What came as a header was looked at.
         """
         if key is None:
             return NO_KEY
-        if not 0 < len(key) <= self.limits.text:
-            raise bodies.bad(f"Idempotency-Key has 1 to {self.limits.text} characters")
         name = name_of(token.name, path, number, key)
         return Known(self.answers, name, hashlib.sha256(body).digest(), form)
 

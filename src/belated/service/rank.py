@@ -50,7 +50,7 @@ async def rank(hub: Hub, request: Request) -> Answer:
     def form(said: list[Said]) -> tuple[int, bytes]:
         return 201, encoded(said[0].body)
 
-    otherwise = f"rank {event}" if is_named else None
+    otherwise = f"\0{event}" if is_named else None  # which no header can be
     return await once(hub, request, served.number, body, form, work, otherwise)
 
 

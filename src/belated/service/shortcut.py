@@ -160,6 +160,7 @@ class _Asked:
         key = self._headers.get(b"idempotency-key")
         if key is not None:
             said, number, where = key.decode("latin-1"), served.number, place.where
+            hub.check_key(said)
             self._known = hub.known(self._token, where, number, said, self._body, self._form)
             if self._known.is_busy:
                 return False
