@@ -168,7 +168,7 @@ class AsyncRemoteModel:
 
     async def played(
         self,
-        key: str | None = None,
+        key: str | int | None = None,
         setting: Mapping[str, Any] | None = None,
         *,
         ticket: str | None = None,
@@ -190,7 +190,7 @@ class AsyncRemoteModel:
 
     async def observe(
         self,
-        key: str | None = None,
+        key: str | int | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,
@@ -200,26 +200,28 @@ class AsyncRemoteModel:
         return await self._tell("observe", key, ticket, value=value, weight=weight)
 
     async def revise(
-        self, key: str | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
         return await self._tell("revise", key, ticket, value=value)
 
     async def add(
-        self, key: str | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
         return await self._tell("add", key, ticket, value=value)
 
-    async def cancel(self, key: str | None = None, *, ticket: str | None = None) -> Outcome:
+    async def cancel(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return await self._tell("cancel", key, ticket)
 
-    async def shown(self, key: str | None = None, *, ticket: str | None = None) -> Outcome:
+    async def shown(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
         return await self._tell("shown", key, ticket)
 
-    async def _tell(self, verb: str, key: str | None, ticket: str | None, **more: Any) -> Outcome:
+    async def _tell(
+        self, verb: str, key: str | int | None, ticket: str | None, **more: Any
+    ) -> Outcome:
         return await self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
     async def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:

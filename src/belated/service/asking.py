@@ -228,7 +228,9 @@ def choose(name: str, shown: bool, **members: Any) -> Ask[Chosen]:
     return _verb(name, "choose", body, _chosen)
 
 
-def tell(name: str, verb: str, key: str | None, ticket: str | None, **members: Any) -> Ask[Outcome]:
+def tell(
+    name: str, verb: str, key: str | int | None, ticket: str | None, **members: Any
+) -> Ask[Outcome]:
     """Say something of a ticket."""
     return _verb(name, verb, {**named(ticket, key), **given(**members)}, _outcome)
 
@@ -250,7 +252,7 @@ def given(**members: Any) -> Item:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def named(ticket: str | None, key: str | None) -> Item:
+def named(ticket: str | None, key: str | int | None) -> Item:
     """Return a ticket or a key, as a body has it."""
     if (ticket is None) == (key is None):
         raise SpecError("Client: give a key, or ticket= with what was handed out")

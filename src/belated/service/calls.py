@@ -65,8 +65,12 @@ class Said(NamedTuple):
 class Reader:
     """Reads the items of one model."""
 
-    def __init__(self, kind: str, number: int, signer: Signer, limits: Limits) -> None:
+    def __init__(
+        self, kind: str, number: int, signer: Signer, limits: Limits, holder: Callable[[], Any]
+    ) -> None:
+        """``holder`` returns what knows the keys of the model."""
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
+        self._holder = holder
         self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
         self._answers = _ANSWER[kind]
         self._takes_features = kind in ("LinearModel", "Intervals")
@@ -127,10 +131,31 @@ class Reader:
         if (ticket is None) == (key is None):
             raise bodies.bad("give a ticket that was handed out, or a key of your own")
         if ticket is None:
-            return bodies.text(key, "key", self._limits)
+            return self._key(key)
         if not isinstance(ticket, str):
             raise bodies.bad("ticket must be the text that was handed out")
-        return self._signer.number(self._number, ticket)
+        number = self._signer.number(self._number, ticket)
+        if self.has_numbers and self._holder().ticket(number) != number:
+            raise UnknownTicket("in a model with keys that are numbers, give the key of a ticket")
+        return number
+
+    def _key(self, key: Any) -> int | str:
+        """Return a key: a text, or a whole number where the model has such keys.
+
+        In other models a number would stand for a ticket, which nobody names unsigned.
+        """
+        if key.__class__ is not int:
+            return bodies.text(key, "key", self._limits)
+        if not self.has_numbers:
+            raise UnknownTicket(f"no open ticket has the key {key}; nothing has changed")
+        number: int = key
+        return number
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether numbers are keys in the model, and not tickets."""
+        keys = self._holder()._keys
+        return keys is not None and keys.has_numbers
 
     def _value(self, given: dict[str, Any]) -> Any:
         value = given.get("value")

@@ -182,7 +182,7 @@ class RemoteModel:
 
     def played(
         self,
-        key: str | None = None,
+        key: str | int | None = None,
         setting: Mapping[str, Any] | None = None,
         *,
         ticket: str | None = None,
@@ -204,7 +204,7 @@ class RemoteModel:
 
     def observe(
         self,
-        key: str | None = None,
+        key: str | int | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,
@@ -214,26 +214,26 @@ class RemoteModel:
         return self._tell("observe", key, ticket, value=value, weight=weight)
 
     def revise(
-        self, key: str | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
         return self._tell("revise", key, ticket, value=value)
 
     def add(
-        self, key: str | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
         return self._tell("add", key, ticket, value=value)
 
-    def cancel(self, key: str | None = None, *, ticket: str | None = None) -> Outcome:
+    def cancel(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return self._tell("cancel", key, ticket)
 
-    def shown(self, key: str | None = None, *, ticket: str | None = None) -> Outcome:
+    def shown(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
         return self._tell("shown", key, ticket)
 
-    def _tell(self, verb: str, key: str | None, ticket: str | None, **more: Any) -> Outcome:
+    def _tell(self, verb: str, key: str | int | None, ticket: str | None, **more: Any) -> Outcome:
         return self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
     def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:

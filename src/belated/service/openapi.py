@@ -25,6 +25,11 @@ _NAMED = re.compile(r"{(\w+)}")
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("text")}
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
 _KEY = {**_TEXT, "description": "A name of your own for the ticket."}
+_ANY_KEY = {
+    **_TEXT,
+    "type": ["string", "integer"],
+    "description": "The name that the ticket has; a number where the model was made elsewhere.",
+}
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}
 _FEATURES = {
@@ -157,15 +162,15 @@ _SCHEMAS: dict[str, Any] = {
         _object(
             ("value",),
             ticket=_TICKET,
-            key=_KEY,
+            key=_ANY_KEY,
             value={"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]},
             weight=_NUMBER,
             at=_TIME,
         )
     ),
-    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_KEY, setting=_FEATURES)),
-    "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
-    "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
+    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_ANY_KEY, setting=_FEATURES)),
+    "Close": _one_or_many(_object((), ticket=_TICKET, key=_ANY_KEY)),
+    "Show": _one_or_many(_object((), ticket=_TICKET, key=_ANY_KEY, at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,

@@ -49,7 +49,12 @@ class Outbox:
         self.close()
 
     def put(
-        self, verb: str, key: str | None = None, value: Any = None, *, ticket: str | None = None
+        self,
+        verb: str,
+        key: str | int | None = None,
+        value: Any = None,
+        *,
+        ticket: str | None = None,
     ) -> None:
         """Send something of a ticket, in a while."""
         item = _as_sent({**asking.named(ticket, key), **asking.given(value=value)})

@@ -27,26 +27,30 @@ class Served:
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
-        self.reader = Reader(self.kind, self.number, signer, limits)
+        self.reader = Reader(self.kind, self.number, signer, limits, self._holder)
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
-        self._closed: OrderedDict[str, None] = OrderedDict()
+        self._closed: OrderedDict[int | str, None] = OrderedDict()
 
     @property
     def state(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
         return self.stored.state
 
+    def _holder(self) -> Any:
+        """Return what has the tickets and the keys."""
+        return self.state.model if self.kind == "Intervals" else self.state
+
     @property
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
-        return int(self.state.model.open if self.kind == "Intervals" else self.state.open)
+        return int(self._holder().open)
 
     @property
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
-        return int(self.state.model.rounds if self.kind == "Intervals" else self.state.rounds)
+        return int(self._holder().rounds)
 
     def products(self, named: dict[str, Any]) -> int:
         """Return how many products of features a choice takes."""
@@ -73,8 +77,8 @@ class Served:
         Of a key that nothing is open under, it is known for a while that it was answered.
         """
         said, (verb, named) = self.reader.said(answer), call
-        key = named.get("key") or named.get("ticket")
-        if not isinstance(key, str):
+        key: int | str | None = named.get("key") or named.get("ticket")
+        if key is None or (key.__class__ is int and not self.reader.has_numbers):
             return said
         if said.body["outcome"] == UNKNOWN and key in self._closed:
             message = "this key was answered or cancelled before; nothing has changed"
