@@ -249,6 +249,16 @@ def test_guarantees_that_say_nothing_yet_are_no_headline() -> None:
     assert found.summary().count("says nothing yet") == len(found.promises)
 
 
+def test_the_headline_is_the_first_guarantee_that_says_something() -> None:
+    found = audit({"asked_at": list(range(400)), "answered_at": [t + 60.5 for t in range(400)]})
+    first, tight, *_ = (promise.bound for promise in found.promises)
+    assert first.vacuous
+    assert not tight.vacuous
+    says = f"multiplies the guarantee of Corollary 5.3 with the tight rate by {tight.factor:.0f}"
+    assert says in found.verdict
+    assert says in page_module._guarantees(found).says
+
+
 def test_rows_that_are_mostly_silent_ask_what_that_means() -> None:
     table = {"asked_at": [0, 1, 2, 3, 4], "answered_at": [9, None, None, 5, None]}
     found = audit(table)
