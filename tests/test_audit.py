@@ -268,6 +268,17 @@ def test_rows_that_are_mostly_silent_ask_what_that_means() -> None:
     assert not audit(table | {"answered_at": [9, None, 4, 5, 9]}).warning
 
 
+def test_the_command_notes_what_is_there_exactly_where_an_answer_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{t},{t + 5 if t % 3 == 0 else ''},{t % 7 if t % 3 == 0 else ''}" for t in range(120)]
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(["asked_at,answered_at,amount", *rows]))
+    assert cli.main(["audit", str(path), "--silence", "0", "--deadline", "9", "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any(note.startswith("amount is there exactly where") for note in notes)
+
+
 def test_the_command_takes_what_silence_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -614,6 +614,11 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open(other)
     with pytest.raises(StoreError, match="No such file"):
         bl.open(tmp_path / "nowhere" / "shop.db")
+    with pytest.raises(StoreError, match="is a folder"):
+        bl.open(tmp_path)
+    missing = pytest.raises(StoreError, match=r"load: there is no file .*none\.parquet")
+    with bl.open(tmp_path / "new.db") as store, missing:
+        store.load("x", tmp_path / "none.parquet")
     with pytest.raises(StoreError, match="no store is known at redis://"):
         bl.open("redis://localhost")
 
