@@ -249,6 +249,16 @@ def test_guarantees_that_say_nothing_yet_are_no_headline() -> None:
     assert found.summary().count("says nothing yet") == len(found.promises)
 
 
+def test_the_headline_is_the_first_guarantee_that_says_something() -> None:
+    found = audit({"asked_at": list(range(400)), "answered_at": [t + 60.5 for t in range(400)]})
+    first, tight, *_ = (promise.bound for promise in found.promises)
+    assert first.vacuous
+    assert not tight.vacuous
+    says = f"multiplies the guarantee of Corollary 5.3 with the tight rate by {tight.factor:.0f}"
+    assert says in found.verdict
+    assert says in page_module._guarantees(found).says
+
+
 def test_rows_that_are_mostly_silent_ask_what_that_means() -> None:
     table = {"asked_at": [0, 1, 2, 3, 4], "answered_at": [9, None, None, 5, None]}
     found = audit(table)
@@ -256,6 +266,17 @@ def test_rows_that_are_mostly_silent_ask_what_that_means() -> None:
     assert "--silence 0" in found.summary()
     assert not replace(found, asked=("--silence", "0")).warning
     assert not audit(table | {"answered_at": [9, None, 4, 5, 9]}).warning
+
+
+def test_the_command_notes_what_is_there_exactly_where_an_answer_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{t},{t + 5 if t % 3 == 0 else ''},{t % 7 if t % 3 == 0 else ''}" for t in range(120)]
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(["asked_at,answered_at,amount", *rows]))
+    assert cli.main(["audit", str(path), "--silence", "0", "--deadline", "9", "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any(note.startswith("amount is there exactly where") for note in notes)
 
 
 def test_the_command_takes_what_silence_means(

@@ -66,7 +66,7 @@ def test_every_setting_satisfies_the_constraints(told: dict[str, Any], seed: int
         if not told["holdout"] and t not in (16, 17):
             for name, knob in knobs.settings.knobs.items():
                 step = knobs.settings.max_step[name]
-                moved = abs(knob.place(setting[name], "") - knob.place(last[name], ""))
+                moved = abs(knob.place(setting[name], "", "") - knob.place(last[name], "", ""))
                 assert moved <= 2.0 * step + 1e-6
             last = setting
         if t % 7 == 3:  # somebody else played what is not allowed
@@ -342,6 +342,13 @@ def test_wrong_constraints_are_named(constraints: Any, words: str) -> None:
     """An error says what is wrong."""
     with pytest.raises(SpecError, match=words):
         Knobs(RANGES, constraints=constraints)
+
+
+@pytest.mark.parametrize("name", ["at_most", "at_least"])
+def test_no_knob_is_called_as_a_bound_is(name: str) -> None:
+    """Constraints would take it for their bound."""
+    with pytest.raises(SpecError, match=f"cannot be called {name}"):
+        Knobs({name: (0, 1), "b": (0, 1)})
 
 
 def test_a_forged_last_play_is_refused() -> None:

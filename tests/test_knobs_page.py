@@ -102,3 +102,14 @@ def test_pages_before_there_is_anything_to_say() -> None:
     assert "holdout=0.1" in page_of(knobs).lead
     knobs.revert()
     assert "reverted" in page_of(knobs).lead
+
+
+def test_the_page_lists_the_constraints() -> None:
+    ranges = {"a": (0, 4), "b": (0, 4)}
+    both: list[dict[str, float]] = [
+        {"a": 1, "b": 2, "at_most": 10},
+        {"a": -1.5, "b": -1, "at_least": -9.5},
+    ]
+    says = page_of(bl.Knobs(ranges, constraints=both)).sections[-1].says
+    assert says.endswith("Settings also satisfy: a + 2 b <= 10; -1.5 a - b >= -9.5.")
+    assert "satisfy" not in page_of(bl.Knobs(ranges)).sections[-1].says

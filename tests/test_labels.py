@@ -490,6 +490,25 @@ def test_times_without_deadlines_survive_a_restart(tmp_path: Any) -> None:
     assert again.predict([2.0]) == model.predict([2.0])
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared", "poisson"])
+def test_explanations_say_what_open_tickets_do(loss: Any) -> None:
+    """Large labels come late, so that predictions are moved for what is still out."""
+    rng = np.random.default_rng(1)
+    model, due = Model(loss, bits=4), dict[int, list[tuple[int, float]]]()
+    for t in range(300):
+        ticket = model.predict({"x": float(rng.normal())}).ticket
+        label = float(rng.random() < 0.3)
+        due.setdefault(t + (5 if label == 0.0 else 60), []).append((ticket, label))
+        for each, heard in due.pop(t, []):
+            model.observe(each, heard)
+    why = model.explain({"x": 0.1})
+    assert why.open_tickets != 0.0
+    assert why.total == pytest.approx(why.constant + sum(why.parts.values()) + why.open_tickets)
+    link = {"logistic": lambda p: 1.0 / (1.0 + math.exp(-p)), "poisson": math.exp}
+    assert link.get(loss, float)(why.total) == pytest.approx(why.value, rel=0.02)
+    assert "open tickets" in str(why)
+
+
 def test_explanations_add_up() -> None:
     rng = np.random.default_rng(0)
     model = Model("squared", interactions=[("shop", "hour")])

@@ -698,8 +698,9 @@ def test_the_command_on_a_file(
     assert data["slices"] == shortcut["slices"]
     assert cli.main(["replay", str(flights_file())]) == 1
     assert "which column is to be predicted?" in capsys.readouterr().err
-    assert cli.main(["replay", "none.csv", "--target", "y"]) == 1
-    assert "there is no file none.csv" in capsys.readouterr().err
+    for target in ([], ["--target", "y"]):
+        assert cli.main(["replay", "none.csv", *target]) == 1
+        assert "there is no file none.csv" in capsys.readouterr().err
     assert cli.main(["replay", "flights", "--target", "dest"]) == 1
     assert "flights has its target" in capsys.readouterr().err
     assert cli.main(["replay", "flights", "--out", "no/where.html"]) == 1

@@ -304,7 +304,9 @@ def test_the_flights_go_on_from_their_own_rows(tmp_path: Path) -> None:
 def test_keys(tmp_path: Path) -> None:
     rows = rows_of(60)
     path = written(tmp_path / "log.csv", rows)
-    with pytest.raises(LogError, match="'nothing'"):
+    with pytest.raises(
+        LogError, match=r"there is no column 'nothing' of keys.*; there are 'order'"
+    ):
         replay(path, "days", "asked_at", "answered_at", key="nothing")
     with pytest.raises(LogError, match="can be no feature"):
         replay(path, "days", "asked_at", "answered_at", key="order", features=["order", "price"])

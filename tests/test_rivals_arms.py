@@ -20,6 +20,7 @@ import belated as bl
 from belated import rivals
 from belated.rivals import Rival
 from belated.rivals.tsallis import is_multiplier, solve
+from conftest import calls_leaves
 from naive import Array
 from naive_banker import (
     NaiveBankerSFTINF,
@@ -289,6 +290,7 @@ def test_banker_step_by_step(seed: int) -> None:
 # --- Probabilities -------------------------------------------------------------------------------
 
 
+@calls_leaves
 @pytest.mark.parametrize("arms", [2, 3, 30])
 @pytest.mark.parametrize("b", [0.0, 1e-6, 1.0, 1e5])
 def test_both_regularisers_from_anywhere(arms: int, b: float) -> None:

@@ -536,6 +536,24 @@ def test_a_log_is_copied_row_by_row(path: Path, monkeypatch: pytest.MonkeyPatch)
         assert list(store.log("b")) == list(store.log("a"))
 
 
+def test_a_stored_model_tells_what_the_one_in_memory_does(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    alone = linear()
+    ranges = {"a": (0, 4), "b": (0, 4)}
+    both = bl.Knobs(ranges, constraints=[{"a": 1, "b": 2, "at_most": 10}])
+    with bl.open(path) as store:
+        model, knobs = store.model("m", linear()), store.model("k", both)
+        for each in (alone, model):
+            each.predict({"x": 1.0})
+            each.observe(each.predict({"x": 2.0}).ticket, 3.0)
+        assert model.answerable() == alone.answerable() == {0}
+        assert (model.spread, model.nbytes) == (alone.spread, alone.nbytes)
+        knobs.page(tmp_path / "stored.html")
+    both.page(tmp_path / "alone.html")
+    assert "a + 2 b" in (tmp_path / "stored.html").read_text()
+    assert (tmp_path / "stored.html").read_text() == (tmp_path / "alone.html").read_text()
+
+
 def test_another_spec_is_refused_and_replay_named(path: Path) -> None:
     with bl.open(path) as store:
         store.model("m", linear())
@@ -596,6 +614,11 @@ def test_not_a_store(path: Path, tmp_path: Path) -> None:
         bl.open(other)
     with pytest.raises(StoreError, match="No such file"):
         bl.open(tmp_path / "nowhere" / "shop.db")
+    with pytest.raises(StoreError, match="is a folder"):
+        bl.open(tmp_path)
+    missing = pytest.raises(StoreError, match=r"load: there is no file .*none\.parquet")
+    with bl.open(tmp_path / "new.db") as store, missing:
+        store.load("x", tmp_path / "none.parquet")
     with pytest.raises(StoreError, match="no store is known at redis://"):
         bl.open("redis://localhost")
 

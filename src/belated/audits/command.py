@@ -18,8 +18,8 @@ from belated.report.command import is_flights, reading, refuse_reading, report
 
 MOST_REPLAYED = 200_000
 """Rows of a log of which a quick replay is made."""
-Price = Callable[[argparse.Namespace], Felt | None]
-"""Replays what the arguments name, and says what its lateness cost in error."""
+Price = Callable[[argparse.Namespace], tuple[Felt | None, tuple[str, ...]]]
+"""Replays what the arguments name; says what its lateness cost in error, and what is odd there."""
 
 
 def run(arguments: argparse.Namespace, price: Price) -> None:
@@ -36,7 +36,8 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
-        return replace(found, felt=price(arguments))
+        felt, odd = price(arguments)
+        return replace(found, felt=felt, notes=(*found.notes, *odd))
     except BelatedError as error:
         return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
 

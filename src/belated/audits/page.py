@@ -289,11 +289,15 @@ def _guarantees(audit: Audit) -> Section:
         Series("without", (), tuple(promise.bound.learning for promise in found)),
     )
     figure = Bars("Guaranteed regret", names, groups, "regret at most", log_y=True)
-    says = "" if any(not promise.bound.vacuous for promise in found) else f"{audit.theory} "
+    says = (
+        f"{audit.theory} "
+        if found[0].bound.vacuous
+        else f"The guarantee of Corollary 5.3 is {plain(audit.factor, 3)} times what it would be "
+        "if all answers came at once; with the tight rate "
+        f"{plain(audit.tight_factor, 3)} times. "
+    )
     says += (
-        f"The guarantee of Corollary 5.3 is {plain(audit.factor, 3)} times what it would be if all "
-        f"answers came at once; with the tight rate {plain(audit.tight_factor, 3)} times. All "
-        f"numbers are {CONSTANTS}; where values come back, the dimension is 10. A result says "
+        f"All numbers are {CONSTANTS}; where values come back, the dimension is 10. A result says "
         f"nothing yet where it exceeds {audit.rounds:,}, which no sequence of plays does."
     )
     if not audit.more_promises:

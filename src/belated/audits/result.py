@@ -203,9 +203,12 @@ class Audit:
         """What lateness does to the guarantee, which holds in the worst case: no measured error."""
         if self.tally.total_delay == 0:
             return "The guarantee is what it would be without lateness."
-        if all(promise.bound.vacuous for promise in self.promises):
+        told = [promise.bound for promise in self.promises if not promise.bound.vacuous]
+        if not told:
             return self._vacuous
-        price = f"In theory lateness multiplies the guarantee by {plain(self.factor, 2)}"
+        first = told[0]
+        which = "" if first is self.promises[0].bound else f" of {first.name} {first.note}".rstrip()
+        price = f"In theory lateness multiplies the guarantee{which} by {plain(first.factor, 2)}"
         return f"{price}; {self.advice}." if self.tally.answered else f"{price}."
 
     @property

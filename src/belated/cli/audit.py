@@ -33,7 +33,10 @@ def add_audit(commands: Commands) -> None:
         "fewer of them whether lateness depends on the label",
     )
     columns.add_argument(
-        "--ignore", metavar="COLUMN", nargs="+", help="with --target: these are no features"
+        "--ignore",
+        metavar="COLUMN",
+        nargs="+",
+        help="with --target or --silence: these are no features",
     )
     add_known(columns, "the prediction is made")
     add_reading(columns)

@@ -15,7 +15,8 @@ from belated.kernels.knobs import layout as L
 from belated.knobs.ranges import Range, Span
 from belated.spec import number
 
-_ENDS = ("at_most", "at_least")
+ENDS = ("at_most", "at_least")
+"""Names of bounds, which no knob can have."""
 _MOST = 64
 _LARGE = 1e305  # what is added up must not overflow
 _AWAY = Fraction(100)  # of places, whose products with a row add up to 16 at most: never, or always
@@ -47,12 +48,12 @@ def checked(
 
 
 def _one(given: Any, knobs: Mapping[str, Range]) -> Constraint:
-    if not isinstance(given, Mapping) or len(set(given) & set(_ENDS)) != 1:
+    if not isinstance(given, Mapping) or len(set(given) & set(ENDS)) != 1:
         raise SpecError(
             "Knobs: a constraint is a dict of factors by knob, and at_most or at_least, got "
             f"{given!r}"
         )
-    names = [name for name in given if name not in _ENDS]
+    names = [name for name in given if name not in ENDS]
     if not names or not set(names) <= set(knobs):
         raise SpecError(f"Knobs: a constraint is between knobs, got {given!r}")
     for name in names:
@@ -76,7 +77,7 @@ def _size(constraint: Constraint, knobs: Mapping[str, Any]) -> Fraction:
     """Return the most that all numbers of a constraint can be, added up without their signs."""
     return sum(
         (
-            abs(Fraction(f)) * (1 if name in _ENDS else _farthest(knobs[name]))
+            abs(Fraction(f)) * (1 if name in ENDS else _farthest(knobs[name]))
             for name, f in constraint.items()
         ),
         Fraction(0),
@@ -91,11 +92,30 @@ def holds(constraint: Constraint, setting: Mapping[str, Any]) -> bool:
     """Tell whether a setting satisfies a constraint, added up from left to right."""
     total = 0.0
     for name, factor in constraint.items():
-        if name not in _ENDS:
+        if name not in ENDS:
             total += factor * setting[name]
     if "at_most" in constraint:
         return total <= constraint["at_most"]
     return total >= constraint["at_least"]
+
+
+def words(constraint: Constraint) -> str:
+    """Return a constraint as one writes it.
+
+    >>> words({"a": 1, "b": -2.5, "at_most": 10})
+    'a - 2.5 b <= 10'
+    """
+    said = ""
+    for name, factor in constraint.items():
+        if name in ENDS or not factor:
+            continue
+        sign = "-" if factor < 0.0 else "+"
+        joint = f" {sign} " if said else "-" * (sign == "-")
+        size = "" if abs(factor) == 1.0 else f"{abs(factor):g} "
+        said += f"{joint}{size}{name}"
+    if "at_most" in constraint:
+        return f"{said} <= {constraint['at_most']:g}"
+    return f"{said} >= {constraint['at_least']:g}"
 
 
 def numbers(

@@ -11,6 +11,7 @@ import numpy as np
 from belated._version import __version__
 from belated.files import StrPath
 from belated.kernels.knobs import layout as L
+from belated.knobs.constraints import words
 from belated.knobs.ranges import Among, Log, Range, Whole
 from belated.knobs.report import KnobsReport
 from belated.report import Bars, Heat, Lines, Page, Section, Series, Table, write_page
@@ -226,7 +227,11 @@ def _settings(knobs: Knobs, report: KnobsReport) -> Section:
         for name, knob in knobs.settings.knobs.items()
     )
     table = Table(("knob", "range", "start", "best"), rows)
-    return Section("Which knobs are there?", None, "Ranges, and where things stand.", table)
+    says = "Ranges, and where things stand."
+    if knobs.settings.constraints:
+        kept = "; ".join(map(words, knobs.settings.constraints))
+        says += f" Settings also satisfy: {kept}."
+    return Section("Which knobs are there?", None, says, table)
 
 
 def _contexts(report: KnobsReport) -> Iterator[Section]:

@@ -34,9 +34,10 @@ class Span:
     levels = 0
     """How many places there are; 0: all."""
 
-    def place(self, value: Any, who: str) -> float:
-        """Return the place in [-1, 1] of a value."""
-        return _inside((number(who, "a setting", value) - self.low) / (self.high - self.low), who)
+    def place(self, value: Any, who: str, what: str) -> float:
+        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        part = (number(who, what, value) - self.low) / (self.high - self.low)
+        return _inside(part, self, value, f"{who}: {what}")
 
     def value(self, place: float) -> float:
         """Return the value of a place."""
@@ -68,10 +69,11 @@ class Log:
 
     levels = 0
 
-    def place(self, value: Any, who: str) -> float:
-        """Return the place in [-1, 1] of a value."""
-        found = positive(who, "a setting", value)
-        return _inside(math.log(found / self.low) / math.log(self.high / self.low), who)
+    def place(self, value: Any, who: str, what: str) -> float:
+        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        found = positive(who, what, value)
+        part = math.log(found / self.low) / math.log(self.high / self.low)
+        return _inside(part, self, value, f"{who}: {what}")
 
     def value(self, place: float) -> float:
         """Return the value of a place."""
@@ -108,12 +110,13 @@ class Whole:
         """How many places there are."""
         return self.high - self.low + 1
 
-    def place(self, value: Any, who: str) -> float:
-        """Return the place in [-1, 1] of a value."""
-        found = number(who, "a setting", value)
+    def place(self, value: Any, who: str, what: str) -> float:
+        """Return the place in [-1, 1] of a value, or say who got which of what."""
+        found = number(who, what, value)
         if found != math.floor(found):
-            raise SpecError(f"{who}: a setting of whole numbers must be one, got {value!r}")
-        return _inside((found - self.low) / (self.high - self.low), who)
+            raise SpecError(f"{who}: {what} must be a whole number, got {value!r}")
+        part = (found - self.low) / (self.high - self.low)
+        return _inside(part, self, value, f"{who}: {what}")
 
     def value(self, place: float) -> int:
         """Return the value of a place."""
@@ -157,10 +160,10 @@ class Among:
         """Return whether this is one of the values."""
         return isinstance(value, str | int | float | np.generic) and value in self.values
 
-    def place(self, value: Any, who: str) -> float:
-        """Return the place in [-1, 1] of a value."""
+    def place(self, value: Any, who: str, what: str) -> float:
+        """Return the place in [-1, 1] of a value, or say who got which of what."""
         if not self.has(value):
-            raise SpecError(f"{who}: a setting must be one of {list(self.values)}, got {value!r}")
+            raise SpecError(f"{who}: {what} must be one of {list(self.values)}, got {value!r}")
         return 2.0 * self.values.index(value) / (self.levels - 1) - 1.0
 
     def value(self, place: float) -> str | int | float:
@@ -198,8 +201,10 @@ def from_dict(told: Mapping[str, Any]) -> Range:
     return made
 
 
-def _inside(part: float, who: str) -> float:
+def _inside(part: float, knob: Span | Log | Whole, value: Any, what: str) -> float:
     """Return the place of a part of a range, which must be from 0 to 1."""
     if not -_SLACK <= part <= 1.0 + _SLACK:
-        raise SpecError(f"{who}: a setting must be inside of the range of its knob")
+        raise SpecError(
+            f"{what} must be inside of the range {knob.low:g} to {knob.high:g}, got {value!r}"
+        )
     return min(max(2.0 * part - 1.0, -1.0), 1.0)

@@ -123,7 +123,10 @@ class Settings:
                 f"{who}: a setting has a value for each of {', '.join(map(str, self.knobs))}, got "
                 f"{setting!r}; nothing has changed"
             )
-        found = [knob.place(setting[name], who) for name, knob in self.knobs.items()]
+        try:
+            found = [knob.place(setting[name], who, name) for name, knob in self.knobs.items()]
+        except SpecError as error:
+            raise SpecError(f"{error}; nothing has changed") from error
         return np.array([_rounded(place) for place in found])
 
     def features(self, context: Any, who: str = "predict") -> Floats:
@@ -132,17 +135,21 @@ class Settings:
         told = {} if context is None else context
         if not isinstance(told, Mapping) or not set(told) <= set(self.context):
             names = ", ".join(self.context) or "none"
-            raise BadFeatures(f"{who}: a context is a dict with names among: {names}; got {told}")
+            raise BadFeatures(
+                f"{who}: a context is a dict with names among: {names}; got {told}; nothing has "
+                "changed"
+            )
         for name, kind in self.context.items():
+            try:
+                place = (
+                    kind.place(told[name], who, f"{name} of the context") if name in told else 0.0
+                )
+            except SpecError as error:
+                raise BadFeatures(f"{error}; nothing has changed") from error
             if isinstance(kind, Among):
-                if name in told and not kind.has(told[name]):
-                    raise BadFeatures(f"{who}: {name} is unknown, got {told[name]!r}")
                 values += [float(told.get(name) == each) for each in kind.values]
             else:
-                try:
-                    values.append(kind.place(told[name], who) if name in told else 0.0)
-                except SpecError as error:
-                    raise BadFeatures(f"{error} ({name!r} of the context)") from error
+                values.append(place)
         return np.array(values)
 
     def marked(self, means: Floats, deviations: Floats) -> Iterator[tuple[str, Any, Any, Floats]]:
@@ -239,7 +246,7 @@ def checked(
         needs_times=is_length,
         constraints=_constraints(constraints, found, first),
         seed=seed,
-        places=tuple(_rounded(found[n].place(first[n], "Knobs: start")) for n in found),
+        places=tuple(_rounded(found[n].place(first[n], "Knobs", f"start of {n}")) for n in found),
     )
 
 
@@ -259,6 +266,12 @@ def _ranges(knobs: Any) -> dict[str, Range]:
         )
     if not all(isinstance(name, str) and _is_text(name) for name in knobs):
         raise SpecError(f"Knobs: names of knobs must be texts, got {list(knobs)!r}")
+    taken = [name for name in constraints.ENDS if name in knobs]
+    if taken:
+        raise SpecError(
+            f"Knobs: a knob cannot be called {taken[0]}, which says what a constraint allows; "
+            "give it another name"
+        )
     return {name: range_of(given, name) for name, given in knobs.items()}
 
 
@@ -275,7 +288,7 @@ def _start(knobs: dict[str, Range], start: Any) -> Setting:
         for name in knobs
     }
     for name, knob in knobs.items():
-        knob.place(told[name], "Knobs: start")
+        knob.place(told[name], "Knobs", f"start of {name}")
         if isinstance(knob, Whole):
             told[name] = int(told[name])
     return told

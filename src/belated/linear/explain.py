@@ -6,30 +6,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from belated.kernels.linear import belief
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.losses import LOSSES
 from belated.linear.features import Features, Interactions
 from belated.linear.memory import ModelMemory
+
+_SHOWN = LOSSES.choices("shown")
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a prediction is made of, before the link: constant + sum of parts.
+    """What a prediction is made of, before the link: constant + sum of parts + open tickets.
 
     ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
-    interaction ``a * b``. ``total`` is their sum with the constant. Predictions of the experts are
-    kept within the labels seen so far, which ``total`` is not; ``value`` is what ``predict`` says.
+    interaction ``a * b``. ``open_tickets`` is by how much the prediction is moved for what labels
+    that are still out may say; 0 with silence. ``total`` is the sum of all. Predictions of the
+    experts are kept within the labels seen so far, and are mixed as probabilities or rates where
+    the link has some; ``total`` knows neither. ``value`` is what ``predict`` says.
     """
 
     value: float
     constant: float
     parts: dict[str, float]
     total: float
+    open_tickets: float = 0.0
 
     def __str__(self) -> str:
         """Return a table that a person can read."""
-        width = max((len(name) for name in self.parts), default=0)
-        width = max(width, len("constant"))
-        rows = [("constant", self.constant), *self.parts.items(), ("total", self.total)]
+        rows = [("constant", self.constant), *self.parts.items()]
+        if self.open_tickets:
+            rows.append(("open tickets", self.open_tickets))
+        rows.append(("total", self.total))
+        width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {amount:>+12.5g}" for name, amount in rows)
 
 
@@ -45,7 +54,7 @@ def names_of(features: Features, interactions: Interactions) -> list[str]:
     return [*shown.values(), *(" * ".join(shown[name] for name in group) for group in together)]
 
 
-def explained(memory: ModelMemory, names: list[str], value: float) -> Explanation:
+def explained(memory: ModelMemory, loss: int, names: list[str], value: float) -> Explanation:
     """Read the parts of a prediction off the row that ``peek`` has just left behind the pool."""
     pairs = memory.next_row(len(names))
     amounts = (memory.weights(pairs[:, 0].astype(np.int64)) * pairs[:, 1]).tolist()
@@ -54,4 +63,14 @@ def explained(memory: ModelMemory, names: list[str], value: float) -> Explanatio
     for name, amount in zip(names, amounts, strict=False):
         parts[name] = parts.get(name, 0.0) + amount
     ordered = dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
-    return Explanation(value, constant, ordered, constant + sum(parts.values()))
+    total = constant + sum(parts.values())
+    moved = _moved(memory, loss, total)
+    return Explanation(value, constant, ordered, total + moved, moved)
+
+
+def _moved(memory: ModelMemory, loss: int, total: float) -> float:
+    """Return by how much a prediction is moved for what is still out; see ``belief``."""
+    lean, trust = float(memory.f[lm.LEAN]), float(memory.f[lm.TRUST])
+    if _SHOWN[loss] is belief.doubted:
+        return (1.0 - trust) * (lean - total)
+    return lean

@@ -21,6 +21,7 @@ from belated.errors import (
 )
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import entries
+from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
@@ -319,7 +320,7 @@ class LinearModel:
             raise BadFeatures("explain: features are a dict, so that they have names")
         value = self._peeked(features, "explain")
         names = names_of(self._hasher.named(features), self._hasher.interactions)
-        return explained(self._memory, names, value)
+        return explained(self._memory, self._settings.code[lm.LOSS], names, value)
 
     def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
         """Return the weights of features: of a number by its name, of a string as (name, string).

@@ -20,13 +20,14 @@ MOST = 20_000
 """Predictions that are replayed."""
 
 
-def price(arguments: argparse.Namespace) -> Felt | None:
-    """Return what lateness cost on the log that the arguments of an audit name."""
+def price(arguments: argparse.Namespace) -> tuple[Felt | None, tuple[str, ...]]:
+    """Return what lateness cost on the log that an audit names, and what is odd of its features."""
     ignored: dict[str, Told] = dict.fromkeys(arguments.ignore or (), "ignore")
     known = tuple(arguments.known or ())
     asked = Asked(arguments.target, kinds=ignored, known=known, **reading(arguments))
     said = Silence(arguments.silence, arguments.deadline, arguments.answered_only)
-    return felt(task_of(arguments.log, asked, Labels(), said, loss=None))
+    task = task_of(arguments.log, asked, Labels(), said, loss=None)
+    return felt(task), task.notes[len(task.log.notes) :]
 
 
 def felt(task: Task) -> Felt | None:

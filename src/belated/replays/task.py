@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,10 @@ from belated.learner.keys import Key
 from belated.linear import Rows
 from belated.linear.losses import Loss
 from belated.logs import DateOrder, Kinds, Log, OnBad, Told, Unit, scan
+from belated.logs.files import STANDARD_INPUT
 from belated.logs.log import as_dates
+from belated.logs.rules import NoFeature
+from belated.logs.sources import source_of
 from belated.replays import checks
 from belated.replays.labels import Labels, check_range, settled
 from belated.replays.saving import keys_of
@@ -231,6 +235,8 @@ def _log(
         return data, asked.target or "the target", asked.features
     has_silence = silence.value is not None
     if asked.target is None and not has_silence:
+        if isinstance(data, str | Path) and str(data) != STANDARD_INPUT:
+            source_of(data, asked.encoding)  # which says so where there is no such file
         raise LogError(
             "replay: which column is to be predicted? Give target (--target); where only the time "
             "of an answer is known, or none, say what none means with --silence 0"
@@ -241,21 +247,26 @@ def _log(
     if asked.key is not None:
         wanted = "all" if wanted == "all" else [*wanted, asked.key]
         told[asked.key] = "text"  # as it is written, leading zeros included
-    found = scan(
-        data,
-        asked.predicted,
-        asked.observed,
-        target=asked.target,
-        weight=asked.weight,
-        features=wanted,
-        kinds=told,
-        dates=asked.dates,
-        tz=asked.tz,
-        unit=asked.unit,
-        encoding=asked.encoding,
-        missing=asked.missing,
-        on_bad=asked.on_bad,
-    )
+    try:
+        found = scan(
+            data,
+            asked.predicted,
+            asked.observed,
+            target=asked.target,
+            weight=asked.weight,
+            features=wanted,
+            kinds=told,
+            dates=asked.dates,
+            tz=asked.tz,
+            unit=asked.unit,
+            encoding=asked.encoding,
+            missing=asked.missing,
+            on_bad=asked.on_bad,
+        )
+    except NoFeature as error:
+        if error.name != asked.key:
+            raise
+        raise _no_key(error.name, error.known) from error
     checks.refuse_answers(found.columns)
     if asked.target == found.columns.observed and not has_silence:
         raise LogError(
@@ -273,13 +284,17 @@ def _keyed(log: Log, asked: Asked) -> tuple[Log, Sequence[Key]]:
     if name in asked.features or name in asked.slices:
         raise LogError(f"replay: {name!r} is the key of a row, and can be no feature and no slice")
     if name not in log.features:
-        raise LogError(
-            f"replay: {log.name} has no column {name!r} of keys; it has "
-            f"{', '.join(map(repr, log.features)) or 'none'}"
-        )
+        raise _no_key(name, log.features)
     others = {column: cells for column, cells in log.features.items() if column != name}
     kinds = log.kinds.only(kind.name for kind in log.kinds if kind.name != name)
     return replace(log, features=others, kinds=kinds), keys_of(log.features[name], name)
+
+
+def _no_key(name: str, known: Iterable[str]) -> LogError:
+    return LogError(
+        f"replay: there is no column {name!r} of keys (--key) beside the target and the times; "
+        f"there are {', '.join(map(repr, known)) or 'none'}"
+    )
 
 
 def _features(

@@ -14,6 +14,7 @@ from belated.errors import (
     StoreError,
     UnknownTicket,
 )
+from belated.files import StrPath
 from belated.knobs import Knobs, KnobsReport
 from belated.knobs.knobs import Expected, Turn
 from belated.knobs.settings import Setting, Settings
@@ -138,6 +139,10 @@ class StoredKnobs(TimedModel):
     def report(self) -> KnobsReport:
         """Return counts, the best setting, what is believed in, and the comparison."""
         return self.read(lambda model: model.report())  # type: ignore[no-any-return]
+
+    def page(self, path: StrPath) -> None:
+        """Write a page, as ``Knobs.page`` does; nobody waits while it is drawn."""
+        Knobs.restore(self.snapshot()).page(path)
 
     @property
     def mode(self) -> str:

@@ -165,6 +165,20 @@ class StoredLinear(CorrectedModel):
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
         return self.read(lambda model: model.report())  # type: ignore[no-any-return]
 
+    def answerable(self) -> set[int]:
+        """Return the tickets whose label would not be refused: open ones, and some given up on."""
+        return self.read(lambda model: model.answerable())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the labels so far, as they were learned; 0 before the first."""
+        return self.read(lambda model: float(model.spread))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
+        return self.read(lambda model: int(model.nbytes))
+
     @property
     def settings(self) -> Settings:
         """What the model was told."""

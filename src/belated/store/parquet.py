@@ -204,6 +204,8 @@ def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]
         described = Described(0, name, about["kind"], _blob(about["spec"]), first, eras, has_rule)
         base = [] if about["base"] is None else [Saved(0, first, _blob(about["base"]))]
         return described, list(_rows(lines, first)), base
+    except FileNotFoundError:
+        raise StoreError(f"load: there is no file {path}; nothing has changed") from None
     except Exception as error:  # whatever a hostile file makes of what reads it
         raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 

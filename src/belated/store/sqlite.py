@@ -191,6 +191,8 @@ def _expected() -> set[tuple[str, str, str]]:
 
 def _locked(path: Path) -> int:
     """Return a lock on a store, for as long as the file is open."""
+    if path.is_dir():
+        raise StoreError(f"open: {path} is a folder; a store is a file: give the path of one")
     beside = path.with_name(path.name + ".lock")
     try:
         if path.exists() and path.stat().st_nlink > 1:

@@ -32,7 +32,7 @@ import math
 from belated.arrays import Code, Floats
 from belated.kernels.choices import select
 from belated.kernels.exact import exp, ln
-from belated.kernels.jit import leaf
+from belated.kernels.jit import leaf, limb
 from belated.kernels.learners import rates
 from belated.kernels.learners.bases import (
     dual_averaging_leap,
@@ -113,7 +113,7 @@ def _width(s: State) -> int:
 _pace = select(rates.RATES.choices("member_size"), "code, m, open_lags, norm", "math.nan")
 
 
-@leaf
+@limb
 def step_sizes(code: Code, s: State, open_lags: float, norm: float) -> float:
     """Let every member choose its step; return their mean under the weights."""
     w = _weights(s).z
@@ -138,7 +138,7 @@ def _moves(m: State) -> bool:
     return not m.f[F.ETA] <= 0.0  # NaN too
 
 
-@leaf
+@limb
 def _move(code: Code, s: State, cost: Floats) -> None:
     """Let every member take its step.
 
@@ -242,7 +242,7 @@ def _span(charges: Floats) -> tuple[float, float]:
     return least, most
 
 
-@leaf
+@limb
 def _weigh(s: State, cost: Floats, norm: float) -> None:
     """Charge everyone, lower the rate of the weights, and let them follow the gaps."""
     w = _weights(s)
@@ -325,7 +325,7 @@ def _is_taut(s: State, anchor: int) -> bool:
     return f[OWN.GAP] + bound * s.f[F.DIAMETER] * s.n[N.OPEN_LAGS] > s.own[OWN.LEASH] * allowed
 
 
-@leaf
+@limb
 def _mix(s: State) -> None:
     """z = sum_i w_i z_i, four coordinates at a time, in registers; beyond the last all are 0."""
     w = _weights(s).z

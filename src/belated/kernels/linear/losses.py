@@ -484,8 +484,8 @@ def recount_label(code: Code, f: Floats, old: float, new: float) -> None:
     before = f[lm.MEAN]
     f[lm.MEAN] += away / f[lm.COUNT]
     spread = f[lm.SPREAD] + away * (new - f[lm.MEAN] + old - before)
-    # What is left of a difference of equals is rounding, and no unit of anything.
-    f[lm.SPREAD] = spread if spread > 1e-14 * away * away else 0.0
+    # One label has no spread, but for rounding, which is no unit of anything.
+    f[lm.SPREAD] = max(spread, 0.0) if f[lm.COUNT] > 1.0 else 0.0
     f[lm.LOW] = min(f[lm.LOW], new)
     f[lm.HIGH] = max(f[lm.HIGH], new)
     f[lm.MEAN] = min(max(f[lm.MEAN], f[lm.LOW]), f[lm.HIGH])
