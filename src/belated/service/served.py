@@ -6,6 +6,7 @@ import json
 from array import array
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from time import time
 from typing import Any
 
@@ -27,6 +28,7 @@ class Served:
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
+        self._holder = partial(_holder, stored)  # not of ``self``: what is deleted goes at once
         self.reader = Reader(self.kind, self.number, signer, limits, self._holder)
         self.watch = Watch()
         self.rewards = "earliest"
@@ -37,10 +39,6 @@ class Served:
     def state(self) -> Any:
         """The model itself, for numbers that may be a moment old."""
         return self.stored.state
-
-    def _holder(self) -> Any:
-        """Return what has the tickets and the keys."""
-        return self.state.model if self.kind == "Intervals" else self.state
 
     @property
     def open(self) -> int:
@@ -176,6 +174,11 @@ class Served:
             elif event[0] in ANSWERS:
                 heard.append((event, written))
         self.watch.remember(rounds - len(times), times, heard)
+
+
+def _holder(stored: StoredModel) -> Any:
+    """Return what has the tickets and the keys of a model."""
+    return stored.state.model if stored.kind == "Intervals" else stored.state
 
 
 def _a_round(report: Mapping[str, Any]) -> float | None:
