@@ -35,8 +35,8 @@ def test_no_knob_moves_further_than_its_largest_step() -> None:
     for t in range(30):
         ticket, setting = knobs.predict()
         knobs.observe(ticket, float(t % 7))
-        assert abs(setting["price"] - before["price"]) <= 19.0 + 1e-4
-        assert abs(math.log(setting["timeout"] / before["timeout"])) <= 0.1 * math.log(50) + 1e-5
+        assert abs(setting["price"] - before["price"]) <= 19.0
+        assert abs(math.log(setting["timeout"] / before["timeout"])) <= 0.1 * math.log(50) + 1e-12
         assert abs(setting["retries"] - before["retries"]) <= 1
         before = setting
 
@@ -47,9 +47,9 @@ def test_steps_count_from_what_was_really_played() -> None:
     for _ in range(10):
         ticket, setting = knobs.predict()
         knobs.played(ticket, {"x": -0.9})
-        assert setting["x"] <= -0.6 + 1e-6 or ticket == 0
+        assert setting["x"] <= -0.6 + 1e-12 or ticket == 0
     knobs.played(3, {"x": 0.9})  # an older round moves nothing
-    assert knobs.predict().setting["x"] <= -0.6 + 1e-6
+    assert knobs.predict().setting["x"] <= -0.6 + 1e-12
 
 
 @pytest.mark.parametrize(("step", "levels"), [(0.17, 1), (0.25, 2), (0.3, 3), (0.01, 1)])

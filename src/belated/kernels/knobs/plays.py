@@ -183,7 +183,11 @@ def settle(places: Floats, knobs: Floats, is_free: bool) -> None:
                 most = math.floor(0.5 * step * (levels - 1.0) + _SLACK)
                 level = min(max(level, here - most), here + most)
             x = 2.0 * level / (levels - 1.0) - 1.0
-        places[i] = math.floor((x + 1.0) * L.WIDE + 0.5) / L.WIDE - 1.0
+        place = math.floor((x + 1.0) * L.WIDE + 0.5)
+        if levels <= 1.0 and not is_free:  # rounding takes no step that is too long
+            place = max(place, -math.floor(-(last - step + 1.0) * L.WIDE))
+            place = min(place, math.floor((last + step + 1.0) * L.WIDE))
+        places[i] = place / L.WIDE - 1.0
 
 
 @limb
