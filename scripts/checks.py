@@ -135,8 +135,8 @@ def jobs(everything: bool, scratch: str) -> list[Job]:
         early_compiled, late_compiled = batches(marked, LONG_COMPILED, FEW_COMPILED)
         options = ["-m", "compiled and not slow"]
     return [
-        *(pytest("compiled", batch, *options) for batch in early_compiled),
         *(pytest("interpreted", batch, *wanted) for batch in (*early, *late)),
+        *(pytest("compiled", batch, *options) for batch in early_compiled),
         Job("mypy", [[python, "-m", "mypy"]]),
         _pins(python, scratch) if everything else Job("pins", [[python, "tests/pins.py"]]),
         *(pytest("compiled", batch, *options) for batch in late_compiled),
