@@ -67,6 +67,14 @@ def limb(function: _Function) -> _Function:
     return cast(_Function, numba.njit(**{**LEAF, "forceinline": False})(function))
 
 
+def source_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the source of a leaf, for Python to run: compiled, it has no entry of its own.
+
+    For leaves that call no others.
+    """
+    return cast(Callable[..., Any], getattr(function, "py_func", function))
+
+
 # What reading a torn index or code file raises.
 _TORN = (EOFError, pickle.UnpicklingError, ValueError, IndexError, KeyError, AttributeError)
 

@@ -18,6 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from belated.arrays import Ints
+from belated.kernels.vectors import tagged
 
 MOST = (1 << 32) - 1
 """The largest count."""
@@ -35,12 +36,7 @@ def _place(context: Any, builder: Any, kind: Any, vector: Any, index: Any, word:
 
 
 def _tag(builder: Any, access: Any) -> Any:
-    """Say that such words share no memory with floats and ints; see ``vectors``."""
-    module = builder.module
-    root = module.add_metadata(["belated"])
-    kind = module.add_metadata(["narrow", root, ir.Constant(_LONG, 0)])
-    access.set_metadata("tbaa", module.add_metadata([kind, kind, ir.Constant(_LONG, 0)]))
-    return access
+    return tagged(builder, access, "narrow")
 
 
 def _reads(word: Any, result: Any, turn: Callable[[Any, Any], Any]) -> Any:

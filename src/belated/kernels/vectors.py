@@ -102,26 +102,27 @@ def _place(context: Any, builder: Any, types_: Any, vector: Any, index: Any) -> 
     return builder.gep(parts.data, [context.cast(builder, index, types_[1], types.intp)])
 
 
-def _tag(builder: Any, access: Any, vector: Vector) -> Any:
-    """Say that floats and ints never share memory, so that counters can stay in registers."""
-    module = builder.module
-    root = module.add_metadata(["belated"])
-    kind = module.add_metadata([str(vector.dtype), root, ir.Constant(ir.IntType(64), 0)])
-    tag = module.add_metadata([kind, kind, ir.Constant(ir.IntType(64), 0)])
-    access.set_metadata("tbaa", tag)
+def tagged(builder: Any, access: Any, name: str) -> Any:
+    """Say that memory of different names is never shared, so that counters can stay in registers.
+
+    Floats and ints are two names, that of their type; ``narrow`` has one of its own.
+    """
+    module, zero = builder.module, ir.Constant(ir.IntType(64), 0)
+    kind = module.add_metadata([name, module.add_metadata(["belated"]), zero])
+    access.set_metadata("tbaa", module.add_metadata([kind, kind, zero]))
     return access
 
 
 def _get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     place = _place(context, builder, signature.args, *arguments)
-    return _tag(builder, builder.load(place), signature.args[0])
+    return tagged(builder, builder.load(place), str(signature.args[0].dtype))
 
 
 def _set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     vector, _, kind = signature.args
     place = _place(context, builder, signature.args, *arguments[:2])
     value = context.cast(builder, arguments[2], kind, vector.dtype)
-    _tag(builder, builder.store(value, place), vector)
+    tagged(builder, builder.store(value, place), str(vector.dtype))
     return context.get_dummy_value()
 
 
@@ -133,14 +134,14 @@ def _static_place(context: Any, builder: Any, vector: Any, value: Any, index: An
 def _static_get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     vector, index = signature.args[0], arguments[1]
     place = _static_place(context, builder, vector, arguments[0], index)
-    return _tag(builder, builder.load(place), vector)
+    return tagged(builder, builder.load(place), str(vector.dtype))
 
 
 def _static_set(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     vector, index, kind = signature.args
     place = _static_place(context, builder, vector, arguments[0], index.literal_value)
     value = context.cast(builder, arguments[2], kind, vector.dtype)
-    _tag(builder, builder.store(value, place), vector)
+    tagged(builder, builder.store(value, place), str(vector.dtype))
     return context.get_dummy_value()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.kernels.linear import belief
+from belated.kernels.jit import source_of
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import LOSSES
 from belated.linear.features import Features, Interactions
@@ -70,7 +70,4 @@ def explained(memory: ModelMemory, loss: int, names: list[str], value: float) ->
 
 def _moved(memory: ModelMemory, loss: int, total: float) -> float:
     """Return by how much a prediction is moved for what is still out; see ``belief``."""
-    lean, trust = float(memory.f[lm.LEAN]), float(memory.f[lm.TRUST])
-    if _SHOWN[loss] is belief.doubted:
-        return (1.0 - trust) * (lean - total)
-    return lean
+    return float(source_of(_SHOWN[loss])((loss,), memory.f, total)) - total

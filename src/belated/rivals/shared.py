@@ -16,7 +16,7 @@ from belated.arrays import Code, Floats
 from belated.domains import Simplex
 from belated.errors import SpecError
 from belated.kernels import exact
-from belated.kernels.jit import leaf
+from belated.kernels.jit import leaf, source_of
 from belated.kernels.learners.methods import give_up
 from belated.kernels.learners.sets import norm_of, onto, threshold
 from belated.kernels.learners.state import State
@@ -56,17 +56,12 @@ def step_of(mirror: Mirror) -> int:
 
 def log(x: float) -> float:
     """Return ln x with the same bits on every machine, which ``math.log`` does not promise."""
-    return float(_source(exact.ln_scaled)(x, 0))
+    return float(source_of(exact.ln_scaled)(x, 0))
 
 
 def cube_root(x: float) -> float:
     """Return the cube root of x >= 0 with the same bits on every machine."""
-    return float(_source(exact.cube_root)(x)) if x > 0.0 else 0.0
-
-
-def _source(function: Any) -> Any:
-    """Return the Python source of a leaf, which has no entry of its own when compiled."""
-    return getattr(function, "py_func", function)
+    return float(source_of(exact.cube_root)(x)) if x > 0.0 else 0.0
 
 
 # ---- steps -------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._idle_timer: asyncio.TimerHandle | None = None
         self._unsent = 0  # bytes that were not taken at the last look
         self._unsent_timer: asyncio.TimerHandle | None = None
-        self._no = _BAD  # what is said of something that the parser does not take
+        self._refusal = _BAD  # what is said of something that the parser does not take
         self._last: bytes | None = None  # what is said when all is answered; then it is over
         self._is_deaf, self._is_over = False, False  # nothing more comes; nothing more is said
 
@@ -160,7 +160,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser does not take."""
-        self._end(self._no)
+        self._end(self._refusal)
 
     def on_message_begin(self) -> None:
         self._size, self._is_in_head = 0, True
@@ -184,7 +184,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self.headers.append((name, value))
 
     def _refuse_head(self) -> NoReturn:
-        self._no = _TOO_LARGE
+        self._refusal = _TOO_LARGE
         raise ValueError("too long a head, or too many headers")
 
     def on_headers_complete(self) -> None:
@@ -193,7 +193,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         if self.parser.should_upgrade() and self._has_body:
             raise ValueError("the parser would take the body for another protocol")
         if len(self.pipeline) >= WAITING:
-            self._no = _TOO_MANY
+            self._refusal = _TOO_MANY
             raise ValueError("too many requests that wait")
         if self._is_short:
             self._held, self._held_bytes = [], 0

@@ -30,7 +30,7 @@ from belated.kernels.leaves.values import (
     layout,
     member,
 )
-from belated.kernels.vectors import Vector
+from belated.kernels.vectors import Vector, tagged
 
 OPERATORS: dict[type[ast.AST], Any] = {
     ast.Add: operator.add,
@@ -95,7 +95,6 @@ class Expressions:
         self._names: dict[str, Operand] = {}
         self._slots: dict[str, tuple[Any, list[Register]]] = {}
         self._outer = _outer_names(source)
-        self._tags: dict[Any, Any] = {}
         for name, argument in zip(tree.parameters, arguments, strict=True):
             self._set(name, argument)
 
@@ -349,22 +348,12 @@ class Expressions:
 
     def _load(self, place: tuple[Any, Register]) -> Operand:
         kind, address = place
-        return Value(kind, (self._tagged(kind, self.builder.load(address)),))
+        return Value(kind, (tagged(self.builder, self.builder.load(address), str(kind)),))
 
     def _store(self, place: tuple[Any, Register], operand: Operand) -> None:
         kind, address = place
         value = cast(self.builder, value_of(operand), kind)
-        self._tagged(kind, self.builder.store(value.parts[0], address))
-
-    def _tagged(self, kind: Any, access: Any) -> Any:
-        """Say that floats and ints never share memory, so that counters can stay in registers."""
-        if kind not in self._tags:
-            module = self.builder.module
-            root = module.add_metadata(["belated"])
-            own = module.add_metadata([str(kind), root, INT(0)])
-            self._tags[kind] = module.add_metadata([own, own, INT(0)])
-        access.set_metadata("tbaa", self._tags[kind])
-        return access
+        tagged(self.builder, self.builder.store(value.parts[0], address), str(kind))
 
     def _part(self, vector: Value, bounds: ast.Slice) -> Operand:
         """v[a:b]: the part from a up to b, both inside."""

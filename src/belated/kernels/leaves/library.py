@@ -31,10 +31,6 @@ class Leaf(_Library):
         """Neither link, nor optimise, nor emit."""
         self._finalized = True
 
-    def get_pointer_to_function(self, name: str) -> int:
-        """Return no address."""
-        return 0
-
 
 class Limb(Leaf):
     """What was generated for a limb."""

@@ -28,8 +28,10 @@ and
     shown = LEAN + TRUST (prediction - LEAN),   TRUST = b / (b + d),   d = (0.3 t + 1) S u.
 
 t counts tickets. b is 1/2 and counts the rarer answer, each time by (1 - age / t)^2, since only
-that part of the tickets was watched so long. Before a second answer has come features can say
-nothing, so there d = (0.3 t + 1) S, and LEAN is all but what is shown.
+that part of the tickets was watched so long. Before a second answer has come (of all labels ever;
+the signs are of tickets since the first) features can say nothing, so there d = (0.3 t + 1) S, and
+LEAN is all but what is shown: the share, with half an answer of each kind beside the labels, and
+with two answers beside the tickets.
 
 **Numbers.** LEAN = o / (N + o) (mean by Kaplan and Meier - mean) of how far labels were above their
 predictions, with o tickets open; shown = prediction + LEAN, within the labels so far. Both means
