@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.owed import FARTHEST
 from belated.kernels.slots import ints as N
 from belated.learner.sound import (
     COUNTS,
@@ -48,7 +49,7 @@ _SUMS += [*range(lm.SQUARES, lm.SQUARES + lm.EXPERTS), *range(lm.FIRST + 1, lm.K
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
-    parts = dict(parts) | {"f": _lengthened(parts["f"])}
+    parts = dict(parts) | {"f": _lengthened(parts["f"]), "n": _of_today(parts["n"])}
     check_shapes(parts)
     demand(np.isfinite(parts["pairs"]).all(), "pairs is not finite")
     fresh, n = settings.fresh(), parts["n"].copy()
@@ -78,6 +79,14 @@ def _lengthened(f: Floats) -> Floats:
     return np.append(f, np.zeros(lm.HEADER - f.size))
 
 
+def _of_today(n: Ints) -> Ints:
+    """Return counters of a memory that has room for what is owed, which snapshots leave out."""
+    demand(n.shape == (N.HEADER,), "no header")
+    n = n.copy()
+    n[N.KEPT_AT] += lm.HEADER - lm.OWED
+    return n
+
+
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
     n = memory.n
@@ -97,13 +106,15 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     """Demand that parameters are those of the settings, and sums what they can be."""
     fresh, labels = settings.header(), memory.rounds - memory.unanswered
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
-    clock, by_age = f[lm.CLOCK], f[lm.AGES :].reshape(-1, lm.BY_AGE)
+    clock, by_age = f[lm.CLOCK], f[lm.AGES : lm.OWED].reshape(-1, lm.BY_AGE)
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    demand(((by_age[:, :2] >= 0.0) & (by_age[:, :2] < _LARGE)).all(), "ages of labels")
-    demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
-    _check_doubt(settings.loss, f, by_age, memory.rounds)
+    demand(((by_age[:, 0] >= 0.0) & (by_age[:, 0] < _LARGE)).all(), "ages of labels")
+    if settings.owes:
+        _check_owed(f, by_age, memory)
+    else:
+        _check_doubt(settings.loss, f, by_age, memory.rounds)
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -129,6 +140,9 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
 
 def _check_doubt(loss: Loss, f: Floats, by_age: Floats, rounds: int) -> None:
     """Demand that open tickets are looked at now and then, and what that found can be."""
+    demand((f[lm.OWED :] == 0.0).all(), "what is owed")
+    demand(((by_age[:, 1] >= 0.0) & (by_age[:, 1] < _LARGE)).all(), "ages of labels")
+    demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
     since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
     if since == math.inf:
         demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
@@ -143,6 +157,23 @@ def _check_doubt(loss: Loss, f: Floats, by_age: Floats, rounds: int) -> None:
         demand((by_age[:, 2] <= by_age[:, 1]).all(), "what is open")
     else:
         demand(trust == 1.0, "what is open")
+
+
+def _check_owed(f: Floats, by_age: Floats, memory: Memory) -> None:
+    """Demand that corrections are looked at now and then, and what that found can be."""
+    demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
+    again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
+    came, corrected = by_age[:, 1], int(memory.n[N.CORRECTED])
+    demand((by_age[:, 2] == 0.0).all() and (came == np.floor(came)).all(), "corrections")
+    demand((np.abs(came) <= corrected).all(), "corrections")
+    if again == math.inf:
+        demand((came == 0.0).all() and (f[lm.OWED :] == 0.0).all(), "what is owed")
+        return
+    demand(0.0 < again and again == math.floor(again), "what is owed")
+    demand(abs(owed) <= memory.rounds and abs(shift) <= FARTHEST, "what is owed")
+    demand(abs(foreseen) <= corrected + 2.0 * memory.rounds, "what is owed")
+    demand(0.0 <= varied <= memory.rounds, "what is owed")
+    demand(varied > 0.0 or (shift, foreseen) == (0.0, 0.0), "what is owed")
 
 
 def _check_kinds(f: Floats, rounds: int) -> None:
