@@ -148,8 +148,7 @@ class ModelMemory(TimedMemory):
         counts = records[:, lm.PAIRS].astype(np.int64)
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
         pairs = np.repeat(starts, counts) + _ranges(counts)
-        # Snapshots had no room for what is owed at first, and most models need none.
-        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.OWED, pairs.size, 0
+        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
         parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.c.view(np.uint32)[lm.SEEN :: lm.WORDS])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}

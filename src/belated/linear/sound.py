@@ -49,7 +49,7 @@ _SUMS += [*range(lm.SQUARES, lm.SQUARES + lm.EXPERTS), *range(lm.FIRST + 1, lm.K
 
 def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
     """Return the memory of tickets that parts are of, or refuse all of them."""
-    parts = dict(parts) | {"f": _lengthened(parts["f"]), "n": _of_today(parts["n"])}
+    parts = dict(parts) | {"f": _lengthened(parts["f"])}
     check_shapes(parts)
     demand(np.isfinite(parts["pairs"]).all(), "pairs is not finite")
     fresh, n = settings.fresh(), parts["n"].copy()
@@ -77,14 +77,6 @@ def _lengthened(f: Floats) -> Floats:
     demand(f.ndim == 1 and lm.OF_KINDS <= f.size <= lm.HEADER, "sums")
     demand(shortened(f).size == f.size, "ages that no label had")
     return np.append(f, np.zeros(lm.HEADER - f.size))
-
-
-def _of_today(n: Ints) -> Ints:
-    """Return counters of a memory that has room for what is owed, which snapshots leave out."""
-    demand(n.shape == (N.HEADER,), "no header")
-    n = n.copy()
-    n[N.KEPT_AT] += lm.HEADER - lm.OWED
-    return n
 
 
 def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
@@ -166,10 +158,10 @@ def _check_owed(f: Floats, by_age: Floats, memory: Memory) -> None:
     came, corrected = by_age[:, 1], int(memory.n[N.CORRECTED])
     demand((by_age[:, 2] == 0.0).all() and (came == np.floor(came)).all(), "corrections")
     demand((np.abs(came) <= corrected).all(), "corrections")
-    if again == math.inf:
-        demand((came == 0.0).all() and (f[lm.OWED :] == 0.0).all(), "what is owed")
+    if corrected == 0:
+        demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")
         return
-    demand(0.0 < again and again == math.floor(again), "what is owed")
+    demand(0.0 < again < math.inf and again == math.floor(again), "what is owed")
     demand(abs(owed) <= memory.rounds and abs(shift) <= FARTHEST, "what is owed")
     demand(abs(foreseen) <= corrected + 2.0 * memory.rounds, "what is owed")
     demand(0.0 <= varied <= memory.rounds, "what is owed")

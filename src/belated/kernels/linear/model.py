@@ -192,16 +192,17 @@ def predict(
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
     p = _shown(of_loss(code), s, record)
+    value = link(of_loss(code), p)
     kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
         ticket = s.table[2 * entry]
         if owes(of_loss(code)):
-            foresee(s, link(of_loss(code), p))
+            foresee(s, value)
         _learn(of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
         ponder(of_loss(code), s)
-    return s.table[2 * entry], link(of_loss(code), p)
+    return s.table[2 * entry], value
 
 
 @leaf
