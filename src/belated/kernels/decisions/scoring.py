@@ -99,7 +99,13 @@ class Desk(NamedTuple):
 def _tools_of(ints: Ints, floats: Floats, marks: Ints) -> Tools:
     """Give the first parts of the room their names."""
     experts = LANES + lm.EXPERTS
-    return Tools(marks, ints[0:ROOM], floats[experts:ROOM], floats[0:LANES], floats[LANES:experts])
+    return Tools(
+        marks=marks,
+        spare=ints[0:ROOM],
+        pair=floats[experts:ROOM],
+        four=floats[0:LANES],
+        experts=floats[LANES:experts],
+    )
 
 
 @leaf
@@ -109,11 +115,11 @@ def _desk_of(given: int, bands: int, width: int, ints: Ints, floats: Floats) -> 
     places = sources + bands
     count = given + bands * width
     return Desk(
-        ints[places : places + count],
-        floats[ROOM + bands : ROOM + bands + count],
-        ints[sources:places],
-        floats[ROOM : ROOM + bands],
-        ints[ROOM:sources],
+        places=ints[places : places + count],
+        numbers=floats[ROOM + bands : ROOM + bands + count],
+        sources=ints[sources:places],
+        factors=floats[ROOM : ROOM + bands],
+        own=ints[ROOM:sources],
     )
 
 

@@ -62,15 +62,15 @@ def _weights(s: State) -> State:
     f = s.own[OWN.HEADER : s.own.size]
     w = F.HEADER
     return State(
-        f,
-        s.n,
-        f[w : w + count],
-        f[w + room : w + room + count],
-        f[w + 2 * room : w + 2 * room + count],
-        s.chart,
-        s.table,
-        s.own,
-        s.kept,
+        f=f,
+        n=s.n,
+        z=f[w : w + count],
+        p=f[w + room : w + room + count],
+        work=f[w + 2 * room : w + 2 * room + count],
+        chart=s.chart,
+        table=s.table,
+        own=s.own,
+        kept=s.kept,
     )
 
 
@@ -81,15 +81,15 @@ def _member(s: State, place: int) -> State:
     f = s.own[place : s.own.size]
     p = OWN.MEMBER_HEADER + _padded(k)
     return State(
-        f,
-        s.n,
-        f[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + k],
-        f[p : p + k],
-        s.work,
-        s.chart,
-        s.table,
-        s.own,
-        s.kept,
+        f=f,
+        n=s.n,
+        z=f[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + k],
+        p=f[p : p + k],
+        work=s.work,
+        chart=s.chart,
+        table=s.table,
+        own=s.own,
+        kept=s.kept,
     )
 
 
