@@ -19,8 +19,10 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``directions``  exploration directions from a counter-based generator
 ``narrow``      numbers in half the room
 ``prefetch``    asks for memory ahead
+``thinning``    the numbers of a capacity
 ``learners``    steps, sets, rates, feedback and events of learners
 ``linear``      linear models with late labels
+``decisions``   what each action is worth, probabilities, the pick
 ``knobs``       settings of a live system
 ``games``       losses, and whole games: a learner and losses in one loop
 ==============  ===================================================================

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.bases import Leader, Portfolio
 from belated.errors import SnapshotError
+from belated.kernels import thinning
 from belated.kernels.learners import tracking
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.wrappers import WRAPPERS
@@ -209,7 +210,7 @@ def _check_tracked(program: Program, memory: Memory) -> None:
     gap = int(memory.n[N.GAP])
     newest = (rounds - 1) - (rounds - 1) % gap
     ahead = 1 << (newest + gap - 1).bit_length()
-    limit = (0.5 * most - gap + 1.0) / (1.0 + math.log(ahead))
+    limit = thinning.limit(most, gap, math.log(ahead))
     chance = f[tracking.CHANCE]
     demand(f[tracking.AHEAD] == ahead and abs(chance - limit) <= _SLACK * limit, "weights")
     ages = np.maximum(newest - memory.entries[:, 0], 0) + 1
