@@ -364,7 +364,7 @@ def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
 def _told_of(heat: Heat) -> tuple[str, Json]:
     """Return what hovering says that a cell is of, and names for it where axes have them in lines.
 
-    Elsewhere those of the axes do: with one for every cell, a page with large maps grows by a third.
+    Elsewhere those of the axes do: with one for every cell, pages with large maps grow by a third.
     """
     if not any("<br>" in _broken(name) for name in (*heat.rows, *heat.columns)):
         return "<b>%{y}</b><br>%{x}", {}
