@@ -251,20 +251,10 @@ def _fixed(program: Program) -> Ints:
 
 def _check_inside(program: Program, points: Floats) -> None:
     """Demand that points, one per row, are in the set of the chart."""
-    domain, size = program.code[C.DOMAIN], program.numbers.get(F.SIZE, 1.0)
     if program.has_user_parts:
         return
-    sizes = np.abs(points)
-    if domain == K.BOX:
-        inside = (sizes <= 1.0 + _SLACK).all()
-    elif domain == K.SIMPLEX:
-        total = points.sum(axis=-1)
-        inside = (np.abs(total - 1.0) <= _SLACK).all() and (points >= size - _SLACK).all()
-    elif domain == SETS.code("Ball"):
-        inside = ((points * points).sum(axis=-1) <= (size * (1.0 + _SLACK)) ** 2).all()
-    else:
-        inside = (sizes.sum(axis=-1) <= size * (1.0 + _SLACK)).all()
-    demand(inside, "a point outside of the set")
+    holds, size = SETS.choices("holds")[program.code[C.DOMAIN]], program.numbers.get(F.SIZE, 1.0)
+    demand(holds(points, size, _SLACK), "a point outside of the set")
 
 
 def _check_past(program: Program, memory: Memory) -> None:
