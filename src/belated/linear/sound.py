@@ -101,9 +101,10 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    demand(((by_age[:, :2] >= 0.0) & (by_age[:, :2] < _LARGE)).all(), "ages of labels")
-    demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
-    _check_doubt(settings.loss, f, by_age, memory.rounds)
+    counts, heard, said = by_age[:, : lm.SAID], by_age[:, lm.HEARD], by_age[:, lm.SAID]
+    demand(((counts >= 0.0) & (counts < _LARGE)).all(), "ages of labels")
+    demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
+    _check_doubt(settings.loss, f, heard, said, memory.rounds)
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -127,20 +128,22 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
 
 
-def _check_doubt(loss: Loss, f: Floats, by_age: Floats, rounds: int) -> None:
-    """Demand that open tickets are looked at now and then, and what that found can be."""
+def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int) -> None:
+    """Demand that open tickets are looked at now and then, and what that found can be.
+
+    ``heard`` are first labels by age, ``said`` is what they say.
+    """
     since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
     if since == math.inf:
         demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
-        demand((by_age[:, 1:] == 0.0).all(), "what is open")
+        demand((heard == 0.0).all() and (said == 0.0).all(), "what is open")
         return
     demand(0.0 < since <= rounds and since == math.floor(since), "what is open")
     demand(since < again < math.inf and again == math.floor(again), "what is open")
-    demand(by_age[:, 1].sum() <= rounds and abs(lean) <= _LARGE, "what is open")
+    demand(heard.sum() <= rounds and abs(lean) <= _LARGE, "what is open")
     if LOSSES[loss].labels.classes:
         demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
-        demand((by_age[:, 2] >= 0.0).all(), "what is open")
-        demand((by_age[:, 2] <= by_age[:, 1]).all(), "what is open")
+        demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
     else:
         demand(trust == 1.0, "what is open")
 

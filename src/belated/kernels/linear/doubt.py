@@ -39,8 +39,8 @@ def hear(code: Code, s: State, record: int, ticket: int, y: float) -> None:
         f[lm.AGAIN] = rounds + _FIRST
     if ticket >= f[lm.SINCE]:
         place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1)
-        f[place + 1] += 1.0
-        f[place + 2] += saying(code, f, s.kept[record + lm.MIXTURE], y)
+        f[place + lm.HEARD] += 1.0
+        f[place + lm.SAID] += saying(code, f, s.kept[record + lm.MIXTURE], y)
 
 
 @leaf
@@ -50,8 +50,8 @@ def attend_from(s: State) -> None:
     f[lm.SINCE], f[lm.AGAIN] = rounds, rounds + _FIRST
     f[lm.LEAN], f[lm.TRUST] = 0.0, 1.0
     for j in range(lm.BUCKETS):
-        f[lm.AGES + lm.BY_AGE * j + 1] = 0.0
-        f[lm.AGES + lm.BY_AGE * j + 2] = 0.0
+        f[lm.AGES + lm.BY_AGE * j + lm.HEARD] = 0.0
+        f[lm.AGES + lm.BY_AGE * j + lm.SAID] = 0.0
 
 
 @leaf
@@ -76,7 +76,7 @@ def ponder(code: Code, s: State) -> None:
 def _labels(f: Floats, j: int) -> tuple[float, float]:
     """Return n_j and s_j: how many labels came at an age in bucket j, and what they say."""
     place = lm.AGES + lm.BY_AGE * j
-    return f[place + 1], f[place + 2]
+    return f[place + lm.HEARD], f[place + lm.SAID]
 
 
 @leaf

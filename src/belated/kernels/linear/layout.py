@@ -58,8 +58,9 @@ KINDS = 56  # labels that differ from each other; one more than MOST_KINDS for a
 OF_KINDS = 57  # of each: the label, how many came, sum of their ages, the largest
 OF_KIND = 4
 MOST_KINDS = 10
-# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
+CAME, HEARD, SAID = range(3)
 BY_AGE = 3
 BUCKETS = 160
 HEADER = AGES + BY_AGE * BUCKETS
