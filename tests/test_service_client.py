@@ -51,7 +51,7 @@ def test_verbs_are_those_of_a_model(client: bl.Client) -> None:
     assert model.revise(ticket=second.ticket, value=1) == "applied"
     assert model.cancel(ticket=second.ticket) == "applied"
     assert model.report()["rounds"] == 2
-    assert model.about()["settings"]["deadline"] == 2592000.0
+    assert model.about()["settings"]["deadline"] == {"seconds": 2592000.0}
     client.delete("cvr")
     with pytest.raises(ServiceError, match="no model") as caught:
         model.report()

@@ -27,9 +27,11 @@ from belated.service.asking import (
     Chosen,
     Heard,
     Item,
+    Key,
     Outcome,
     Predicted,
     Row,
+    Span,
     Tries,
     Turned,
 )
@@ -156,7 +158,7 @@ class RemoteModel:
         self.client, self.name = client, name
 
     def predict(
-        self, features: Row, *, key: str | None = None, deadline: float | str | None = None
+        self, features: Row, *, key: Key | None = None, deadline: Span | None = None
     ) -> Predicted:
         """Return a ticket and a prediction."""
         return self.client.send(asking.predict(self.name, features, key, deadline))
@@ -166,8 +168,8 @@ class RemoteModel:
         context: Mapping[str, Any] | None = None,
         actions: Actions | None = None,
         *,
-        key: str | None = None,
-        deadline: float | str | None = None,
+        key: Key | None = None,
+        deadline: Span | None = None,
         baseline: str | None = None,
         shown: bool = True,
     ) -> Chosen:
@@ -176,13 +178,13 @@ class RemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
 
-    def ask(self, context: Mapping[str, Any] | None = None, *, key: str | None = None) -> Turned:
+    def ask(self, context: Mapping[str, Any] | None = None, *, key: Key | None = None) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
         return self.client.send(asking.turn(self.name, context, key))
 
     def played(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         setting: Mapping[str, Any] | None = None,
         *,
         ticket: str | None = None,
@@ -204,7 +206,7 @@ class RemoteModel:
 
     def observe(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,
@@ -214,26 +216,26 @@ class RemoteModel:
         return self._tell("observe", key, ticket, value=value, weight=weight)
 
     def revise(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
         return self._tell("revise", key, ticket, value=value)
 
     def add(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
         return self._tell("add", key, ticket, value=value)
 
-    def cancel(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    def cancel(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return self._tell("cancel", key, ticket)
 
-    def shown(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    def shown(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
         return self._tell("shown", key, ticket)
 
-    def _tell(self, verb: str, key: str | int | None, ticket: str | None, **more: Any) -> Outcome:
+    def _tell(self, verb: str, key: Key | None, ticket: str | None, **more: Any) -> Outcome:
         return self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
     def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:

@@ -6,10 +6,10 @@ import json
 from array import array
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import partial
 from time import time
 from typing import Any
 
+from belated.learner.keys import Key, Ticket
 from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
 from belated.service.limits import Limits
 from belated.service.specs import described
@@ -28,12 +28,11 @@ class Served:
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
-        self._holder = partial(_holder, stored)  # not of ``self``: what is deleted goes at once
-        self.reader = Reader(self.kind, self.number, signer, limits, self._holder)
+        self.reader = Reader(self.kind, self.number, signer, limits)
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
-        self._closed: OrderedDict[int | str, None] = OrderedDict()
+        self._closed: OrderedDict[Key, None] = OrderedDict()
 
     @property
     def state(self) -> Any:
@@ -43,12 +42,12 @@ class Served:
     @property
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
-        return int(self._holder().open)
+        return int(_holder(self.stored).open)
 
     @property
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
-        return int(self._holder().rounds)
+        return int(_holder(self.stored).rounds)
 
     def products(self, named: dict[str, Any]) -> int:
         """Return how many products of features a choice takes."""
@@ -75,8 +74,8 @@ class Served:
         Of a key that nothing is open under, it is known for a while that it was answered.
         """
         said, (verb, named) = self.reader.said(answer), call
-        key: int | str | None = named.get("key") or named.get("ticket")
-        if key is None or (key.__class__ is int and not self.reader.has_numbers):
+        key: Key | None = named.get("key" if verb in ASKING else "ticket")
+        if key is None or key.__class__ is Ticket:
             return said
         if said.body["outcome"] == UNKNOWN and key in self._closed:
             message = "this key was answered or cancelled before; nothing has changed"
@@ -96,12 +95,18 @@ class Served:
     def about(self) -> dict[str, Any]:
         """Return what the model is; waits for commits."""
         history = self.stored.history
+        modes: dict[str, Any] = {}
+        if self.kind in ("Chooser", "Knobs"):
+            modes["mode"] = self.stored.read(lambda model: model.mode)
+        if self.kind == "Chooser":
+            modes["rewards"] = self.rewards
         return {
             "name": self.name,
             "kind": self.kind,
             "rounds": self.stored.rounds,
             "open": self.stored.open,
             "events": history.events,
+            **modes,
             "settings": self.stored.read(lambda model: described(self.kind, model)),
         }
 
