@@ -38,6 +38,7 @@ ITEM = {"features": {"a": 1.0}}
 GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
 READ = 256 << 10  # bytes that a loop reads at once
 CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
+UPGRADE = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
 
 
 def chunked(wire: Wire, *chunks: bytes) -> bytes:
@@ -99,7 +100,9 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 @examples(25)
 @given(
-    kinds=st.lists(st.sampled_from(("one", "many", "look", "refused", "chunks")), max_size=6),
+    kinds=st.lists(
+        st.sampled_from(("one", "many", "look", "refused", "chunks", "upgrade")), max_size=6
+    ),
     behind=st.sampled_from(("nothing", "garbage", "head", "body")),
     cuts=st.lists(st.floats(0.0, 1.0), max_size=4),
 )
@@ -113,6 +116,7 @@ def test_however_it_is_cut_all_is_answered_in_order(
             "look": (wire.head("GET", "/models/value", 0), 200, "name"),
             "refused": (wire.post(PREDICT, []), 422, "error"),
             "chunks": (chunked(wire, b"2\r\n{}\r\n", b"0\r\n\r\n"), 422, "error"),
+            "upgrade": (wire.post(PREDICT, ITEM, **UPGRADE), 200, "outcome"),
         }
         good = wire.post(PREDICT, ITEM)
         last = {"nothing": b"", "garbage": GARBAGE, "head": good[:30], "body": good[:-5]}[behind]
@@ -252,8 +256,8 @@ def test_no_more_of_a_body_is_held_than_may_be(
                 wire.send(part)
                 until(lambda: len(connections(ask)) == 1)
                 (connection,) = connections(ask)
-                until(partial(lambda one: one._held_bytes > 0, connection))
-                held.append(connection._held_bytes)
+                until(partial(lambda one: one._held is not None and one._held.size > 0, connection))
+                held.append(connection._held.size)
                 wire.send(part)
                 until(partial(lambda one: one._held is None, connection))
                 for _ in range(size // len(part)):
@@ -366,7 +370,7 @@ def test_who_takes_no_answers_is_hung_up_on(
         with alone(ask) as (wire, connection):
             get_stuck(wire, connection)
             until(lambda: not connections(ask))
-            assert connection._unsent > 0
+            assert connection._unsent._size > 0
         assert ask("GET", "/health").status == 200
 
 
@@ -421,6 +425,55 @@ def test_heads_that_are_too_large_are_refused_in_the_shape_of_all(tmp_path: Path
 
 
 # --- Other versions of the server library ---------------------------------------------------------
+
+
+def test_what_stands_around_chunks_is_bounded_and_told_apart_from_heads(ask: Caller) -> None:
+    long = b"x" * 60_000
+    for around in (b"2;" + long, b"2\r\n{}\r\n2;" + long, b"2\r\n{}\r\n0\r\nT: " + long):
+        with wired(ask) as wire:
+            wire.send(chunked(wire))
+            for start in range(0, len(around), 8000):  # not all with the head
+                wire.send(around[start : start + 8000])
+                time.sleep(0.005)
+            found = wire.answer()
+            assert is_refusal(found, 431, "chunks_too_large")
+            assert "chunks of a body" in found.body["error"]["message"]
+
+
+@pytest.mark.parametrize("size", [1, 40, 10**6])
+def test_who_asks_for_another_protocol_is_answered_in_this_one(ask: Caller, size: int) -> None:
+    """As some clients do with every first request; nothing that comes is lost."""
+    with wired(ask) as wire:
+        plain = wire.post(PREDICT, {**ITEM, "key": None})
+        chunks = chunked(wire, b'10\r\n{"features": {}}\r\n', b"0\r\n\r\n")
+        begin = chunks.index(b"\r\n") + 2
+        asking = "".join(f"{n.replace('_', '-')}: {v}\r\n" for n, v in UPGRADE.items()).encode()
+        sent = (
+            wire.head("GET", "/models/value", 0, **UPGRADE)
+            + plain
+            + wire.post(PREDICT, ITEM, **UPGRADE)
+            + wire.head("GET", "/health", 0, **UPGRADE)
+            + chunks[:begin]
+            + asking
+            + chunks[begin:]
+            + plain
+        )
+        for start in range(0, len(sent), size):
+            wire.send(sent[start : start + size])
+        found = [wire.answer() for _ in range(6)]
+        assert [each.status for each in found] == [200] * 6
+        assert [next(iter(each.body)) for each in found] == [
+            *("name", "outcome", "outcome", "status", "outcome", "outcome")
+        ]
+        wire.send(wire.post(PREDICT, ITEM, **UPGRADE, Expect="100-continue"))
+        assert wire.first().startswith(b"HTTP/1.1 100")
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_a_tunnel_is_refused(ask: Caller, size: int) -> None:
+    with wired(ask) as wire:
+        wire.send(wire.head("CONNECT", "somewhere:80", size) + b"{}"[:size])
+        assert is_refusal(wire.answer(), 400, "bad_http")
 
 
 @pytest.mark.parametrize(
