@@ -499,7 +499,7 @@ def test_the_inside_of_other_versions_is_not_relied_on(
 def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def talked(folder: str) -> list[Any]:
         (tmp_path / folder).mkdir()
-        with serving(tmp_path / folder) as ask, wired(ask) as wire:
+        with serving(tmp_path / folder) as ask:
             said = []
             for verb, body in (
                 ("predict", {**ITEM, "key": "a"}),
@@ -508,20 +508,49 @@ def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.Monke
                 ("predict", {"items": [ITEM, {}]}),
                 ("predict", []),
             ):
-                wire.send(
-                    wire.post(f"/models/value/{verb}", body, Idempotency_Key=json.dumps(body))
-                )
-                found = wire.answer()
+                with wired(ask) as wire:
+                    path, key = f"/models/value/{verb}", json.dumps(body)
+                    wire.send(wire.post(path, body, Idempotency_Key=key))
+                    found = wire.answer()
                 for each in (found.body, *found.body.get("items", ())):
                     each.pop("ticket", None)
                 said.append((found.status, found.body, found.headers))
-            wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 80_000)
-            assert wire.first().split()[1] in (b"400", b"431")
+            with wired(ask) as wire:
+                wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 80_000)
+                assert wire.first().split()[1] in (b"400", b"431")
             return said
 
     one = talked("known")
     monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
-    assert talked("other") == one
+    for status, body, headers in talked("other"):
+        assert headers.pop("connection") == "close"  # see the next test
+        assert (status, body, headers) == one.pop(0)
+    assert not one
+
+
+def test_with_other_versions_a_connection_is_for_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As what waits on it would be taken in without end."""
+    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
+    with serving(tmp_path) as ask:
+        with wired(ask) as wire:
+            assert flooded(wire, wire.post(PREDICT, ITEM) * 1000, 50 << 20) < 20 << 20
+        assert ask("GET", "/models/value").body["rounds"] == 1
+        with bl.Client(ask.server.url, ask.token or "") as client:
+            assert [client.model("value").predict({"a": 1.0}).ticket[:2] for _ in range(3)] == [
+                *("1.", "2.", "3.")
+            ]
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_with_other_versions_upgrades_are_answered_as_well(
+    is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        wire.send(wire.post(PREDICT, ITEM, **(UPGRADE if is_asked else {})))
+        assert wire.answer().body["outcome"] == "applied"
 
 
 @pytest.mark.parametrize("is_missing", [True, False])

@@ -39,6 +39,8 @@ class App:
         self._forwarding = Forwarding()
         self.at_once = 0
         """Requests that are being answered."""
+        self.is_plain = False
+        """Whether a connection ends with its answer, as nobody bounds what waits on it."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
         self.on_stop: Callable[[], Awaitable[None]] | None = None
 
@@ -90,7 +92,10 @@ class App:
             given = self.refusal(error, route)
         finally:
             self.at_once -= 1
-        await _send(send, given, request)
+        is_last = self.is_plain or request.is_abandoned  # what is left of a body is not read
+        headers = headers_of(given, is_last)
+        await send({"type": "http.response.start", "status": given.status, "headers": headers})
+        await send({"type": "http.response.body", "body": given.body})
         self.note(route, given.status, begin, scope["method"], scope["path"], request.token)
 
     def note(
@@ -220,9 +225,3 @@ class App:
 
 async def _nothing() -> dict[str, Any]:
     return {"type": "http.request"}
-
-
-async def _send(send: Send, given: Answer, request: Request) -> None:
-    headers = headers_of(given, request.is_abandoned)  # what is left of the body is not read
-    await send({"type": "http.response.start", "status": given.status, "headers": headers})
-    await send({"type": "http.response.body", "body": given.body})

@@ -76,7 +76,8 @@ class Server:
             shortcut = Shortcut(self.app)
             self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
             served = config(self.app, self.settings.limits.patience, shortcut)
-            if served.http == PLAIN and not journal.is_quiet:
+            self.app.is_plain = served.http == PLAIN
+            if self.app.is_plain and not journal.is_quiet:
                 journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
             self._server: Any = uvicorn.Server(served)
             self._held = held.pop_all()
