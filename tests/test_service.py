@@ -625,7 +625,7 @@ def test_metrics_are_read_by_prometheus(ask: Caller) -> None:
 def test_what_is_not_there_says_so(ask: Caller) -> None:
     assert ask("GET", "/nothing").body["error"]["code"] == "no_such_route"
     wrong = ask("PATCH", "/models")
-    assert (wrong.status, wrong.headers["allow"]) == (405, "GET, POST")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "GET, HEAD, POST")
     assert ask("GET", "/models/%ff").body["error"]["code"] == "bad_path"
     assert ask("GET", "/models/a%2Fb").body["error"]["code"] == "unknown_model"
     assert ask("POST", "/models/nobody/predict", {"features": {}}).status == 404

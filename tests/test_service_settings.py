@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
-from belated.service import Limits
+from belated.errors import SpecError
+from belated.service import Limits, Server, Settings
 from belated.service.specs import KINDS, described, made
 from service_calls import Caller, serving
 
@@ -119,9 +121,48 @@ def test_defaults_are_those_of_python(kind: str) -> None:
 def test_a_model_shows_its_mode(ask: Caller) -> None:
     shown = ask("GET", "/models/layout").body
     assert (shown["mode"], shown["rewards"]) == ("learn", "earliest")
-    ask("POST", "/models", {"name": "shop", "kind": "Chooser", "settings": LEAST["Chooser"]})
+    ask("POST", "/models", {"name": "shop", "kind": "Chooser", "settings": FULL["Chooser"]})
     assert ask("PUT", "/models/shop/rewards", {"rewards": "sum"}).status == 200
     assert ask("GET", "/models/shop").body["rewards"] == "sum"
     ask("POST", "/models", {"name": "knobs", "kind": "Knobs", "settings": LEAST["Knobs"]})
     assert ask("POST", "/models/knobs/pause").status == 200
     assert ask("GET", "/models/knobs").body["mode"] == "paused"
+
+
+# --- Of a server ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *({"models": 0}, {"open": -1}, {"batch": 1.5}, {"text": True}),
+        *({"rate": -1.0}, {"rate": float("nan")}, {"patience": 0.0}, {"patience": float("inf")}),
+    ],
+)
+def test_limits_under_which_nothing_goes_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"Limits: {next(iter(limits))} must be"):
+        Limits(**limits)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_refused_in_words(port: int, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a port is from 0 to 65535"):
+        Server(Settings(data=tmp_path / "test.db", port=port))
+
+
+def test_the_head_of_an_answer_is_to_be_had_alone(ask: Caller) -> None:
+    """As those ask who look whether a server is up."""
+    for path in ("/health", "/models/value", "/models/none"):
+        whole, head = ask("GET", path), ask("HEAD", path)
+        assert (head.status, head.body) == (whole.status, b"")
+        assert head.headers == whole.headers
+    refused = ask("HEAD", "/rank")
+    assert (refused.status, refused.headers["allow"]) == (405, "POST")
+    assert ask("DELETE", "/models").headers["allow"] == "GET, HEAD, POST"
+
+
+def test_a_wrong_token_is_told_from_none(ask: Caller) -> None:
+    for token, message in (("", "give a token"), ("bl_wrong", "this token is not known")):
+        refused = Caller(ask.server, token)("GET", "/models")
+        assert (refused.status, refused.body["error"]["code"]) == (401, "no_token")
+        assert message in refused.body["error"]["message"]

@@ -22,6 +22,7 @@ from belated.service.tokens import Token
 from belated.service.waiting import Waiting
 
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
+_SHOWN = (b"authorization", b"ocp-apim-subscription-key")  # headers that may have a token
 _TRIES = 2  # at finding who writes a model, where that one has died
 _FAILURES = 10.0  # per second and address
 
@@ -179,13 +180,13 @@ class App:
             path = "/" + path[len(_OLD) :].partition("/")[2]
         request.where = path
         try:
-            route, request.path, allowed = self.table.find(scope["method"], path)
+            route, request.path, allowed = self.table.find(request.method, path)
         except UnicodeDecodeError:
             raise Refused(400, "bad_path", "the path is not UTF-8") from None
         if route is not None:
             return route
         if allowed:
-            methods = ", ".join(sorted(set(allowed)))
+            methods = ", ".join(sorted({*allowed, *(["HEAD"] if "GET" in allowed else ())}))
             raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
         raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
 
@@ -206,10 +207,11 @@ class App:
         address = (request.scope.get("client") or ("?",))[0]
         if not self._failures.take(address, monotonic()):
             raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
+        shown = any(request.raw(name) is not None for name in _SHOWN)
         raise Refused(
             401,
             "no_token",
-            "give a token: Authorization: Bearer ...",
+            f"{'this token is not known' if shown else 'give a token'}: Authorization: Bearer ...",
             (("www-authenticate", "Bearer"),),
         )
 

@@ -200,9 +200,10 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found.bind((host, port))
         found.listen(1024)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         found.close()
-        raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
+        why = error.strerror if isinstance(error, OSError) else "a port is from 0 to 65535"
+        raise SpecError(f"serve: {host}:{port}: {why}") from error
     return found
 
 
