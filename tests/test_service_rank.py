@@ -160,8 +160,8 @@ def test_rewards_may_be_summed(ask: Caller) -> None:
         assert told.status == 204
     assert ask("GET", "/models/basket/report").body["mean_reward"] == 4.0
     assert ask("PUT", "/models/basket/rewards", {"rewards": "mean"}).status == 422
-    about = {"name": "silent", "kind": "Chooser", "settings": {"bits": 8}}
-    assert ask("POST", "/models", about).body["rewards"] == "earliest"
+    silent = {"name": "silent", "kind": "Chooser", "settings": {"bits": 8}}
+    assert ask("POST", "/models", silent).body["rewards"] == "earliest"
     refused = ask("PUT", "/models/silent/rewards", {"rewards": "sum"})  # of which nothing is known
     assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
     assert ask("GET", "/models/silent").body["rewards"] == "earliest"
