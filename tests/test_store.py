@@ -1817,6 +1817,17 @@ def test_an_export_is_the_same_model_again(kind: str, path: Path, tmp_path: Path
         assert store.models() == ["again", "m"]
 
 
+def test_what_is_no_text_is_exported_all_the_same(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    with bl.open(path) as store:
+        model = store.model("m", SPECS["linear"]())
+        model.predict({"x": 1.0}, key="odd \ud800")
+        store.export("m", tmp_path / "log.parquet")
+        again = store.load("again", tmp_path / "log.parquet")
+        assert again.snapshot() == model.snapshot()
+        assert again.observe("odd \ud800", 1.0)
+
+
 def test_a_hostile_file_leaves_nothing(path: Path, tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
