@@ -112,6 +112,29 @@ def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) 
             )
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_that_a_key_was_answered_is_known_after_a_restart(tmp_path: Path, kind: str) -> None:
+    verb, item = asking(kind)
+    value = VALUES.get(kind, 0.5)
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "m", "kind": kind, "settings": MODELS[kind]})
+        asked = [{**item, "key": key} for key in ("a", "b", "c", "again", 4, 0)]  # 4 is its ticket
+        ask("POST", f"/models/m/{verb}", {"items": asked})
+        heard = [{"key": key, "value": value} for key in ("a", "again", 4, 0)]
+        ask("POST", "/models/m/observe", {"items": heard})
+        ask("POST", "/models/m/cancel", {"key": "b"})
+        ask("POST", f"/models/m/{verb}", {**item, "key": "again"})
+        token = ask.token
+    with serving(tmp_path) as ask:
+        ask.token = token
+        items = [{"key": key, "value": value} for key in ("a", "b", "c", "again", 4, 0, 1, "never")]
+        said = ask("POST", "/models/m/observe", {"items": items}).body["items"]
+        assert [each["outcome"] for each in said] == [
+            *("duplicate", "duplicate", "applied", "applied"),
+            *("duplicate", "duplicate", "unknown", "unknown"),
+        ]
+
+
 def test_clients_have_keys_that_are_numbers(ask: Caller) -> None:
     with bl.Client(ask.server.url, ask.token or "") as client:
         value, layout = client.model("value"), client.model("layout")

@@ -17,8 +17,10 @@ from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
+from belated.store.lines import done, predicted
 
-_CLOSED = 20_000  # keys that were answered, of which it is known that they were
+_MOST = 20_000  # keys that were answered, of which it is known that they were
+_CLOSING = (events.OBSERVE, events.CANCEL)
 _TAIL = 100_000  # events of the log that are looked at when the server starts
 
 
@@ -83,9 +85,7 @@ class Served:
             return Said(409, {"outcome": DUPLICATE, "error": error})
         if said.status == 200:
             if verb in ("observe", "cancel"):
-                self._closed[key] = None
-                if len(self._closed) > _CLOSED:
-                    self._closed.popitem(last=False)
+                self._close(key)
             elif verb in ASKING:  # it stands for a new ticket
                 self._closed.pop(key, None)
         return said
@@ -167,18 +167,37 @@ class Served:
         self.watch.restore(json.dumps(about["watch"]).encode())
 
     def read_tail(self) -> None:
-        """Find in the log when the newest tickets were asked for, and answered."""
+        """Find in the log when the newest tickets were asked for and answered, by which keys."""
         times = array("d")
         heard: list[tuple[events.Event, float]] = []
         rounds, tail = self.stored.tail(_TAIL)
+        are_told = True
         for event, written in tail:
+            self._note_key(event)
             if event[0] == events.PREDICT:
                 times.append(written)
             elif event[0] == events.PREDICT_MANY:
-                return  # its tickets cannot be told from here
+                are_told = False  # whose tickets cannot be told from here
             elif event[0] in ANSWERS:
                 heard.append((event, written))
-        self.watch.remember(rounds - len(times), times, heard)
+        if are_told:
+            self.watch.remember(rounds - len(times), times, heard)
+
+    def _note_key(self, event: events.Event) -> None:
+        """Note what an event of the log says of a key: that it is closed, or open again."""
+        if event[0] == events.PREDICT:
+            key = predicted(self.kind, event).key
+            if key is not None:
+                self._closed.pop(key, None)
+        elif event[0] in _CLOSING:
+            key = done(event).key
+            if key is not None:
+                self._close(key)
+
+    def _close(self, key: Key) -> None:
+        self._closed[key] = None
+        if len(self._closed) > _MOST:
+            self._closed.popitem(last=False)
 
 
 def _holder(stored: StoredModel) -> Any:
