@@ -67,6 +67,21 @@ def test_choices(client: bl.Client) -> None:
     assert layout.observe(ticket=chosen.ticket, value=2.0) == "applied"
 
 
+def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> None:
+    model = client.create("threads", "LinearModel", bits=8)
+    for _ in range(5):
+        threads = [threading.Thread(target=model.predict, args=([1.0],)) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert model.about()["rounds"] == 20
+    assert 1 <= len(client._idle) <= 4
+    client.close()
+    assert not client._idle
+    assert model.about()["rounds"] == 20  # which connects anew
+
+
 def test_wrong_use_is_told_before_anything_is_sent(client: bl.Client) -> None:
     model = client.model("value")
     with pytest.raises(SpecError, match="give a key"):

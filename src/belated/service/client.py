@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import http.client
 import ssl
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeVar
@@ -50,8 +49,7 @@ class Client:
     def __init__(self, url: str, token: str, *, timeout: float = 10.0, tries: int = 6) -> None:
         self._address = Address.of(url, token)
         self._timeout, self._tries = timeout, max(tries, 1)
-        self._own = threading.local()
-        self._all: list[http.client.HTTPConnection] = []
+        self._idle: list[http.client.HTTPConnection] = []
 
     def __enter__(self) -> Self:
         """Return the client."""
@@ -62,9 +60,9 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
-        for connection in self._all:
-            connection.close()
+        """Close all connections that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -86,38 +84,44 @@ class Client:
 
     def send(self, ask: Ask[T]) -> T:
         """Send a request until it is answered, or often enough."""
-        connection = self._connection(ask.timeout or self._timeout)
         tries = Tries(ask, self._address, self._tries)
-        while (pause := tries.pause(self._try(connection, ask))) is not None:
+        while (pause := tries.pause(self._try(ask))) is not None:
             time.sleep(pause)
         return tries.result()
 
-    def _try(self, connection: http.client.HTTPConnection, ask: Ask[Any]) -> Heard:
+    def _try(self, ask: Ask[Any]) -> Heard:
+        """Send a request once, over a connection that nobody uses."""
+        connection = self._connection(ask.timeout or self._timeout)
         try:
             where, headers = self._address.path + ask.path, self._address.headers(ask.key)
             connection.request(ask.method, where, ask.content or None, headers)
             answer = connection.getresponse()
-            return Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
+            heard = Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             return Heard(0, (str(error) or type(error).__name__).encode())
+        except BaseException:  # such as an interrupt: what is still to come is nobody's
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return heard
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        """Return the connection of this thread, which waits so long for an answer."""
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if found is None:
-            where = self._address.host, self._address.port
-            if self._address.scheme == "https":
-                context = ssl.create_default_context()
-                found = http.client.HTTPSConnection(*where, context=context)
-            else:
-                found = http.client.HTTPConnection(*where)
-            self._own.connection = found
-            self._all.append(found)
+        """Return a connection for one thread alone, which waits so long for an answer."""
+        try:
+            found = self._idle.pop()
+        except IndexError:
+            found = self._connected()
         found.timeout = timeout
         if found.sock is not None:
             found.sock.settimeout(timeout)
         return found
+
+    def _connected(self) -> http.client.HTTPConnection:
+        where = self._address.host, self._address.port
+        if self._address.scheme == "https":
+            return http.client.HTTPSConnection(*where, context=ssl.create_default_context())
+        return http.client.HTTPConnection(*where)
 
     # --- Models ---------------------------------------------------------------------------------
 
