@@ -317,6 +317,7 @@ def test_only_so_many_requests_of_a_connection_wait(
         if last.status == 404:  # the first was answered before the read
             last = wire.answer()
         assert is_refusal(last, 429, "too_many_waiting")
+        assert last.headers["retry-after"] == "1"
         assert wire.rest() == b""
         until(lambda: not connections(ask))
 
@@ -452,7 +453,7 @@ def test_who_asks_for_another_protocol_is_answered_in_this_one(ask: Caller, size
             wire.head("GET", "/models/value", 0, **UPGRADE)
             + plain
             + wire.post(PREDICT, ITEM, **UPGRADE)
-            + wire.head("GET", "/health", 0, **UPGRADE)
+            + wire.head("GET", "/health", 0, **{**UPGRADE, "Upgrade": "websocket"})
             + chunks[:begin]
             + asking
             + chunks[begin:]

@@ -34,7 +34,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from belated.service.refusals import Refused
 from belated.service.replies import whole
-from belated.service.requests import no
+from belated.service.requests import AFTER, no
 from belated.service.timers import Once, Quiet, Unsent
 from belated.service.wire import BYTES
 
@@ -54,7 +54,7 @@ _CLOSES = b"\r\nconnection: close\r\n"
 
 def _last(status: int, code: str, message: str) -> bytes:
     """Return a refusal after which the connection ends."""
-    return whole(no(Refused(status, code, message)), is_last=True)
+    return whole(no(Refused(status, code, message, AFTER if status == 429 else ())), is_last=True)
 
 
 _BAD = _last(400, "bad_http", "what came is no HTTP request")
