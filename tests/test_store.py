@@ -47,6 +47,7 @@ from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored, stretches
 from belated.store import store as of_store
 from belated.store.events import encoded
+from belated.store.lines import key_of
 from belated.store.recovery import Replay, opened, recovered
 from conftest import Python, examples
 
@@ -202,6 +203,9 @@ class Life(RuleBasedStateMachine):
         found = from_log(self.store, "m")
         assert found.length == self.model.history.events == self.events
         assert found.model.snapshot() == blob
+        about = self.store._entries["m"].about
+        keys = [key_of(about.kind, e) for e, _ in self.store.events(about, about.first, 10**9)]
+        assert keys == [line.key for line in self.store.log("m")]
 
 
 @pytest.mark.parametrize("kind", SPECS)

@@ -17,7 +17,7 @@ from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
-from belated.store.lines import done, predicted
+from belated.store.lines import key_of
 
 _MOST = 20_000  # keys that were answered, of which it is known that they were
 _CLOSING = (events.OBSERVE, events.CANCEL)
@@ -185,14 +185,13 @@ class Served:
 
     def _note_key(self, event: events.Event) -> None:
         """Note what an event of the log says of a key: that it is closed, or open again."""
+        key = key_of(self.kind, event)
+        if key is None:
+            return
         if event[0] == events.PREDICT:
-            key = predicted(self.kind, event).key
-            if key is not None:
-                self._closed.pop(key, None)
+            self._closed.pop(key, None)
         elif event[0] in _CLOSING:
-            key = done(event).key
-            if key is not None:
-                self._close(key)
+            self._close(key)
 
     def _close(self, key: Key) -> None:
         self._closed[key] = None
