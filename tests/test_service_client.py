@@ -67,6 +67,28 @@ def test_choices(client: bl.Client) -> None:
     assert layout.observe(ticket=chosen.ticket, value=2.0) == "applied"
 
 
+def test_every_kind_is_asked_and_looked_at(ask: Caller, client: bl.Client) -> None:
+    spec = json.loads(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))).to_json())
+    learner = client.create("learner", "Learner", spec=spec)
+    ticket, x = learner.decide(key=3)
+    assert (ticket[:2], len(x)) == ("0.", 2)
+    assert learner.observe(3, [0.5, 0.5]) == "applied"
+    value = client.create("peeked", "LinearModel", bits=8)
+    assert value.peek({"a": 1.0}) == value.peek([1.0]) == {"value": value.predict([1.0]).value}
+    layout = client.model("layout")
+    options = layout.peek(context={"hour": 7}, actions=["blue", "red"])["options"]
+    assert {each["action"] for each in options} == {"blue", "red"}
+    knobs = client.create("peeked-knobs", "Knobs", knobs={"x": [0, 1]})
+    assert knobs.peek() == {"setting": {"x": 0.5}}
+
+    async def looked() -> tuple[Any, Any]:
+        async with bl.AsyncClient(ask.server.url, str(ask.token)) as other:
+            return await other.model("learner").decide(), await other.model("peeked-knobs").peek()
+
+    (ticket, x), best = asyncio.run(looked())
+    assert (ticket[:2], len(x), best) == ("1.", 2, {"setting": {"x": 0.5}})
+
+
 def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> None:
     model = client.create("threads", "LinearModel", bits=8)
     for _ in range(5):

@@ -14,6 +14,7 @@ from belated.service.asking import (
     Address,
     Ask,
     Chosen,
+    Decided,
     Heard,
     Item,
     Key,
@@ -167,6 +168,21 @@ class AsyncRemoteModel:
     ) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
         return await self.client.send(asking.turn(self.name, context, key))
+
+    async def decide(self, *, key: Key | None = None) -> Decided:
+        """Return a ticket and the play, of a ``Learner``."""
+        return await self.client.send(asking.decide(self.name, key))
+
+    async def peek(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        actions: Actions | None = None,
+    ) -> dict[str, Any]:
+        """Return what would be predicted, chosen or played, without a ticket."""
+        ask = asking.peek(self.name, features, context=context, actions=actions)
+        return await self.client.send(ask)
 
     async def played(
         self,

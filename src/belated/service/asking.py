@@ -51,6 +51,13 @@ class Turned(NamedTuple):
     setting: dict[str, Any]
 
 
+class Decided(NamedTuple):
+    """What ``decide`` returns."""
+
+    ticket: str
+    x: list[Any]
+
+
 class Chosen(NamedTuple):
     """What ``choose`` returns."""
 
@@ -211,13 +218,24 @@ def evaluate(name: str) -> Ask[dict[str, Any]]:
 
 def predict(name: str, features: Row, key: Key | None, deadline: Span | None) -> Ask[Predicted]:
     """Ask for a prediction."""
-    row = dict(features) if isinstance(features, Mapping) else list(features)
-    return _verb(name, "predict", given(features=row, key=key, deadline=deadline), _predicted)
+    body = given(features=_row(features), key=key, deadline=deadline)
+    return _verb(name, "predict", body, _predicted)
 
 
 def turn(name: str, context: Mapping[str, Any] | None, key: Key | None) -> Ask[Turned]:
     """Ask knobs for the setting to play."""
     return _verb(name, "predict", given(context=context, key=key), _turned)
+
+
+def decide(name: str, key: Key | None) -> Ask[Decided]:
+    """Ask a learner for its play."""
+    return _verb(name, "predict", given(key=key), _decided)
+
+
+def peek(name: str, features: Row | None, **members: Any) -> Ask[dict[str, Any]]:
+    """Ask what would be predicted or chosen."""
+    body = given(features=None if features is None else _row(features), **members)
+    return Ask("POST", _path(name, "peek"), lambda found: dict(found), body)
 
 
 def change(name: str, verb: str) -> Ask[str]:
@@ -277,6 +295,11 @@ def _path(name: str, what: str = "") -> str:
     return f"/models/{quote(name, safe='')}{'/' if what else ''}{what}"
 
 
+def _row(features: Row) -> Any:
+    """Return features as JSON has them."""
+    return dict(features) if isinstance(features, Mapping) else list(features)
+
+
 def _nothing(_: Any) -> None:
     return None
 
@@ -287,6 +310,10 @@ def _predicted(found: Any) -> Predicted:
 
 def _turned(found: Any) -> Turned:
     return Turned(found["ticket"], found["setting"])
+
+
+def _decided(found: Any) -> Decided:
+    return Decided(found["ticket"], found["play"])
 
 
 def _chosen(found: Any) -> Chosen:

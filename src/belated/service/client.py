@@ -24,6 +24,7 @@ from belated.service.asking import (
     Address,
     Ask,
     Chosen,
+    Decided,
     Heard,
     Item,
     Key,
@@ -185,6 +186,21 @@ class RemoteModel:
     def ask(self, context: Mapping[str, Any] | None = None, *, key: Key | None = None) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
         return self.client.send(asking.turn(self.name, context, key))
+
+    def decide(self, *, key: Key | None = None) -> Decided:
+        """Return a ticket and the play, of a ``Learner``."""
+        return self.client.send(asking.decide(self.name, key))
+
+    def peek(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        actions: Actions | None = None,
+    ) -> dict[str, Any]:
+        """Return what would be predicted, chosen or played, without a ticket."""
+        ask = asking.peek(self.name, features, context=context, actions=actions)
+        return self.client.send(ask)
 
     def played(
         self,
