@@ -166,3 +166,15 @@ def test_a_wrong_token_is_told_from_none(ask: Caller) -> None:
         refused = Caller(ask.server, token)("GET", "/models")
         assert (refused.status, refused.body["error"]["code"]) == (401, "no_token")
         assert message in refused.body["error"]["message"]
+
+
+def test_the_log_says_why_something_was_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path, log="json") as ask:
+        ask("POST", "/models/value/predict", {"features": {}})
+        ask("POST", "/models/value/predict", {})
+        ask("GET", "/models/none")
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    codes = [(line["status"], line.get("code")) for line in said if line["what"] == "request"]
+    assert codes[-3:] == [(200, None), (422, "bad_request"), (404, "unknown_model")]

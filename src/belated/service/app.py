@@ -14,7 +14,7 @@ from belated.service.hub import Hub
 from belated.service.journal import Journal
 from belated.service.rank import MODEL
 from belated.service.rate import Rates
-from belated.service.refusals import Refused, refusal_of
+from belated.service.refusals import Refused, code_of, refusal_of
 from belated.service.replies import headers_of
 from belated.service.requests import AFTER, Answer, Receive, Request, Scope, Send, no
 from belated.service.routes import Route, Table
@@ -97,12 +97,12 @@ class App:
         headers = headers_of(given, is_last)
         await send({"type": "http.response.start", "status": given.status, "headers": headers})
         await send({"type": "http.response.body", "body": given.body})
-        self.note(route, given.status, begin, scope["method"], scope["path"], request.token)
+        self.note(route, given, begin, scope["method"], scope["path"], request.token)
 
     def note(
         self,
         route: Route | None,
-        status: int,
+        given: Answer,
         begin: float,
         method: str,
         path: str,
@@ -111,14 +111,16 @@ class App:
         """Count a request, and write it down, where that is wanted."""
         took = perf_counter() - begin
         where = "none" if route is None else route.path
-        self.hub.metrics.request(where, status, took)
+        self.hub.metrics.request(where, given.status, took)
         if not self.journal.is_quiet:
+            code = {"code": code_of(given.body)} if given.status >= 400 else {}
             self.journal.say(
                 "request",
                 method=method,
                 route=where,
                 path=path[:200],
-                status=status,
+                status=given.status,
+                **code,
                 ms=round(1000.0 * took, 2),
                 token=token and token.name,
             )
