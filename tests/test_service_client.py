@@ -104,6 +104,21 @@ def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> Non
     assert model.about()["rounds"] == 20  # which connects anew
 
 
+def test_a_connection_that_was_closed_meanwhile_costs_no_try(
+    ask: Caller, client: bl.Client
+) -> None:
+    """As a server hangs up on who asks nothing for a while."""
+    state = ask.server._server.server_state
+    for _ in range(3):
+        assert client.ready()  # which is asked once
+        for each in list(state.connections):
+            each.loop.call_soon_threadsafe(each.transport.close)
+        end = time.monotonic() + 10.0
+        while state.connections and time.monotonic() < end:
+            time.sleep(0.002)
+        assert not state.connections
+
+
 def test_wrong_use_is_told_before_anything_is_sent(client: bl.Client) -> None:
     model = client.model("value")
     with pytest.raises(SpecError, match="give a key"):

@@ -62,8 +62,8 @@ class Client:
 
     def close(self) -> None:
         """Close all connections that nobody uses."""
-        while self._idle:
-            self._idle.pop().close()
+        while (idle := self._one_idle()) is not None:
+            idle.close()
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -91,34 +91,45 @@ class Client:
         return tries.result()
 
     def _try(self, ask: Ask[Any]) -> Heard:
-        """Send a request once, over a connection that nobody uses."""
-        connection = self._connection(ask.timeout or self._timeout)
+        """Send a request over a connection that nobody uses.
+
+        One that was idle may have died meanwhile: then it is sent again, over a new one.
+        """
+        try:
+            idle = self._one_idle()
+            if idle is not None:
+                try:
+                    return self._exchange(idle, ask)
+                except (ConnectionError, http.client.HTTPException):
+                    self.close()  # the others are as old: the server may have started anew
+            return self._exchange(self._connected(), ask)
+        except (OSError, http.client.HTTPException) as error:
+            return Heard(0, (str(error) or type(error).__name__).encode())
+
+    def _one_idle(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # others may have taken it
+            return None
+
+    def _exchange(self, connection: http.client.HTTPConnection, ask: Ask[Any]) -> Heard:
+        """Send a request over a connection, and return the answer."""
+        connection.timeout = ask.timeout or self._timeout
+        if connection.sock is not None:
+            connection.sock.settimeout(connection.timeout)
         try:
             where, headers = self._address.path + ask.path, self._address.headers(ask.key)
             connection.request(ask.method, where, ask.content or None, headers)
             answer = connection.getresponse()
             heard = Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            return Heard(0, (str(error) or type(error).__name__).encode())
-        except BaseException:  # such as an interrupt: what is still to come is nobody's
+        except BaseException:  # also an interrupt: what is still to come is nobody's
             connection.close()
             raise
         self._idle.append(connection)
         return heard
 
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        """Return a connection for one thread alone, which waits so long for an answer."""
-        try:
-            found = self._idle.pop()
-        except IndexError:
-            found = self._connected()
-        found.timeout = timeout
-        if found.sock is not None:
-            found.sock.settimeout(timeout)
-        return found
-
     def _connected(self) -> http.client.HTTPConnection:
+        """Return a new connection, which is made when it is first used."""
         where = self._address.host, self._address.port
         if self._address.scheme == "https":
             return http.client.HTTPSConnection(*where, context=ssl.create_default_context())
