@@ -216,7 +216,7 @@ def test_weights_of_a_portfolio_are_weights() -> None:
     ball = bl.Ball(2)
     wild, tight = bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))
     learner = bl.Learner(bl.FirstOrder(bl.Portfolio([wild, tight])))
-    start = OWN.HEADER + F.HEADER + F.padded(2)
+    start = OWN.HEADER + F.HEADER + OWN.places(2, 2).wide
     learner._memory.own[start : start + 2] = 50.0
     with pytest.raises(SnapshotError, match="weights of members"):
         bl.Learner.restore(learner.snapshot())

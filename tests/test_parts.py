@@ -181,7 +181,9 @@ def test_every_base_says_whether_it_is_certified(kind: str) -> None:
 def test_every_set_has_all_its_functions() -> None:
     for part in SETS:
         if part.kind != "ConvexSet":
-            assert part.leaves.keys() == {"threshold", "onto", "corner", "holds"}, part.kind
+            assert part.leaves.keys() == {"threshold", "onto", "padded", "corner", "holds"}, (
+                part.kind
+            )
 
 
 def test_every_loss_has_all_its_leaves() -> None:

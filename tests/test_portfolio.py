@@ -284,12 +284,13 @@ class Inside:
 
     header: Array
     weights: Array
+    rows: Array
     members: list[Array]
     points: list[Array]
 
     def gap(self, number: int) -> float:
         """What the mixture was charged more than a member."""
-        return float(self.members[number][OWN.GAP])
+        return float(self.rows[OWN.GAP, number])
 
     def part(self, number: int, lipschitz: float) -> float:
         """What Theorem 4.1 allows a member, and twice what that was charged too much."""
@@ -298,7 +299,8 @@ class Inside:
         if eta == 0.0:
             return 0.0
         start = float(header[F.DIAMETER]) ** 2 / (2.0 * eta) + float(header[F.LEARNED])
-        return start + lipschitz * float(header[F.DRIFTED]) + 2.0 * float(header[OWN.MISREAD])
+        misread = float(self.rows[OWN.MISREAD, number])
+        return start + lipschitz * float(header[F.DRIFTED]) + 2.0 * misread
 
 
 def inside(learner: bl.Learner) -> Inside:
@@ -306,13 +308,15 @@ def inside(learner: bl.Learner) -> Inside:
     f, n = learner._memory.f, learner._memory.n
     own = f[n[N.OWN_AT] : n[N.KEPT_AT]].copy()
     count, dim = int(own[OWN.MEMBERS]), int(n[N.DIM])
-    starts = [OWN.member_at(count, dim, i) for i in range(count)]
+    at = OWN.places(count, dim)
+    starts = [at.headers + i * OWN.MEMBER_HEADER for i in range(count)]
     header = own[OWN.HEADER :]
     return Inside(
         header[: F.HEADER],
         header[F.HEADER : F.HEADER + count],
+        own[at.rows : at.headers].reshape(OWN.ROWS, at.wide),
         [own[start : start + OWN.MEMBER_HEADER] for start in starts],
-        [own[start + OWN.MEMBER_HEADER :][:dim] for start in starts],
+        list(own[at.z : at.p].reshape(-1, at.wide)[:dim, :count].T),
     )
 
 
@@ -331,9 +335,9 @@ def test_weights_members_and_sums_are_those_of_the_slow_version(members: str, re
             fast.observe(ticket, slow.history.costs[n])
     found = inside(fast)
     np.testing.assert_allclose(found.weights, slow.weights[-1], atol=1e-9)
-    for header, member in zip(found.members, slow.members, strict=True):
+    for found_way, member in zip(found.rows[OWN.WAYS], slow.members, strict=False):
         way = length(member.history.points)
-        assert header[OWN.WAY] == pytest.approx(way, rel=1e-9)
+        assert found_way == pytest.approx(way, rel=1e-9)
     backlogs = slow.history.dual_backlogs
     changes = (np.abs(q - p).sum() for p, q in itertools.pairwise(slow.weights))
     assert found.header[OWN.WAY] == pytest.approx(math.fsum(changes), rel=1e-6)
@@ -559,11 +563,10 @@ def test_an_answer_beyond_the_reach_leaves_the_weights_as_they_are(reach: int, s
         if lag > reach:
             assert after.header.tobytes() == before.header.tobytes()
             assert after.weights.tobytes() == before.weights.tobytes()
-            for p, q in zip(before.members, after.members, strict=True):
-                assert q[OWN.MISREAD] - p[OWN.MISREAD] == pytest.approx(1.5)  # |c| D / 2
+            more = (after.rows - before.rows)[OWN.MISREAD, :2]
+            assert more.tolist() == [pytest.approx(1.5)] * 2  # |c| D / 2
         else:
-            pairs = zip(before.members, after.members, strict=True)
-            assert any(p[OWN.GAP] != q[OWN.GAP] for p, q in pairs)
+            assert (after.rows != before.rows)[OWN.GAP].any()
 
 
 # --- Special cases -------------------------------------------------------------------------------

@@ -318,7 +318,7 @@ def _own(
     if isinstance(base, Portfolio):
         return _members(reduction, base, numbers, first)
     if isinstance(base, Leader):
-        return _past(base.reach, OWN.HEADER, np.concatenate([[0.0], first]))
+        return _past(base.reach, OWN.HEADER, _record(first))
     rate = rate_of(base)
     return np.array(rate.steps) if isinstance(rate, rates.Table) else np.zeros(0)
 
@@ -333,21 +333,32 @@ def _members(
     tied = base.anchor is not None and not isinstance(reduction, _EXPLORING)
     prior = _prior(base)
     played = np.eye(count)[base.anchor] if tied else prior
-    record = np.concatenate([np.tile(np.concatenate([[0.0], first]), count), [0.0], played])
-    own = _past(base.reach, OWN.member_at(count, dim, count), record)
+    at = OWN.places(count, dim)
+    points = np.zeros((dim, at.wide))
+    points[:, :count] = first[:, np.newaxis]
+    record = np.concatenate([np.zeros(at.wide), points.ravel(), _record(played)])
+    own = _past(base.reach, at.records, record)
     own[OWN.MEMBERS], own[OWN.ANCHOR] = count, base.anchor or 0
     own[OWN.LEASH] = base.leash if tied else math.inf
-    weights, room = own[OWN.HEADER :], F.padded(count)
+    weights = own[OWN.HEADER : at.rows]
     weights[F.GAIN] = math.log(4.0)
-    weights[F.HEADER : F.HEADER + count] = played
-    weights[F.HEADER + room : F.HEADER + room + count] = prior
+    weights[F.HEADER :][:count] = played
+    weights[F.HEADER + at.wide :][:count] = prior
+    rows = own[at.rows : at.headers].reshape(OWN.ROWS, at.wide)
+    rows[OWN.PRIOR, :count] = prior
+    normals = own[at.p : at.records].reshape(dim, at.wide)
     for i, member in enumerate(base.members):
-        block = own[OWN.member_at(count, dim, i) :]
+        block = own[at.headers + i * OWN.MEMBER_HEADER :]
         _write(block, {**numbers, **_bounds(reduction, member, dim), **_rate_numbers(member)})
-        block[OWN.KIND], block[OWN.PACE] = _base_code(member), RATES.code(member.rate.kind)
-        block[OWN.PRIOR] = prior[i]
-        block[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + dim] = first
+        kind = _base_code(member)
+        block[OWN.KIND], block[OWN.PACE] = kind, RATES.code(member.rate.kind)
+        rows[OWN.LEADS, i], rows[OWN.SUMS, i], normals[:, i] = _LANES[kind]
+    own[at.z : at.z + points.size] = points.ravel()
     return own
+
+
+# By kind of a member: whether its p is a normal vector, whether it is a sum, and how it begins.
+_LANES = {K.PFTRL: (1.0, 0.0, 0.0), K.OMD: (0.0, 0.0, -0.0), K.DUAL_AVERAGING: (0.0, 1.0, 0.0)}
 
 
 def _levels(reach: int) -> int:
@@ -363,25 +374,30 @@ def numbers_kept(spec: Playable) -> int:
     base: Any = getattr(inside, "base", None)
     base = getattr(base, "base", None) if isinstance(base, Reduction) else base
     if isinstance(base, Portfolio):
-        width = OWN.record_width(len(base.members), base.domain.dim)
-        return _levels(base.reach) * OWN.PLACES * width
+        at = OWN.places(len(base.members), base.domain.dim)
+        return OWN.records(_levels(base.reach)) * at.width
     if isinstance(base, Leader):
-        return _levels(base.reach) * OWN.PLACES * (1 + base.domain.dim)
+        return OWN.records(_levels(base.reach)) * OWN.point_width(base.domain.dim)
     return 0
 
 
 def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
     """Return the places of the own region that never change."""
     if isinstance(base, Leader):
-        return OWN.LEVELS, OWN.REACH, OWN.MEMBERS
+        return OWN.RINGS, OWN.REACH, OWN.MEMBERS
     if not isinstance(base, Portfolio):
         return tuple(range(size))
     count = len(base.members)
-    starts = [OWN.HEADER, *(OWN.member_at(count, dim, number) for number in range(count))]
+    at = OWN.places(count, dim)
+    starts = [OWN.HEADER, *(at.headers + i * OWN.MEMBER_HEADER for i in range(count))]
     moving = (*MOVING, OWN.WAY, OWN.SOFT_TOP)
     headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in moving]
-    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE, OWN.PRIOR)]
-    return (*range(OWN.HEADER), *headers, *kinds)
+    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE)]
+    fixed = (at.rows + row * at.wide + i for row in _FIXED_ROWS for i in range(at.wide))
+    return (*range(OWN.HEADER), *headers, *kinds, *fixed)
+
+
+_FIXED_ROWS = (OWN.PRIOR, OWN.LEADS, OWN.SUMS)
 
 
 def _prior(base: Portfolio) -> Floats:
@@ -394,11 +410,18 @@ def _prior(base: Portfolio) -> Floats:
     return prior
 
 
+def _record(point: Floats) -> Floats:
+    """Return the record of a point to which there is no way yet."""
+    record = np.zeros(OWN.point_width(point.size))
+    record[OWN.POINT : OWN.POINT + point.size] = point
+    return record
+
+
 def _past(reach: int, start: int, record: Floats) -> Floats:
     """Return an own region in which all points kept from ``start`` on are the first one."""
     levels = _levels(reach)
-    own = np.concatenate([np.zeros(start), np.tile(record, levels * OWN.PLACES)])
-    own[OWN.LEVELS], own[OWN.REACH] = levels, reach
+    own = np.concatenate([np.zeros(start), np.tile(record, OWN.records(levels))])
+    own[OWN.RINGS], own[OWN.REACH] = OWN.rings(levels) - 1, reach
     return own
 
 

@@ -264,15 +264,15 @@ def _check_past(program: Program, memory: Memory) -> None:
     elif isinstance(program.base, Portfolio):
         count = len(program.base.members)
         _check_members(program, count, memory.own)
-        records = memory.own[OWN.member_at(count, program.dim, count) :]
-        _check_records(program, count, records.reshape(-1, OWN.record_width(count, program.dim)))
+        at = OWN.places(count, program.dim)
+        _check_records(program, count, memory.own[at.records :].reshape(-1, at.width))
 
 
 def _check_leader(program: Program, memory: Memory) -> None:
     """Demand that a leader's points are in the set, and its ways and answers possible."""
     own = memory.own
-    kept = own[OWN.HEADER :].reshape(-1, 1 + program.dim)
-    _check_inside(program, kept[:, 1:])
+    kept = own[OWN.HEADER :].reshape(-1, OWN.point_width(program.dim))
+    _check_inside(program, kept[:, OWN.POINT : OWN.POINT + program.dim])
     ways = np.append(kept[:, 0], own[OWN.GONE])
     demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
     demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
@@ -280,24 +280,30 @@ def _check_leader(program: Program, memory: Memory) -> None:
 
 def _check_members(program: Program, count: int, own: Floats) -> None:
     """Demand that the members of a portfolio, and its weights now, are what they can be."""
-    k = program.dim
-    members = [OWN.member_at(count, k, number) for number in range(count)]
-    for at in (OWN.HEADER, *members):
-        demand((own[at:][[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
+    at = OWN.places(count, program.dim)
+    for start in (OWN.HEADER, *(at.headers + i * OWN.MEMBER_HEADER for i in range(count))):
+        demand((own[start:][[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
+    demand(own[OWN.HEADER + OWN.WAY] >= 0.0, "the way of the weights")
     weights = own[OWN.HEADER + F.HEADER :]
-    _check_weights(np.stack([weights[:count], weights[F.padded(count) :][:count]]))
-    for at in members:
-        _check_inside(program, own[at + OWN.MEMBER_HEADER :][:k])
-        demand(own[at + OWN.WAY] >= 0.0 and own[at + OWN.MISREAD] >= 0.0, "ways of members")
+    _check_weights(np.stack([weights[:count], weights[at.wide :][:count]]))
+    rows = own[at.rows : at.headers].reshape(OWN.ROWS, at.wide)
+    demand((rows[[OWN.WAYS, OWN.MISREAD], :count] >= 0.0).all(), "ways of members")
+    demand(not rows[: OWN.FIRST, count:].any(), "numbers of no member")
+    points = own[at.z : at.p].reshape(-1, at.wide)
+    demand(not points[program.dim :].any() and not points[:, count:].any(), "points of no member")
+    _check_inside(program, points[: program.dim, :count].T)
 
 
 def _check_records(program: Program, count: int, records: Floats) -> None:
     """Demand that what a portfolio kept of its members and weights, one row each, is possible."""
-    members, way, weights = np.split(records, [-count - 1, -count], axis=1)
-    points = members.reshape(-1, count, 1 + program.dim)
-    _check_inside(program, points[..., 1:])
-    demand((np.abs(points[..., 0]) <= _LARGE_VECTOR).all(), "ways of members")
-    _check_weights(weights)
+    at = OWN.places(count, program.dim)
+    ways, points, way, weights = np.split(
+        records, [at.wide, at.width - at.wide - OWN.POINT, at.width - at.wide], axis=1
+    )
+    points = points.reshape(-1, program.dim, at.wide)[..., :count]
+    _check_inside(program, points.swapaxes(1, 2))
+    demand((np.abs(ways) <= _LARGE_VECTOR).all(), "ways of members")
+    _check_weights(weights[:, :count])
     demand((way >= 0.0).all(), "the way of the weights")
 
 

@@ -230,12 +230,14 @@ class Memory:
     @property
     def members(self) -> list[Member]:
         """What a portfolio knows of its members."""
-        own, dim = self.own, self.dim
+        own = self.own
         count = int(own[OWN.MEMBERS])
-        blocks = (own[OWN.member_at(count, dim, number) :] for number in range(count))
+        at = OWN.places(count, self.dim)
+        rows = own[at.rows : at.headers].reshape(OWN.ROWS, at.wide).tolist()
+        blocks = [own[at.headers + i * OWN.MEMBER_HEADER :] for i in range(count)]
         return [
-            Member(float(block[OWN.MISREAD]), float(block[OWN.GAP]), Sums.of(block))
-            for block in blocks
+            Member(rows[OWN.MISREAD][i], rows[OWN.GAP][i], Sums.of(block))
+            for i, block in enumerate(blocks)
         ]
 
     @property

@@ -7,8 +7,9 @@ import math
 from belated.arrays import Code, Floats
 from belated.kernels.choices import switch
 from belated.kernels.exact import exp, ln
+from belated.kernels.fours import first_of, four, put, rest
 from belated.kernels.jit import leaf
-from belated.kernels.learners.sets import SETS, norm_of, onto, threshold
+from belated.kernels.learners.sets import SETS, norm_of, onto, padded, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
 from belated.kernels.slots import code as C
@@ -37,9 +38,11 @@ def largest_entry(code: Code, cost: Floats) -> float:
 @leaf
 def pftrl_leap(s: State, cost: Floats, eta: float) -> bool:
     """v = z + eta (p - c), in the place of z."""
-    z, p = s.z, s.p
-    for i in range(z.size):
-        z[i] += eta * (p[i] - cost[i])
+    whole = s.z.size - s.z.size % 4
+    for i in range(0, whole, 4):
+        put(s.z, i, four(s.z, i) + eta * (four(s.p, i) - four(cost, i)))
+    if whole < s.z.size:
+        put(s.z, whole, four(s.z, whole) + eta * (four(s.p, whole) - rest(cost, whole)))
     return True
 
 
@@ -53,9 +56,8 @@ def pftrl_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> N
 @leaf
 def omd_leap(s: State, cost: Floats, eta: float) -> bool:
     """v = z - eta c, in the place of z."""
-    z = s.z
-    for i in range(z.size):
-        z[i] -= eta * cost[i]
+    for i in range(0, s.z.size, 4):
+        put(s.z, i, four(s.z, i) - eta * rest(cost, i))
     return True
 
 
@@ -69,10 +71,10 @@ def omd_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> Non
 @leaf
 def dual_averaging_leap(s: State, cost: Floats, eta: float) -> bool:
     """v = -eta times the sum of all costs, in the place of z; p holds the sum."""
-    z, total = s.z, s.p
-    for i in range(z.size):
-        total[i] += cost[i]
-        z[i] = -eta * total[i]
+    for i in range(0, s.z.size, 4):
+        total = four(s.p, i) + rest(cost, i)
+        put(s.p, i, total)
+        put(s.z, i, first_of(-eta * total, s.z.size - i))
     return True
 
 
@@ -89,11 +91,12 @@ def _settle_in_set(code: Code, s: State, eta: float, normal: bool) -> None:
     z, p = s.z, s.p
     a, b = threshold(code, s.f[F.SIZE], z)
     inverse = 1.0 / eta
-    for i in range(z.size):
-        v = z[i]
-        z[i] = onto(code, s.f[F.SIZE], a, b, v)
+    for i in range(0, z.size, 4):
+        v = four(z, i)
+        inside = padded(code, onto(code, s.f[F.SIZE], a, b, v), z.size - i)
+        put(z, i, inside)
         if normal:
-            p[i] = (v - z[i]) * inverse
+            put(p, i, (v - inside) * inverse)
 
 
 @leaf

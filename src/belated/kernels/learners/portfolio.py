@@ -23,50 +23,88 @@ the anchor alone while
     gap + G D open > leash (D^2 / (2 eta) + sum eta |c|^2 / 2 + G sum eta s* |c|),
 
 the anchor's gap against what Theorem 4.1 allows it. Then the members take their steps with c_n.
+
+Four members at a time take every step of this: one lane each, with the bits that it would have
+alone. See ``slots.own`` for where their numbers stand.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from belated.arrays import Code, Floats
-from belated.kernels.choices import select
+from belated.kernels.choices import select, switch
 from belated.kernels.exact import exp, ln
+from belated.kernels.fours import (
+    Four,
+    above,
+    all_of,
+    first_of,
+    four,
+    joined,
+    least,
+    put,
+    roots,
+    summed,
+    turned,
+)
 from belated.kernels.jit import leaf, limb
 from belated.kernels.learners import rates
-from belated.kernels.learners.bases import (
-    dual_averaging_leap,
-    omd_leap,
-    pftrl_leap,
-    settle,
-)
-from belated.kernels.learners.past import after, level_of, record_at, seen_by, spread
-from belated.kernels.learners.sets import squared_distance
+from belated.kernels.learners.past import around, level_of, record_at, seen_by
+from belated.kernels.learners.sets import MOST, SETS, onto, threshold
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_set
+from belated.kernels.slots import code as C
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import own as OWN
 
-_padded = leaf(F.padded)
-_member_at = leaf(OWN.member_at)
-_record_width = leaf(OWN.record_width)
+_places_of = leaf(OWN.places)
+
+
+class Members(NamedTuple):
+    """The members, with their parts named; see ``slots.own``."""
+
+    size: int
+    at: OWN.Places
+    rows: Floats
+    z: Floats
+    p: Floats
 
 
 @leaf
-def _weights(s: State) -> State:
+def _members(s: State) -> Members:
+    size = int(s.own[OWN.MEMBERS])
+    at = _places_of(size, s.z.size)
+    return Members(
+        size=size,
+        at=at,
+        rows=s.own[at.rows : at.headers],
+        z=s.own[at.z : at.p],
+        p=s.own[at.p : at.records],
+    )
+
+
+@leaf
+def _row(m: Members, number: int) -> Floats:
+    """Return a row; see ``slots.own``."""
+    return m.rows[number * m.at.wide : (number + 1) * m.at.wide]
+
+
+@leaf
+def _weights(s: State, m: Members) -> State:
     """Name the parts of the weights: z is w, p what they are without the leash, work is l."""
-    count = int(s.own[OWN.MEMBERS])
-    room = _padded(count)
-    f = s.own[OWN.HEADER : s.own.size]
+    wide = m.at.wide
+    f = s.own[OWN.HEADER : m.at.rows]
     w = F.HEADER
     return State(
         f=f,
         n=s.n,
-        z=f[w : w + count],
-        p=f[w + room : w + room + count],
-        work=f[w + 2 * room : w + 2 * room + count],
+        z=f[w : w + wide],
+        p=f[w + wide : w + 2 * wide],
+        work=f[w + 2 * wide : w + 3 * wide],
         chart=s.chart,
         table=s.table,
         own=s.own,
@@ -74,39 +112,22 @@ def _weights(s: State) -> State:
     )
 
 
+# ---- steps of members --------------------------------------------------------------------------
+
+
 @leaf
-def _member(s: State, place: int) -> State:
-    """Name the parts of the member that begins at a place of the own region."""
-    k = s.z.size
-    f = s.own[place : s.own.size]
-    p = OWN.MEMBER_HEADER + _padded(k)
+def _header(s: State, m: Members, number: int) -> Floats:
+    """Return the header of a member."""
+    place = m.at.headers + number * OWN.MEMBER_HEADER
+    return s.own[place : place + OWN.MEMBER_HEADER]
+
+
+@leaf
+def _member(s: State, f: Floats) -> State:
+    """Return what a rate looks at, with the header of a member."""
     return State(
-        f=f,
-        n=s.n,
-        z=f[OWN.MEMBER_HEADER : OWN.MEMBER_HEADER + k],
-        p=f[p : p + k],
-        work=s.work,
-        chart=s.chart,
-        table=s.table,
-        own=s.own,
-        kept=s.kept,
+        f=f, n=s.n, z=s.z, p=s.p, work=s.work, chart=s.chart, table=s.table, own=s.own, kept=s.kept
     )
-
-
-@leaf
-def _places(s: State) -> tuple[int, int, int]:
-    """Return where the first member begins, how much room one takes, and where the points begin."""
-    count, k = int(s.own[OWN.MEMBERS]), s.z.size
-    first = _member_at(count, k, 0)
-    return first, _member_at(count, k, 1) - first, _member_at(count, k, count)
-
-
-@leaf
-def _width(s: State) -> int:
-    return _record_width(int(s.own[OWN.MEMBERS]), s.z.size)
-
-
-# ---- members -----------------------------------------------------------------------------------
 
 
 # A member's step size, by the rate in its header. NaN for any other, which nobody can overlook.
@@ -116,154 +137,287 @@ _pace = select(rates.RATES.choices("member_size"), "code, m, open_lags, norm", "
 @limb
 def step_sizes(code: Code, s: State, open_lags: float, norm: float) -> float:
     """Let every member choose its step; return their mean under the weights."""
-    w = _weights(s).z
-    place, room, _ = _places(s)
+    m = _members(s)
+    w = _weights(s, m).z
     mean = 0.0
-    for i in range(w.size):
-        m = _member(s, place + i * room)
-        eta = _pace(int(m.f[OWN.PACE]), code, m, open_lags, norm)
-        rates.sum_up(m.f, eta, open_lags, norm)
+    for i in range(m.size):
+        f = _header(s, m, i)
+        eta = _pace(int(f[OWN.PACE]), code, _member(s, f), open_lags, norm)
+        rates.sum_up(f, eta, open_lags, norm)
         mean += w[i] * eta
     return mean
 
 
-# v in the place of a member's z, by the kind in its header; False: no such kind.
-_LEAPS = {K.PFTRL: pftrl_leap, K.OMD: omd_leap, K.DUAL_AVERAGING: dual_averaging_leap}
-_leap = select(_LEAPS, "m, cost, eta", "False")
+@leaf
+def _four_sizes(s: State, m: Members, i: int) -> Four:
+    """Return the steps of four members; those after the last one have 0."""
+    return joined(
+        _header(s, m, i)[F.ETA],
+        _header(s, m, i + 1)[F.ETA],
+        _header(s, m, i + 2)[F.ETA],
+        _header(s, m, i + 3)[F.ETA],
+    )
 
 
 @leaf
-def _moves(m: State) -> bool:
-    """Tell whether a member has a step to take."""
-    return not m.f[F.ETA] <= 0.0  # NaN too
+def _leap(s: State, m: Members, cost: Floats, v: Floats) -> None:
+    """Write v, the points before they are projected, and put the new sums in the place of p.
+
+    P-FTRL: v = z + eta (p - c). Gradient descent: v = z - eta c, which is the same, as its p is
+    -0. Dual averaging: v = -eta (p + c), p + c being the sum of all costs. Whoever has no step to
+    take stays where it is.
+    """
+    wide = m.at.wide
+    for i in range(0, wide, 4):
+        eta = _four_sizes(s, m, i)
+        is_sum = four(_row(m, OWN.SUMS), i)
+        for j in range(s.z.size):
+            at = j * wide + i
+            z, p = four(m.z, at), four(m.p, at)
+            total = p + cost[j]
+            moved = above(is_sum, 0.0, -eta * total, z + eta * (p - cost[j]))
+            put(v, at, above(eta, 0.0, moved, z))
+            put(m.p, at, above(eta, 0.0, above(is_sum, 0.0, total, p), p))
+
+
+@leaf
+def _each_level(code: Code, s: State, m: Members, v: Floats) -> None:
+    """Write the numbers of every member's projection, which are found from its whole point.
+
+    That is put together in the place of the mixture, which is made anew afterwards.
+    """
+    for i in range(m.size):
+        for j in range(s.z.size):
+            s.z[j] = v[j * m.at.wide + i]
+        a, b = threshold(code, s.f[F.SIZE], s.z)
+        _row(m, OWN.FIRST)[i] = a
+        _row(m, OWN.SECOND)[i] = b
+
+
+@leaf
+def _no_levels(code: Code, s: State, m: Members, v: Floats) -> None:
+    """A box needs no numbers."""
+
+
+@leaf
+def _ball_levels(code: Code, s: State, m: Members, v: Floats) -> None:
+    """The same for a ball, four members at a time, unless squares overflow."""
+    wide, size = m.at.wide, s.f[F.SIZE]
+    for i in range(0, wide, 4):
+        squares = _four_squares(v, wide, i, s.z.size)
+        if not summed(squares) <= MOST:
+            _each_level(code, s, m, v)
+            return
+        norm = roots(squares)
+        put(_row(m, OWN.FIRST), i, above(norm, size, size / norm, 1.0))
+        put(_row(m, OWN.SECOND), i, all_of(1.0))
+
+
+@leaf
+def _four_squares(v: Floats, wide: int, i: int, k: int) -> Four:
+    """Return |v|^2 of four members, in the order of ``sum_of_squares``."""
+    a = b = c = d = all_of(0.0)
+    whole = k - k % 4
+    for j in range(0, whole, 4):
+        at = j * wide + i
+        a = a + four(v, at) * four(v, at)
+        b = b + four(v, at + wide) * four(v, at + wide)
+        c = c + four(v, at + 2 * wide) * four(v, at + 2 * wide)
+        d = d + four(v, at + 3 * wide) * four(v, at + 3 * wide)
+    for j in range(whole, k):
+        at = j * wide + i
+        a = a + four(v, at) * four(v, at)
+    return (a + b) + (c + d)
+
+
+# Write the numbers that projections need; see ``sets``.
+_levels = switch(
+    C.DOMAIN,
+    {
+        **dict.fromkeys(SETS.choices("threshold"), _each_level),
+        SETS.code("Ball"): _ball_levels,
+        K.BOX: _no_levels,
+    },
+)
+
+
+class Landing(NamedTuple):
+    """What four members need to be put into the set."""
+
+    eta: Four
+    inverse: Four
+    leads: Four
+    a: Four
+    b: Four
+
+
+@leaf
+def _settle(code: Code, s: State, m: Members, v: Floats) -> None:
+    """Put Pi(v) in the place of z and of v, and measure how far everyone went.
+
+    P-FTRL also keeps the normal vector (v - z) / eta. Squares are added in the order of
+    ``squared_distance``.
+    """
+    wide, k = m.at.wide, s.z.size
+    ways = _row(m, OWN.WAYS)
+    whole = k - k % 4
+    for i in range(0, wide, 4):
+        eta = _four_sizes(s, m, i)
+        to = Landing(
+            eta=eta,
+            inverse=1.0 / eta,
+            leads=above(eta, 0.0, four(_row(m, OWN.LEADS), i), 0.0),
+            a=four(_row(m, OWN.FIRST), i),
+            b=four(_row(m, OWN.SECOND), i),
+        )
+        a = b = c = d = all_of(0.0)
+        for j in range(0, whole, 4):
+            at = j * wide + i
+            a = a + _land(code, s, m, v, to, at)
+            b = b + _land(code, s, m, v, to, at + wide)
+            c = c + _land(code, s, m, v, to, at + 2 * wide)
+            d = d + _land(code, s, m, v, to, at + 3 * wide)
+        for j in range(whole, k):
+            a = a + _land(code, s, m, v, to, j * wide + i)
+        put(ways, i, four(ways, i) + roots((a + b) + (c + d)))
+
+
+@leaf
+def _land(code: Code, s: State, m: Members, v: Floats, to: Landing, at: int) -> Four:
+    """Do that for one coordinate of four members; return the squares of how far it went."""
+    start, old, p = four(v, at), four(m.z, at), four(m.p, at)
+    z = above(to.eta, 0.0, onto(code, s.f[F.SIZE], to.a, to.b, start), start)
+    put(m.z, at, z)
+    put(v, at, z)
+    put(m.p, at, above(to.leads, 0.0, (start - z) * to.inverse, p))
+    return (old - z) * (old - z)
 
 
 @limb
 def _move(code: Code, s: State, cost: Floats) -> None:
-    """Let every member take its step.
+    """Let every member take its step, and keep the points after it."""
+    m = _members(s)
+    v = _newest(s, m)
+    _leap(s, m, cost, v)
+    _levels(code, s, m, v)
+    _settle(code, s, m, v)
 
-    First all leap, then all settle in the set: they do not wait for each other, and a processor
-    that looks ahead finds the next member soon enough to work on several.
-    """
-    place, room, _ = _places(s)
-    count = int(s.own[OWN.MEMBERS])
-    for i in range(count):
-        m = _member(s, place + i * room)
-        if _moves(m) and not _leap(int(m.f[OWN.KIND]), m, cost, m.f[F.ETA]):
-            m.z[0] = math.nan  # never: programs are checked
-    for i in range(count):
-        m = _member(s, place + i * room)
-        if _moves(m):
-            settle(of_set(code), m, m.f[F.ETA], int(m.f[OWN.KIND]) == K.PFTRL)
+
+# ---- points of the past ------------------------------------------------------------------------
+
+
+@leaf
+def _newest(s: State, m: Members) -> Floats:
+    """Return where the points after this arrival are kept."""
+    place = record_at(s, m.at.records, m.at.width, s.n[N.ARRIVED]) + m.at.wide
+    return s.own[place : place + s.z.size * m.at.wide]
+
+
+@leaf
+def _stay(s: State) -> None:
+    """Keep the points where they are."""
+    m = _members(s)
+    kept = _newest(s, m)
+    for i in range(0, kept.size, 4):
+        put(kept, i, four(m.z, i))
 
 
 @leaf
 def _keep(s: State) -> None:
-    """Measure how far everyone went with this arrival, and keep the points after it."""
-    place, room, points = _places(s)
-    width = _width(s)
-    before = record_at(points, width, 0, s.n[N.ARRIVED] - 1)
-    newest = record_at(points, width, 0, s.n[N.ARRIVED])
-    for i in range(int(s.own[OWN.MEMBERS])):
-        m = _member(s, place + i * room)
-        old = s.own[before + 1 : before + 1 + m.z.size]
-        m.f[OWN.WAY] += math.sqrt(squared_distance(old, m.z))
-        s.own[newest] = m.f[OWN.WAY]
-        for j in range(m.z.size):
-            s.own[newest + 1 + j] = m.z[j]
-        before += 1 + m.z.size
-        newest += 1 + m.z.size
-    w = _weights(s)
-    s.own[newest] = w.f[OWN.WAY]
-    for i in range(w.z.size):
-        s.own[newest + 1 + i] = w.z[i]
-    spread(s, points, width)
+    """Keep the ways to the points, and the weights."""
+    m = _members(s)
+    w, wide, ways = _weights(s, m), m.at.wide, _row(m, OWN.WAYS)
+    newest = record_at(s, m.at.records, m.at.width, s.n[N.ARRIVED])
+    after = newest + m.at.width - wide
+    put(s.own, after - OWN.POINT, all_of(w.f[OWN.WAY]))
+    for i in range(0, wide, 4):
+        put(s.own, newest + i, four(ways, i))
+        put(s.own, after + i, four(w.z, i))
 
 
 # ---- weights -----------------------------------------------------------------------------------
 
 
 @leaf
-def _charge(s: State, cost: Floats, norm: float, charges: Floats) -> float:
-    """Write what a cost charges every member, and return what it charges the mixture.
+def _charge(s: State, m: Members, cost: Floats, norm: float, charges: Floats) -> int:
+    """Write what a cost charges every member, counted from the mean; return the level of points.
 
-    Both are counted from the mean charge. Beyond the reach nobody is charged, and half of what the
-    play may have cost more than any member's counts as misread.
+    Beyond the reach, on level -1, nobody is charged, and half of what the play may have cost more
+    than any member's counts as misread.
     """
-    seen = seen_by(s)
+    seen, wide = seen_by(s), m.at.wide
     level = level_of(s, seen)
-    place, room, points = _places(s)
-    width, step = _width(s), 1 + cost.size
-    below = record_at(points, width, level, seen >> max(level, 0))
-    above = record_at(points, width, level, after(seen, max(level, 0)))
-    mean = 0.0
-    for i in range(charges.size):
-        away = 0.5 * s.f[F.DIAMETER]
-        charge = 0.0
+    below, beyond = around(s, m.at.records, m.at.width, max(level, 0), seen)
+    low, high = s.own[below : below + m.at.width], s.own[beyond : beyond + m.at.width]
+    for i in range(0, wide, 4):
+        away, charge = all_of(0.5 * s.f[F.DIAMETER]), all_of(0.0)
         if level >= 0:
-            low, high = s.own[below : below + step], s.own[above : above + step]
-            away = min(s.f[F.DIAMETER], 0.5 * (high[0] - low[0]))
+            away = least(s.f[F.DIAMETER], 0.5 * (four(high, i) - four(low, i)))
             for j in range(cost.size):
-                charge += cost[j] * (0.5 * (low[1 + j] + high[1 + j]))
-        misread = norm * away
-        s.own[place + OWN.MISREAD] += misread
-        charge += misread
-        charges[i] = charge
-        mean += charge
-        place += room
-        below += step
-        above += step
-    mean /= charges.size
-    for i in range(charges.size):
-        charges[i] = charges[i] - mean if level >= 0 else 0.0
-    if level < 0:
-        return 0.0
-    step = 1 + charges.size
-    return _mixed_charge(s.own[below : below + step], s.own[above : above + step], charges)
+                at = (1 + j) * wide + i
+                charge = charge + cost[j] * (0.5 * (four(low, at) + four(high, at)))
+        misread = first_of(norm * away, m.size - i)
+        put(_row(m, OWN.MISREAD), i, four(_row(m, OWN.MISREAD), i) + misread)
+        put(charges, i, charge + misread)
+    mean = 0.0
+    for i in range(m.size):
+        mean += charges[i]
+    mean /= m.size
+    for i in range(0, wide, 4):
+        charge = first_of(four(charges, i) - mean, m.size - i)
+        put(charges, i, charge if level >= 0 else all_of(0.0))
+    return level
 
 
 @leaf
-def _mixed_charge(low: Floats, high: Floats, charges: Floats) -> float:
+def _mixed_charge(s: State, m: Members, level: int, charges: Floats, span: float) -> float:
     """A, from the records of the weights around the play."""
+    wide = m.at.wide
+    below, beyond = around(s, m.at.records, m.at.width, level, seen_by(s))
+    start = (1 + s.z.size) * wide
+    low = s.own[below + start : below + start + OWN.POINT + wide]
+    high = s.own[beyond + start : beyond + start + OWN.POINT + wide]
     mixed = 0.0
-    for i in range(charges.size):
-        mixed += charges[i] * (0.5 * (low[1 + i] + high[1 + i]))
-    least, most = _span(charges)
-    return mixed + 0.5 * (most - least) * min(2.0, 0.5 * (high[0] - low[0]))
+    for i in range(m.size):
+        mixed += charges[i] * (0.5 * (low[OWN.POINT + i] + high[OWN.POINT + i]))
+    return mixed + 0.5 * span * min(2.0, 0.5 * (high[0] - low[0]))
 
 
 @leaf
-def _span(charges: Floats) -> tuple[float, float]:
-    """Return the least and the largest charge."""
-    least = most = charges[0]
-    for i in range(1, charges.size):
-        least = min(least, charges[i])
-        most = max(most, charges[i])
-    return least, most
+def _span(m: Members, charges: Floats) -> float:
+    """Return the difference of the least and the largest charge."""
+    lowest = highest = charges[0]
+    for i in range(1, m.size):
+        lowest = min(lowest, charges[i])
+        highest = max(highest, charges[i])
+    return highest - lowest
 
 
 @limb
 def _weigh(s: State, cost: Floats, norm: float) -> None:
     """Charge everyone, lower the rate of the weights, and let them follow the gaps."""
-    w = _weights(s)
+    m = _members(s)
+    w = _weights(s, m)
     charges = w.work
-    mixed = _charge(s, cost, norm, charges)
-    least, most = _span(charges)
-    if least == most:  # nobody is better than another; rounding must not make a difference
+    level = _charge(s, m, cost, norm, charges)
+    span = _span(m, charges)
+    if span == 0.0:  # nobody is better than another; rounding must not make a difference
         return
-    place, room, _ = _places(s)
-    for i in range(charges.size):
-        s.own[place + i * room + OWN.GAP] += mixed - charges[i]
+    mixed = _mixed_charge(s, m, level, charges, span)
+    gaps = _row(m, OWN.GAP)
+    for i in range(0, m.at.wide, 4):
+        more = first_of(mixed - four(charges, i), m.size - i)
+        put(gaps, i, four(gaps, i) + more)
     old = w.f[OWN.SOFT_TOP]
-    total = _soften(s, w)
+    total = _soften(m, w, gaps)
     w.f[F.SPREAD] += max(0.0, w.f[OWN.SOFT_TOP] - old)
     floor = _FLOOR * s.f[F.DIAMETER] * s.f[F.LARGEST]
     eta = w.f[F.GAIN] / (w.f[F.SPREAD] + floor)
     if eta != w.f[F.ETA]:  # else, as in two of seven rounds, the terms are there already
         w.f[F.ETA] = eta
-        total = _soften(s, w)
-    for i in range(w.p.size):
-        w.p[i] /= total
+        total = _soften(m, w, gaps)
+    for i in range(0, m.at.wide, 4):
+        put(w.p, i, four(w.p, i) / total)
 
 
 _FLOOR = 2.0**-30
@@ -271,30 +425,27 @@ _FLOOR = 2.0**-30
 
 
 @leaf
-def _soften(s: State, w: State) -> float:
+def _soften(m: Members, w: State, gaps: Floats) -> float:
     """Keep ln(sum_i prior_i exp(rate gap_i)) / rate, p being the terms; return their sum.
 
     Terms are shifted by the largest gap. Before the first rate that gap is all there is.
     """
-    place, room, _ = _places(s)
     eta, top = w.f[F.ETA], -math.inf
-    for i in range(w.p.size):
-        top = max(top, s.own[place + i * room + OWN.GAP])
+    for i in range(m.size):
+        top = max(top, gaps[i])
     w.f[OWN.SOFT_TOP] = top
     if eta == 0.0:
         return 1.0
-    wide = _padded(w.p.size)
-    terms = w.f[F.HEADER + wide : F.HEADER + 2 * wide]
-    for i in range(w.p.size):
-        terms[i] = eta * (s.own[place + i * room + OWN.GAP] - top)
-    for i in range(w.p.size, wide):
-        terms[i] = -math.inf
-    for i in range(wide):  # on its own and without a rest, so that several are taken at a time
-        terms[i] = exp(terms[i])
+    for i in range(0, m.at.wide, 4):
+        put(w.p, i, first_of(eta * (four(gaps, i) - top), m.size - i))
+    for i in range(m.at.wide):  # on its own, so that several are taken at a time
+        w.p[i] = exp(w.p[i])
+    prior = _row(m, OWN.PRIOR)
+    for i in range(0, m.at.wide, 4):
+        put(w.p, i, four(w.p, i) * four(prior, i))
     total = 0.0
-    for i in range(w.p.size):
-        terms[i] *= s.own[place + i * room + OWN.PRIOR]
-        total += terms[i]
+    for i in range(m.size):
+        total += w.p[i]
     w.f[OWN.SOFT_TOP] += ln(total) / eta
     return total
 
@@ -302,61 +453,68 @@ def _soften(s: State, w: State) -> float:
 @leaf
 def _hold(s: State) -> None:
     """Let the play follow the weights, or the anchor alone while the leash is taut."""
-    w = _weights(s)
+    m = _members(s)
+    w = _weights(s, m)
     anchor = int(s.own[OWN.ANCHOR])
-    tied = _is_taut(s, anchor)
-    for i in range(w.z.size):
+    is_tied = _is_taut(s, m, anchor)
+    for i in range(m.size):
         new = w.p[i]
-        if tied:
+        if is_tied:
             new = 1.0 if i == anchor else 0.0
         w.f[OWN.WAY] += abs(new - w.z[i])
-        w.z[i] = new
+    for i in range(0, m.at.wide, 4):
+        put(w.z, i, all_of(0.0) if is_tied else four(w.p, i))
+    if is_tied:
+        w.z[anchor] = 1.0
 
 
 @leaf
-def _is_taut(s: State, anchor: int) -> bool:
+def _is_taut(s: State, m: Members, anchor: int) -> bool:
     """Tell whether the play has lost, or may soon have, what the leash allows over the anchor."""
-    place, room, _ = _places(s)
-    f = s.own[place + anchor * room : s.own.size]
+    f = _header(s, m, anchor)
     bound = max(s.f[F.LIPSCHITZ], s.f[F.LARGEST])
     allowed = f[F.LEARNED] + bound * f[F.DRIFTED]
     if f[F.ETA] > 0.0:
         allowed += f[F.DIAMETER] * f[F.DIAMETER] / (2.0 * f[F.ETA])
-    return f[OWN.GAP] + bound * s.f[F.DIAMETER] * s.n[N.OPEN_LAGS] > s.own[OWN.LEASH] * allowed
+    gap = _row(m, OWN.GAP)[anchor]
+    return gap + bound * s.f[F.DIAMETER] * s.n[N.OPEN_LAGS] > s.own[OWN.LEASH] * allowed
 
 
 @limb
 def _mix(s: State) -> None:
-    """z = sum_i w_i z_i, four coordinates at a time, in registers; beyond the last all are 0."""
-    w = _weights(s).z
-    place, room, _ = _places(s)
-    wide = _padded(s.z.size)
-    z = s.f[F.HEADER : F.HEADER + wide]
-    points = s.own[place + OWN.MEMBER_HEADER : s.own.size]
-    for j in range(0, wide, 4):
-        a = b = c = d = 0.0
-        for i in range(w.size):
-            at = i * room + j
-            a += w[i] * points[at]
-            b += w[i] * points[at + 1]
-            c += w[i] * points[at + 2]
-            d += w[i] * points[at + 3]
-        z[j], z[j + 1], z[j + 2], z[j + 3] = a, b, c, d
+    """z = sum_i w_i z_i, four coordinates and four members at a time."""
+    m = _members(s)
+    w, wide = _weights(s, m).z, m.at.wide
+    for j in range(0, s.z.size, 4):
+        total = all_of(0.0)
+        for i in range(0, wide, 4):
+            each, at = four(w, i), j * wide + i
+            a, b, c, d = turned(
+                each * four(m.z, at),
+                each * four(m.z, at + wide),
+                each * four(m.z, at + 2 * wide),
+                each * four(m.z, at + 3 * wide),
+            )
+            total = (((total + a) + b) + c) + d
+        put(s.z, j, total)
 
 
 @leaf
 def step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
-    """Charge the members, move the weights, move the members, mix, and keep where they are."""
-    if norm > 0.0:
-        _weigh(s, cost, norm)
-        if level_of(s, seen_by(s)) >= 0:
-            _hold(s)
-        _move(of_set(code), s, cost)
-        _mix(s)
+    """Charge the members, move the weights, move the members, and mix them."""
+    if not norm > 0.0:
+        hear_nothing(code, s)
+        return
+    _weigh(s, cost, norm)
+    if level_of(s, seen_by(s)) >= 0:
+        _hold(s)
+    _move(of_set(code), s, cost)
+    _mix(s)
     _keep(s)
 
 
 @leaf
 def hear_nothing(code: Code, s: State) -> None:
     """Hear a cost of zero: nobody is charged and nobody moves, but the arrival counts."""
+    _stay(s)
     _keep(s)

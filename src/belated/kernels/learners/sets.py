@@ -19,6 +19,16 @@ import math
 
 from belated.arrays import Code, Floats
 from belated.kernels.choices import switch
+from belated.kernels.fours import (
+    Four,
+    above,
+    all_of,
+    first_of,
+    floats,
+    four,
+    least,
+    most,
+)
 from belated.kernels.jit import leaf
 from belated.kernels.parts import Part, Parts
 from belated.kernels.slots import code as C
@@ -28,35 +38,24 @@ from belated.kernels.slots import kinds as K
 @leaf
 def sum_of_squares(v: Floats) -> float:
     """Return |v|^2, in four interleaved sums: a fixed order that still keeps the processor busy."""
-    a = b = c = d = 0.0
-    whole = v.size - v.size % 4
-    for i in range(0, whole, 4):
-        a += v[i] * v[i]
-        b += v[i + 1] * v[i + 1]
-        c += v[i + 2] * v[i + 2]
-        d += v[i + 3] * v[i + 3]
-    for i in range(whole, v.size):
-        a += v[i] * v[i]
-    return (a + b) + (c + d)
+    return dot(v, v)
 
 
 @leaf
 def dot(v: Floats, w: Floats) -> float:
-    """Return <v, w>, in four interleaved sums like ``sum_of_squares``."""
-    a = b = c = d = 0.0
+    """Return <v, w>, in four interleaved sums."""
+    total = all_of(0.0)
     whole = v.size - v.size % 4
     for i in range(0, whole, 4):
-        a += v[i] * w[i]
-        b += v[i + 1] * w[i + 1]
-        c += v[i + 2] * w[i + 2]
-        d += v[i + 3] * w[i + 3]
+        total = total + four(v, i) * four(w, i)
+    a, b, c, d = floats(total)
     for i in range(whole, v.size):
         a += v[i] * w[i]
     return (a + b) + (c + d)
 
 
 # Sums of squares outside of this range have overflowed, or may have lost digits to underflow.
-_LEAST, _MOST = 1e-290, 1e300
+_LEAST, MOST = 1e-290, 1e300
 # Powers of two: they bring what is outside into the range, and round nothing.
 _DOWN, _UP = 2.0**-600, 2.0**600
 
@@ -65,9 +64,9 @@ _DOWN, _UP = 2.0**-600, 2.0**600
 def norm_of(v: Floats) -> float:
     """Return |v|, also where its square is no number."""
     squares = sum_of_squares(v)
-    if _LEAST <= squares <= _MOST:
+    if _LEAST <= squares <= MOST:
         return math.sqrt(squares)
-    return _norm_scaled(v, _DOWN) / _DOWN if squares > _MOST else _norm_scaled(v, _UP) / _UP
+    return _norm_scaled(v, _DOWN) / _DOWN if squares > MOST else _norm_scaled(v, _UP) / _UP
 
 
 @leaf
@@ -82,13 +81,12 @@ def _norm_scaled(v: Floats, scale: float) -> float:
 @leaf
 def squared_distance(v: Floats, w: Floats) -> float:
     """Return |v - w|^2, in four interleaved sums."""
-    a = b = c = d = 0.0
+    total = all_of(0.0)
     whole = v.size - v.size % 4
     for i in range(0, whole, 4):
-        a += (v[i] - w[i]) * (v[i] - w[i])
-        b += (v[i + 1] - w[i + 1]) * (v[i + 1] - w[i + 1])
-        c += (v[i + 2] - w[i + 2]) * (v[i + 2] - w[i + 2])
-        d += (v[i + 3] - w[i + 3]) * (v[i + 3] - w[i + 3])
+        apart = four(v, i) - four(w, i)
+        total = total + apart * apart
+    a, b, c, d = floats(total)
     for i in range(whole, v.size):
         a += (v[i] - w[i]) * (v[i] - w[i])
     return (a + b) + (c + d)
@@ -120,8 +118,8 @@ def _water_level(v: Floats, absolute: bool, top: float, floor: float, mass: floa
 @leaf
 def _ball_scale(code: Code, size: float, v: Floats) -> tuple[float, float]:
     squares = sum_of_squares(v)
-    scale = 1.0 if squares <= _MOST else _DOWN
-    norm = math.sqrt(squares) if squares <= _MOST else _norm_scaled(v, _DOWN)
+    scale = 1.0 if squares <= MOST else _DOWN
+    norm = math.sqrt(squares) if squares <= MOST else _norm_scaled(v, _DOWN)
     return size / norm if norm > scale * size else 1.0, scale
 
 
@@ -151,24 +149,34 @@ def _l1_level(code: Code, size: float, v: Floats) -> tuple[float, float]:
 
 
 @leaf
-def _onto_ball(code: Code, size: float, a: float, b: float, value: float) -> float:
+def _onto_ball(code: Code, size: float, a: Four, b: Four, value: Four) -> Four:
     return a * (b * value)
 
 
 @leaf
-def _onto_box(code: Code, size: float, a: float, b: float, value: float) -> float:
-    return min(1.0, max(-1.0, value))
+def _onto_box(code: Code, size: float, a: Four, b: Four, value: Four) -> Four:
+    return least(1.0, most(-1.0, value))
 
 
 @leaf
-def _onto_simplex(code: Code, size: float, a: float, b: float, value: float) -> float:
-    return max(size, (value - a) - b)
+def _onto_simplex(code: Code, size: float, a: Four, b: Four, value: Four) -> Four:
+    return most(size, (value - a) - b)
 
 
 @leaf
-def _onto_l1(code: Code, size: float, a: float, b: float, value: float) -> float:
-    height = max(0.0, (abs(value) - a) - b)
-    return height if value > 0.0 else -height
+def _onto_l1(code: Code, size: float, a: Four, b: Four, value: Four) -> Four:
+    height = most(0.0, (abs(value) - a) - b)
+    return above(value, 0.0, height, -height)
+
+
+@leaf
+def _all_stay(code: Code, inside: Four, count: int) -> Four:
+    return inside
+
+
+@leaf
+def _first_stay(code: Code, inside: Four, count: int) -> Four:
+    return first_of(inside, count)
 
 
 @leaf
@@ -222,7 +230,8 @@ def _in_l1(points: Floats, size: float, slack: float) -> bool:
     return bool((abs(points).sum(axis=-1) <= size * (1.0 + slack)).all())
 
 
-# ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map; ``corner``: put
+# ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map, of one or of
+# four; ``padded``: put 0 back into what pads the last four, where the map moves it; ``corner``: put
 # the point of the set with the least <g, v> into v; ``holds``: see above.
 SETS = Parts(
     "set",
@@ -231,6 +240,7 @@ SETS = Parts(
         0,
         threshold=_ball_scale,
         onto=_onto_ball,
+        padded=_all_stay,
         corner=_ball_corner,
         holds=_in_ball,
     ),
@@ -239,6 +249,7 @@ SETS = Parts(
         K.BOX,
         threshold=_box_nothing,
         onto=_onto_box,
+        padded=_all_stay,
         corner=_box_corner,
         holds=_in_box,
     ),
@@ -247,6 +258,7 @@ SETS = Parts(
         K.SIMPLEX,
         threshold=_simplex_level,
         onto=_onto_simplex,
+        padded=_first_stay,
         corner=_simplex_corner,
         holds=_in_simplex,
     ),
@@ -255,6 +267,7 @@ SETS = Parts(
         3,
         threshold=_l1_level,
         onto=_onto_l1,
+        padded=_first_stay,
         corner=_l1_corner,
         holds=_in_l1,
     ),
@@ -262,4 +275,5 @@ SETS = Parts(
 )
 threshold = switch(C.DOMAIN, SETS.choices("threshold"))
 onto = switch(C.DOMAIN, SETS.choices("onto"))
+padded = switch(C.DOMAIN, SETS.choices("padded"))
 corner = switch(C.DOMAIN, SETS.choices("corner"))
