@@ -126,6 +126,12 @@ def _of_fixed(given: _Fixed, /, n: int) -> float:
 
 
 @leaf
+def _named(n: int, x: float) -> float:
+    given = _Fixed(share=x, times=n)
+    return _of_fixed(_Fixed(n % 3, share=given.times), 2) - given.share
+
+
+@leaf
 def _constants(n: int, x: float) -> float:
     is_on = _IS_ON
     value = _of_fixed(_FIXED, n % 5) + is_on
@@ -170,7 +176,8 @@ def all_values(reals: Floats, wholes: Ints, out: Floats, room: Floats) -> None:
             results[place + 4] = _turns_real(n[i], x[j])
             results[place + 5] = _entries(_Pair(work[0:3], x[j]), n[i])
             results[place + 6] = _constants(n[i], x[j])
-            place += 7
+            results[place + 7] = _named(n[i], x[j])
+            place += 8
         for j in range(n.size):
             results[place] = _whole(n[i], n[j])
             place += 1
@@ -180,7 +187,7 @@ def main() -> None:
     """Print all results as bits."""
     reals, wholes = np.array(REALS), np.array(WHOLES)
     pairs = len(list(product(REALS, REALS))) + len(list(product(WHOLES, WHOLES)))
-    others = 3 * len(REALS) + len(WHOLES) * (7 * len(REALS) + len(WHOLES))
+    others = 3 * len(REALS) + len(WHOLES) * (8 * len(REALS) + len(WHOLES))
     out, room = np.zeros(RESULTS * pairs + others), np.array([1.0, 2.0, 3.0])
     kinds = "float64[::1], int64[::1], float64[::1], float64[::1]"
     entry(all_values, f"void({kinds})")(reals, wholes, out, room)

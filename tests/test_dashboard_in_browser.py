@@ -90,6 +90,7 @@ def test_names_of_strangers_stay_text(browser: Browser, ask: Caller) -> None:
     tab = opened(browser, ask, 1280, "light", said)
     tab.get_by_role("button", name="layout").click()
     expect(tab.locator("#actions")).to_contain_text(HOSTILE)
+    expect(tab.get_by_title(HOSTILE, exact=True)).to_be_visible()  # whole, where it would be cut
     expect(tab.locator("#why")).to_contain_text("No answer has come yet: 20 of 20")
     assert tab.locator("#model img").count() == 0
     assert said == []

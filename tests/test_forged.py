@@ -220,3 +220,22 @@ def test_weights_of_a_portfolio_are_weights() -> None:
     learner._memory.own[start : start + 2] = 50.0
     with pytest.raises(SnapshotError, match="weights of members"):
         bl.Learner.restore(learner.snapshot())
+
+
+def test_what_pads_fours_is_zero() -> None:
+    """It goes through the same steps as what it pads, and some sums would count it."""
+    ball = bl.Ball(2)
+    pair = bl.Portfolio(
+        [bl.OMD(ball, bl.rates.InverseRoot(1.0)), bl.PFTRL(ball, bl.rates.Tight(1.0))]
+    )
+    at = OWN.places(2, 2)
+    rows, normals = at.rows + (OWN.GAP + 1) * at.wide - 1, at.records - 1
+    for place in (rows, at.z - 1, at.p - 1, normals, at.records + at.width - 1):
+        learner = bl.Learner(bl.FirstOrder(pair))
+        learner._memory.own[place] = 0.25
+        with pytest.raises(SnapshotError, match="fit together"):
+            bl.Learner.restore(learner.snapshot())
+    leader = bl.Learner(bl.FirstOrder(bl.Leader(ball, bl.rates.StronglyConvex(1.0))))
+    leader._memory.own[OWN.HEADER + OWN.point_width(2) - 1] = 0.25
+    with pytest.raises(SnapshotError, match="fit together"):
+        bl.Learner.restore(leader.snapshot())

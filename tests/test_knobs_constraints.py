@@ -153,7 +153,7 @@ def _believing(coefficients: Any, constraints: Any, start: Any, is_rough: bool =
     memory = knobs._memory
     memory.f[L.UNIT], memory.f[L.COUNT] = 1.0, 1e6
     memory.of_members[int(is_rough), L.WEIGHT] = 2.0
-    theta = memory.f[memory.places.means :][int(is_rough) * memory.places.most :]
+    theta = memory.f[memory.places.means :][int(is_rough) * memory.sizes.most :]
     theta[: len(coefficients)] = coefficients
     return knobs
 

@@ -16,11 +16,12 @@ from numba.core.registry import cpu_target
 
 from belated.arrays import Code
 from belated.kernels import jit, leaves, stamps
-from belated.kernels.choices import only
+from belated.kernels.choices import only, switch
 from belated.kernels.codes import Composition
-from belated.kernels.jit import entry, leaf
+from belated.kernels.jit import entry, leaf, limb
 from belated.kernels.learners import entries
 from belated.kernels.leaves import calls, trees
+from belated.kernels.leaves.library import Leaf, Limb
 from belated.kernels.vectors import Vector
 from compositions import FEW
 from conftest import Python
@@ -120,6 +121,9 @@ _REFUSED = (
     ("return x.middle", _PAIR, "x.middle"),
     ("return x.nothing", _REAL, "x.nothing"),
     ("return pair_of(x).left", _REAL, "a named tuple with all its fields"),
+    ("return pair_of(x, left=x).left", _REAL, "a named tuple with all its fields"),
+    ("return pair_of(left=x, middle=x).left", _REAL, "a named tuple with all its fields"),
+    ("return abs(x=x)", _REAL, "cannot call abs.x=x."),
     ("return min((x, 2.0))", _REAL, "two numbers or more"),
     ("return int(x, 2)", _REAL, "int.x, 2."),
     ("return np.float64(x, x)", _REAL, "numba cannot call"),
@@ -239,3 +243,22 @@ def test_branches_that_a_code_does_not_take_are_never_typed() -> None:
         return chosen(of_code(code), x)
 
     assert entry(run, "float64(float64)")(1.0) == 2.0
+
+
+@pytest.mark.needs_compiler
+@pytest.mark.compiled
+@pytest.mark.skipif(not jit.EMITS, reason="numba keeps its own account of what is inlined")
+def test_a_limb_that_is_chosen_stays_one() -> None:
+    @leaf
+    def small(code: Code, x: float) -> float:
+        return x + 1.0
+
+    @limb
+    def large(code: Code, x: float) -> float:
+        return x - 1.0
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    chosen: Any = switch(0, {0: small, 1: large})
+    kept = [calls.emitted(chosen.made_from, (Composition((i,)), _REAL)) for i in (0, 1)]
+    assert [type(found.library) for found in kept if found is not None] == [Leaf, Limb]

@@ -136,8 +136,8 @@ def snapshot() -> bytes:
         (lm.AGAIN, math.inf),
         (lm.AGAIN, 0.5),
         (lm.LEAN, 1.0),
-        (lm.AGES + 1, 0.5),
-        (lm.AGES + 1, -1e6),
+        (lm.AGES + lm.HEARD, 0.5),
+        (lm.AGES + lm.HEARD, -1e6),
     ],
 )
 def test_what_cannot_be_owed_is_refused(slot: int, wrong: float) -> None:

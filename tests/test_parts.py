@@ -70,15 +70,18 @@ def kinds(base: type[Spec], module: str) -> set[str]:
 
 
 def lives(spec: reductions.Reduction) -> None:
-    """Go through two rounds with an answer and a lost one."""
+    """Go through two rounds with an answer and a lost one, and on from a snapshot."""
     learner = bl.Learner(spec)
     for _ in range(2):
         assert np.isfinite(learner.predict().x).all()
     width = {bl.OnePoint: 1, bl.TwoPoint: 2}.get(type(spec), 2)
     learner.observe(1, np.full(width, 0.1))
     learner.cancel(0)
-    assert np.isfinite(learner.predict().x).all()
+    again = bl.Learner.restore(learner.snapshot(), spec)
+    x = learner.predict().x
+    assert np.isfinite(x).all()
     assert learner.report().observed == 1
+    np.testing.assert_array_equal(again.predict().x, x)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +176,14 @@ def test_every_base_says_whether_it_is_certified(kind: str) -> None:
     report = learner.report()
     assert (report.certificate is None) == bool(made[kind].uncertified)
     assert made[kind].uncertified in report.certificate_note
+
+
+def test_every_set_has_all_its_functions() -> None:
+    for part in SETS:
+        if part.kind != "ConvexSet":
+            assert part.leaves.keys() == {"threshold", "onto", "padded", "corner", "holds"}, (
+                part.kind
+            )
 
 
 def test_every_loss_has_all_its_leaves() -> None:

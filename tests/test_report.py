@@ -647,6 +647,8 @@ def test_bars_may_look_like_their_labels() -> None:
     assert [trace["marker"]["color"] for trace in found["data"]] == [
         look(label).colour for label in labels
     ]
+    assert [trace["hovertemplate"].count("wait") for trace in found["data"]] == [0, 1, 0]
+    assert not any("customdata[0]" in trace["hovertemplate"] for trace in found["data"])
     assert found["layout"]["barmode"] == "overlay"
     assert not found["layout"]["showlegend"]
     assert "Said beside." in to_html(a_page(replace(bars, by_label=True, note="Said beside.")))
@@ -720,4 +722,15 @@ def test_every_cell_is_told_of_once() -> None:
     assert told == [[["1"], ["9"]], [["n/a"], ["2"]]]
     for layer in layers:  # and none hovers over the cells of others
         assert not layer["hoverongaps"]
-        assert layer["hovertemplate"].startswith("<b>%{y}</b><br>%{x}<br>times: ")
+        assert layer["hovertemplate"] == "<b>%{y}</b><br>%{x}<br>times: %{text}<extra></extra>"
+
+
+def test_names_are_whole_where_a_cell_is_told_of() -> None:
+    """Only an axis needs them in lines."""
+    long = "hour of the day, as a word of at most <40> letters"
+    heat = Heat("Some", ("a", long), (long, "y"), ((1.0, 9.0), (None, 2.0)), "times")
+    whole = long.replace("<40>", "&lt;40&gt;")
+    for layer in to_plotly(heat)["data"]:
+        assert "<br>" in layer["x"][0]
+        assert layer["hovertemplate"].startswith("<b>%{customdata[0]}</b><br>%{customdata[1]}<br>")
+        assert layer["customdata"] == [[["a", whole], ["a", "y"]], [[whole, whole], [whole, "y"]]]

@@ -51,7 +51,7 @@ def test_verbs_are_those_of_a_model(client: bl.Client) -> None:
     assert model.revise(ticket=second.ticket, value=1) == "applied"
     assert model.cancel(ticket=second.ticket) == "applied"
     assert model.report()["rounds"] == 2
-    assert model.about()["settings"]["deadline"] == 2592000.0
+    assert model.about()["settings"]["deadline"] == {"seconds": 2592000.0}
     client.delete("cvr")
     with pytest.raises(ServiceError, match="no model") as caught:
         model.report()
@@ -65,6 +65,58 @@ def test_choices(client: bl.Client) -> None:
     assert layout.shown("held") == "applied"
     assert layout.add("held", 1) == "applied"
     assert layout.observe(ticket=chosen.ticket, value=2.0) == "applied"
+
+
+def test_every_kind_is_asked_and_looked_at(ask: Caller, client: bl.Client) -> None:
+    spec = json.loads(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))).to_json())
+    learner = client.create("learner", "Learner", spec=spec)
+    ticket, x = learner.decide(key=3)
+    assert (ticket[:2], len(x)) == ("0.", 2)
+    assert learner.observe(3, [0.5, 0.5]) == "applied"
+    value = client.create("peeked", "LinearModel", bits=8)
+    assert value.peek({"a": 1.0}) == value.peek([1.0]) == {"value": value.predict([1.0]).value}
+    layout = client.model("layout")
+    options = layout.peek(context={"hour": 7}, actions=["blue", "red"])["options"]
+    assert {each["action"] for each in options} == {"blue", "red"}
+    knobs = client.create("peeked-knobs", "Knobs", knobs={"x": [0, 1]})
+    assert knobs.peek() == {"setting": {"x": 0.5}}
+
+    async def looked() -> tuple[Any, Any]:
+        async with bl.AsyncClient(ask.server.url, str(ask.token)) as other:
+            return await other.model("learner").decide(), await other.model("peeked-knobs").peek()
+
+    (ticket, x), best = asyncio.run(looked())
+    assert (ticket[:2], len(x), best) == ("1.", 2, {"setting": {"x": 0.5}})
+
+
+def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> None:
+    model = client.create("threads", "LinearModel", bits=8)
+    for _ in range(5):
+        threads = [threading.Thread(target=model.predict, args=([1.0],)) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert model.about()["rounds"] == 20
+    assert 1 <= len(client._idle) <= 4
+    client.close()
+    assert not client._idle
+    assert model.about()["rounds"] == 20  # which connects anew
+
+
+def test_a_connection_that_was_closed_meanwhile_costs_no_try(
+    ask: Caller, client: bl.Client
+) -> None:
+    """As a server hangs up on who asks nothing for a while."""
+    state = ask.server._server.server_state
+    for _ in range(3):
+        assert client.ready()  # which is asked once
+        for each in list(state.connections):
+            each.loop.call_soon_threadsafe(each.transport.close)
+        end = time.monotonic() + 10.0
+        while state.connections and time.monotonic() < end:
+            time.sleep(0.002)
+        assert not state.connections
 
 
 def test_wrong_use_is_told_before_anything_is_sent(client: bl.Client) -> None:

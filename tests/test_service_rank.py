@@ -91,9 +91,12 @@ def test_what_is_held_back_is_activated_first(ask: Caller) -> None:
     assert ask("POST", "/events/held/reward", {"value": 1}).status == 204
 
 
-def test_excluded_actions_are_left_out(ask: Caller) -> None:
-    found = ask("POST", "/rank", {**RANK, "excludedActions": ["pasta", "juice"]}).body
-    assert [each["id"] for each in found["ranking"]] == ["ice cream"]
+def test_excluded_actions_are_ranked_last_and_never_chosen(ask: Caller) -> None:
+    found = ask("POST", "/rank", {**RANK, "excludedActions": ["juice", "pasta", "tea"]}).body
+    assert [tuple(each.values()) for each in found["ranking"]] == [
+        *(("ice cream", 1.0), ("pasta", 0.0), ("juice", 0.0))
+    ]
+    assert found["rewardActionId"] == "ice cream"
     nothing = {**RANK, "excludedActions": ["pasta", "juice", "ice cream"]}
     assert ask("POST", "/rank", nothing).status == 422
 
@@ -136,6 +139,13 @@ def test_features_within_features_are_not_endless() -> None:
         flattened([deep], "contextFeatures")
 
 
+def test_what_may_be_left_out_may_be_null(ask: Caller) -> None:
+    names = ("contextFeatures", "excludedActions", "eventId", "deferActivation")
+    found = ask("POST", "/rank", {**RANK, **dict.fromkeys(names)})
+    assert found.status == 201
+    assert ask("POST", f"/events/{found.body['eventId']}/reward", {"value": 1}).status == 204
+
+
 def test_only_choosers_rank(ask: Caller) -> None:
     assert ask("POST", "/models/value/rank", RANK).body["error"]["code"] == "no_such_verb"
 
@@ -150,3 +160,8 @@ def test_rewards_may_be_summed(ask: Caller) -> None:
         assert told.status == 204
     assert ask("GET", "/models/basket/report").body["mean_reward"] == 4.0
     assert ask("PUT", "/models/basket/rewards", {"rewards": "mean"}).status == 422
+    silent = {"name": "silent", "kind": "Chooser", "settings": {"bits": 8}}
+    assert ask("POST", "/models", silent).body["rewards"] == "earliest"
+    refused = ask("PUT", "/models/silent/rewards", {"rewards": "sum"})  # of which nothing is known
+    assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
+    assert ask("GET", "/models/silent").body["rewards"] == "earliest"

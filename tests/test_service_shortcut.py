@@ -253,8 +253,10 @@ def test_bodies_behind_an_upgrade_are_not_read_as_requests(tmp_path: Path) -> No
         inner = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
         how = {"Connection": "Upgrade", "Upgrade": "h2c"}
         wire.send(wire.head("POST", "/models/value/predict", len(inner), **how) + inner)
+        wire.end()
         said = wire._file.read()
         assert said.startswith(b"HTTP/1.1 400")
+        assert b"the body is not JSON" in said
         assert said.count(b"HTTP/1.1 ") == 1
 
 

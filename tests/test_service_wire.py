@@ -38,6 +38,7 @@ ITEM = {"features": {"a": 1.0}}
 GARBAGE = b"\x16\x03\x01 no request\r\n\r\n"
 READ = 256 << 10  # bytes that a loop reads at once
 CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
+UPGRADE = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAMAAABk"}
 
 
 def chunked(wire: Wire, *chunks: bytes) -> bytes:
@@ -99,7 +100,9 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 @examples(25)
 @given(
-    kinds=st.lists(st.sampled_from(("one", "many", "look", "refused", "chunks")), max_size=6),
+    kinds=st.lists(
+        st.sampled_from(("one", "many", "look", "refused", "chunks", "upgrade")), max_size=6
+    ),
     behind=st.sampled_from(("nothing", "garbage", "head", "body")),
     cuts=st.lists(st.floats(0.0, 1.0), max_size=4),
 )
@@ -113,6 +116,7 @@ def test_however_it_is_cut_all_is_answered_in_order(
             "look": (wire.head("GET", "/models/value", 0), 200, "name"),
             "refused": (wire.post(PREDICT, []), 422, "error"),
             "chunks": (chunked(wire, b"2\r\n{}\r\n", b"0\r\n\r\n"), 422, "error"),
+            "upgrade": (wire.post(PREDICT, ITEM, **UPGRADE), 200, "outcome"),
         }
         good = wire.post(PREDICT, ITEM)
         last = {"nothing": b"", "garbage": GARBAGE, "head": good[:30], "body": good[:-5]}[behind]
@@ -252,8 +256,8 @@ def test_no_more_of_a_body_is_held_than_may_be(
                 wire.send(part)
                 until(lambda: len(connections(ask)) == 1)
                 (connection,) = connections(ask)
-                until(partial(lambda one: one._held_bytes > 0, connection))
-                held.append(connection._held_bytes)
+                until(partial(lambda one: one._held is not None and one._held.size > 0, connection))
+                held.append(connection._held.size)
                 wire.send(part)
                 until(partial(lambda one: one._held is None, connection))
                 for _ in range(size // len(part)):
@@ -313,6 +317,7 @@ def test_only_so_many_requests_of_a_connection_wait(
         if last.status == 404:  # the first was answered before the read
             last = wire.answer()
         assert is_refusal(last, 429, "too_many_waiting")
+        assert last.headers["retry-after"] == "1"
         assert wire.rest() == b""
         until(lambda: not connections(ask))
 
@@ -366,7 +371,7 @@ def test_who_takes_no_answers_is_hung_up_on(
         with alone(ask) as (wire, connection):
             get_stuck(wire, connection)
             until(lambda: not connections(ask))
-            assert connection._unsent > 0
+            assert connection._unsent._size > 0
         assert ask("GET", "/health").status == 200
 
 
@@ -423,6 +428,55 @@ def test_heads_that_are_too_large_are_refused_in_the_shape_of_all(tmp_path: Path
 # --- Other versions of the server library ---------------------------------------------------------
 
 
+def test_what_stands_around_chunks_is_bounded_and_told_apart_from_heads(ask: Caller) -> None:
+    long = b"x" * 60_000
+    for around in (b"2;" + long, b"2\r\n{}\r\n2;" + long, b"2\r\n{}\r\n0\r\nT: " + long):
+        with wired(ask) as wire:
+            wire.send(chunked(wire))
+            for start in range(0, len(around), 8000):  # not all with the head
+                wire.send(around[start : start + 8000])
+                time.sleep(0.005)
+            found = wire.answer()
+            assert is_refusal(found, 431, "chunks_too_large")
+            assert "chunks of a body" in found.body["error"]["message"]
+
+
+@pytest.mark.parametrize("size", [1, 40, 10**6])
+def test_who_asks_for_another_protocol_is_answered_in_this_one(ask: Caller, size: int) -> None:
+    """As some clients do with every first request; nothing that comes is lost."""
+    with wired(ask) as wire:
+        plain = wire.post(PREDICT, {**ITEM, "key": None})
+        chunks = chunked(wire, b'10\r\n{"features": {}}\r\n', b"0\r\n\r\n")
+        begin = chunks.index(b"\r\n") + 2
+        asking = "".join(f"{n.replace('_', '-')}: {v}\r\n" for n, v in UPGRADE.items()).encode()
+        sent = (
+            wire.head("GET", "/models/value", 0, **UPGRADE)
+            + plain
+            + wire.post(PREDICT, ITEM, **UPGRADE)
+            + wire.head("GET", "/health", 0, **{**UPGRADE, "Upgrade": "websocket"})
+            + chunks[:begin]
+            + asking
+            + chunks[begin:]
+            + plain
+        )
+        for start in range(0, len(sent), size):
+            wire.send(sent[start : start + size])
+        found = [wire.answer() for _ in range(6)]
+        assert [each.status for each in found] == [200] * 6
+        assert [next(iter(each.body)) for each in found] == [
+            *("name", "outcome", "outcome", "status", "outcome", "outcome")
+        ]
+        wire.send(wire.post(PREDICT, ITEM, **UPGRADE, Expect="100-continue"))
+        assert wire.first().startswith(b"HTTP/1.1 100")
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_a_tunnel_is_refused(ask: Caller, size: int) -> None:
+    with wired(ask) as wire:
+        wire.send(wire.head("CONNECT", "somewhere:80", size) + b"{}"[:size])
+        assert is_refusal(wire.answer(), 400, "bad_http")
+
+
 @pytest.mark.parametrize(
     ("version", "is_known"),
     [
@@ -446,7 +500,7 @@ def test_the_inside_of_other_versions_is_not_relied_on(
 def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def talked(folder: str) -> list[Any]:
         (tmp_path / folder).mkdir()
-        with serving(tmp_path / folder) as ask, wired(ask) as wire:
+        with serving(tmp_path / folder) as ask:
             said = []
             for verb, body in (
                 ("predict", {**ITEM, "key": "a"}),
@@ -455,20 +509,49 @@ def test_other_versions_answer_as_well(tmp_path: Path, monkeypatch: pytest.Monke
                 ("predict", {"items": [ITEM, {}]}),
                 ("predict", []),
             ):
-                wire.send(
-                    wire.post(f"/models/value/{verb}", body, Idempotency_Key=json.dumps(body))
-                )
-                found = wire.answer()
+                with wired(ask) as wire:
+                    path, key = f"/models/value/{verb}", json.dumps(body)
+                    wire.send(wire.post(path, body, Idempotency_Key=key))
+                    found = wire.answer()
                 for each in (found.body, *found.body.get("items", ())):
                     each.pop("ticket", None)
                 said.append((found.status, found.body, found.headers))
-            wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 80_000)
-            assert wire.first().split()[1] in (b"400", b"431")
+            with wired(ask) as wire:
+                wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\nA: " + b"b" * 80_000)
+                assert wire.first().split()[1] in (b"400", b"431")
             return said
 
     one = talked("known")
     monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
-    assert talked("other") == one
+    for status, body, headers in talked("other"):
+        assert headers.pop("connection") == "close"  # see the next test
+        assert (status, body, headers) == one.pop(0)
+    assert not one
+
+
+def test_with_other_versions_a_connection_is_for_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As what waits on it would be taken in without end."""
+    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
+    with serving(tmp_path) as ask:
+        with wired(ask) as wire:
+            assert flooded(wire, wire.post(PREDICT, ITEM) * 1000, 50 << 20) < 20 << 20
+        assert ask("GET", "/models/value").body["rounds"] == 1
+        with bl.Client(ask.server.url, ask.token or "") as client:
+            assert [client.model("value").predict({"a": 1.0}).ticket[:2] for _ in range(3)] == [
+                *("1.", "2.", "3.")
+            ]
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_with_other_versions_upgrades_are_answered_as_well(
+    is_asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uvicorn, "__version__", "0.9000.0")
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        wire.send(wire.post(PREDICT, ITEM, **(UPGRADE if is_asked else {})))
+        assert wire.answer().body["outcome"] == "applied"
 
 
 @pytest.mark.parametrize("is_missing", [True, False])

@@ -3,6 +3,7 @@
 All of them are positive, non-increasing and known when the n-th observation arrives: they use n,
 the dual backlogs s*_1..s*_n (tickets open when an answer arrives) and, where it says so, the costs.
 D is the diameter of the base's domain and G is ``lipschitz``, a bound on the norm of a gradient.
+c_n is the cost that the n-th observation becomes, T the number of rounds, d_tot the total delay.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from belated import rates, smoothing
 from belated.bases import PFTRL, Base, Leader, Portfolio, UserBase
 from belated.domains import Domain
 from belated.errors import SpecError
+from belated.kernels import thinning
 from belated.kernels.slots import floats as F
 from belated.kernels.slots import ints as N
 from belated.smoothing import Smoothing
@@ -358,28 +359,20 @@ class Capacity(Wrapper):
 
     def numbers(self) -> dict[int, int]:
         """Return what the kernels look up, by its slot among the counters."""
-        return {N.MOST_OPEN: self.tickets, N.GAP: thinning_gap(self.tickets)}
+        return {N.MOST_OPEN: self.tickets, N.GAP: thinning.gap(self.tickets)}
 
     def sizes(self) -> dict[int, float]:
         """Return what the kernels look up, by its slot among the floats."""
         if self.backlog is None:
             return {}
-        return {F.MINE: coin(self.tickets, self.backlog)}  # CHANCE of tracking, which loads numba
+        return {
+            F.MINE: thinning.coin(self.tickets, self.backlog)
+        }  # CHANCE of tracking, which loads numba
 
     @property
     def most_known(self) -> int | None:
         """The tickets that are tracked."""
         return self.tickets
-
-
-def thinning_gap(tickets: int) -> int:
-    """Return g, predictions between two thinnings: the largest power of 2 up to C / 8, or 1."""
-    return 1 << max(0, tickets.bit_length() - 4)
-
-
-def coin(tickets: int, backlog: int) -> float:
-    """Return p, the share of tickets that are tracked under a known backlog."""
-    return min(1.0, tickets / (8 * (backlog + 1)))
 
 
 LONGEST = 1 << 31

@@ -3,6 +3,7 @@
 All of them are non-increasing and lie in (0, r], r being the inner radius of the set. With a
 ``horizon`` T the radius is fixed at its value for t = T, so every round explores alike.
 ``ratio`` is nu = M / (G r): the bound on a loss value over gradient bound times inner radius.
+k is the dimension.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -69,52 +69,59 @@ def audit(
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
     """
-    asked = how_read(
-        dates=dates, tz=tz, unit=unit, encoding=encoding, missing=missing, on_bad=on_bad
-    )
-    if not isinstance(data, Log | Scan):
-        data = scan(
-            data,
-            predicted,
-            observed,
-            target=target,
-            dates=dates,
-            tz=tz,
-            unit=unit,
-            encoding=encoding,
-            missing=missing,
-            on_bad=on_bad,
-        )
-    elif predicted or observed or dates or tz or unit or encoding or missing:
-        raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
+    reading: dict[str, Any] = {
+        "dates": dates,
+        "tz": tz,
+        "unit": unit,
+        "encoding": encoding,
+        "missing": missing,
+    }
+    log = _opened(data, predicted, observed, target, reading, on_bad)
     columns, labels = None, target
-    if isinstance(data, Scan):
-        columns = (data.columns.predicted, data.columns.observed)
+    if isinstance(log, Scan):
+        columns = (log.columns.predicted, log.columns.observed)
         # The time of an answer is no label, but replays may ask whether one came.
-        labels = None if target == data.columns.observed else target
-    unit = "ns" if data.is_calendar else data.unit
-    span = None if deadline is None else _span(deadline, unit, data.is_calendar or data.is_epoch)
-    with row_counter(f"reading {data.name}", progress) as rows:
-        tally, waits, settling = _counted(data, ties, labels, span, rows)
+        labels = None if target == log.columns.observed else target
+    unit = "ns" if log.is_calendar else log.unit
+    span = None if deadline is None else _span(deadline, unit, log.is_calendar or log.is_epoch)
+    with row_counter(f"reading {log.name}", progress) as rows:
+        tally, waits, settling = _counted(log, ties, labels, span, rows)
     if not tally.rounds:
-        raise LogError(f"audit: {data.name} has no rows that can be used")
+        raise LogError(f"audit: {log.name} has no rows that can be used")
+    asked = how_read(**reading, on_bad=on_bad)
     return Audit(
-        data.name,
+        log.name,
         unit,
-        data.is_calendar,
+        log.is_calendar,
         tally,
-        data.bad,
+        log.bad,
         columns,
         target,
         waits.outcomes(),
-        is_epoch=data.is_epoch,
-        notes=data.notes,
-        zone=data.tz if isinstance(data, Scan) else data.zone,
+        is_epoch=log.is_epoch,
+        notes=log.notes,
+        zone=log.tz if isinstance(log, Scan) else log.zone,
         asked=(*asked, *(["--ties", ties] if ties != "observe-first" else [])),
         deadline=span,
         silent=settling.silent,
         still_out=settling.still_out,
     )
+
+
+def _opened(
+    data: Any,
+    predicted: str | None,
+    observed: str | None,
+    target: str | None,
+    reading: Mapping[str, Any],
+    on_bad: OnBad,
+) -> Log | Scan:
+    """Return a log that is there, or open one; ``reading`` is how its columns are read."""
+    if not isinstance(data, Log | Scan):
+        return scan(data, predicted, observed, target=target, **reading, on_bad=on_bad)
+    if predicted or observed or any(reading.values()):
+        raise LogError("audit: a Log or Scan has its columns, tz and unit already; give none here")
+    return data
 
 
 def _span(deadline: Any, unit: Unit | None, has_dates: bool) -> float:

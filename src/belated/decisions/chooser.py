@@ -221,18 +221,7 @@ class Chooser:
             self._model._check_times(at, deadline)
         table = self._scorer.table(actions)
         usual = self._usual(table, baseline)
-        is_apprentice = self._mode == "apprentice"
-        if played is not None:
-            instead = self._place(table, played[0])
-        elif not is_apprentice:
-            instead = -1
-        elif usual >= 0:
-            instead = usual
-        else:
-            raise SpecError(
-                "choose: an apprentice plays the baseline, so there must be one; nothing has "
-                "changed: give baseline="
-            )
+        instead = self._instead(usual) if played is None else self._place(table, played[0])
         ticket, tally = self._rounds, self._tally
         place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
         if instead < 0:
@@ -252,7 +241,7 @@ class Chooser:
         self._rounds += 1
         self._kept[ticket] = kept
         tally.explored += 1.0 - best
-        if not is_apprentice:
+        if self._mode != "apprentice":
             tally.own += 1
         if usual >= 0:
             self._compare(len(table.names), usual)
@@ -261,6 +250,17 @@ class Chooser:
         if self._hidden or len(self._kept) > self._most_kept:
             self._tidy()
         return _as_tuple(Choice, (ticket, action, probability))
+
+    def _instead(self, usual: int) -> int:
+        """Return the place of the action that is played instead of the own pick; -1: that one."""
+        if self._mode != "apprentice":
+            return -1
+        if usual < 0:
+            raise SpecError(
+                "choose: an apprentice plays the baseline, so there must be one; nothing has "
+                "changed: give baseline="
+            )
+        return usual
 
     @alone
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:

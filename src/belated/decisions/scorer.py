@@ -11,7 +11,8 @@ from belated.decisions.actions import Actions, Encoder, Table, refusal
 from belated.decisions.settings import Settings
 from belated.errors import SpecError
 from belated.kernels.decisions import entries
-from belated.kernels.decisions.scoring import IN_WORD, LANES, ROOM
+from belated.kernels.decisions.again import IN_WORD
+from belated.kernels.decisions.desk import LANES, ROOM
 from belated.kernels.slots import status as S
 from belated.linear.features import Features
 from belated.linear.model import LinearModel

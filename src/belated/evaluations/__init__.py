@@ -129,28 +129,46 @@ def evaluate(
         blocks=blocks,
         slices=None if slices is None else tuple(slices),
     )
-    prefixes = [column for _, column in asked.policies]
-    read = decisions_of(
-        log, columns, prefixes, silence=silence, deadline=deadline, reading=asked.reading
-    )
-    counted = ripe(
-        read,
-        silence=silence,
-        deadline=None if deadline is None else _deadline(deadline, read),
-        until=None if until is None else end_of(until, read, tz=tz, dates=dates),
-    )
+    counted = _ripe(log, asked)
     walks = 1 + sum(isinstance(each, Chooser) for each in given.values())
     with progress_bar("evaluating", walks * _STEPS, progress) as bar:
         played, predictions = _played(counted, given, chooser, bar)
     if against not in played:
         raise SpecError(f"evaluate: against must be one of {', '.join(played)}, got {against!r}")
-    sliced = tuple(usual(counted.log.context) if slices is None else slices)
-    for column in sliced:
-        if column not in counted.log.context:
-            listed = ", ".join(map(repr, counted.log.context)) or "none"
-            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
+    sliced = _sliced(counted.log, slices)
     weighed = {name: _weighed(counted.log, one, predictions) for name, one in played.items()}
     return Evaluation(counted, asked, sliced, played, weighed)
+
+
+def _ripe(log: Any, asked: Asked) -> Ripe:
+    """Read the decisions of a log, and return those that count."""
+    silence, deadline, reading = asked.silence, asked.deadline, asked.reading
+    read = decisions_of(
+        log,
+        asked.columns,
+        [column for _, column in asked.policies],
+        silence=silence,
+        deadline=deadline,
+        reading=reading,
+    )
+    until = asked.until
+    return ripe(
+        read,
+        silence=silence,
+        deadline=None if deadline is None else _deadline(deadline, read),
+        until=None if until is None else end_of(until, read, tz=reading.tz, dates=reading.dates),
+    )
+
+
+def _sliced(log: DecisionLog, slices: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns to slice by: those that were asked for, or the usual ones."""
+    if slices is None:
+        return tuple(usual(log.context))
+    for column in slices:
+        if column not in log.context:
+            listed = ", ".join(map(repr, log.context)) or "none"
+            raise LogError(f"evaluate: there is no column {column!r} in the context: {listed}")
+    return tuple(slices)
 
 
 def _deadline(deadline: Any, log: DecisionLog) -> float:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from belated.arrays import Array, Floats
-from belated.errors import LogError
 from belated.evaluations.asked import Columns
 from belated.logs import Log
-from belated.logs.leaks import CHANGED, Hidden, is_target, told
+from belated.logs.leaks import CHANGED, Hidden, check_known, is_target, told
 
 
 def refuse(
@@ -21,7 +20,8 @@ def refuse(
     columns: Columns,
 ) -> None:
     """Refuse what is the reward, its time or how long it took, in any unit, shifted or rounded."""
-    _check_known(log, context, columns)
+    there = [*map(log.kinds.column_of, context), *context]
+    check_known("evaluate", columns.known, there, "is not in the context:")
     times = log.times
     hidden = Hidden(times.predicted_at, times.observed_at, log.answered, log.unit, reward)
     known = log.answered | (silence is not None)
@@ -40,13 +40,3 @@ def refuse(
             found[name] = what
     if found:
         raise told("evaluate", found, sources, "the decision is made")
-
-
-def _check_known(log: Log, context: Mapping[str, Array], columns: Columns) -> None:
-    there = list(dict.fromkeys([*map(log.kinds.column_of, context), *context]))
-    for name in columns.known:
-        if name not in there:
-            raise LogError(
-                f"evaluate: {name!r} is said to be known (--known), and is not in the context: "
-                f"{', '.join(map(repr, there)) or 'none'}"
-            )

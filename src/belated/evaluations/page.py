@@ -143,18 +143,24 @@ def _differences(evaluation: Evaluation) -> Iterable[Section]:
 
 
 def _over_time(evaluation: Evaluation) -> Iterable[Section]:
-    """Show rewards, stretch by stretch."""
+    """Show rewards, stretch by stretch, and when the best policy is ahead."""
     parts = evaluation.over_time
     if len(parts) < 2:
         return
     log = evaluation.ripe.log
-    span = float(log.decided[-1])
-    scale, label = axis(span, log.unit, moment(log.first))
+    scale, label = axis(float(log.decided[-1]), log.unit, moment(log.first))
     middles = [
         scale * float(log.decided[rows.start] + log.decided[rows.stop - 1]) / 2.0
         for rows, _ in parts
     ]
-    series = []
+    yield _rewards_over_time(evaluation, middles, label)
+    best = next((one for one in evaluation.policies.values() if one.difference is not None), None)
+    if best is not None:
+        yield from _gap_over_time(evaluation, best.name, middles, label)
+
+
+def _rewards_over_time(evaluation: Evaluation, middles: list[float], label: str) -> Section:
+    parts, series = evaluation.over_time, []
     for name in chosen(evaluation, _CURVES):
         points = [
             (x, part.estimates[name])
@@ -167,19 +173,21 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
     says = f"Stretches of about {evaluation.counted // len(parts):,} decisions each."
     if CHOOSER in evaluation.given:
         says += " A policy that learns, as the chooser does, starts where uniform choice is."
-    yield Section("Does it hold over time?", figure, says)
-    best = next((one for one in evaluation.policies.values() if one.difference is not None), None)
-    if best is None:
-        return
+    return Section("Does it hold over time?", figure, says)
+
+
+def _gap_over_time(
+    evaluation: Evaluation, best: str, middles: list[float], label: str
+) -> Iterable[Section]:
     points = [
-        (x, part.differences[best.name])
-        for x, (_, part) in zip(middles, parts, strict=True)
-        if best.name in part.differences and _is_finite(part.differences[best.name])
+        (x, part.differences[best])
+        for x, (_, part) in zip(middles, evaluation.over_time, strict=True)
+        if best in part.differences and _is_finite(part.differences[best])
     ]
     if not points:
         return
     gap = Series(
-        best.name,
+        best,
         tuple(x for x, _ in points),
         tuple(found.value for _, found in points),
         tuple(found.low for _, found in points),
@@ -187,7 +195,7 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
     )
     zero = Series(evaluation.against, (middles[0], middles[-1]), (0.0, 0.0), dashed=True)
     figure = Lines(
-        f"{best.name} less {evaluation.against}, with 95 % intervals",
+        f"{best} less {evaluation.against}, with 95 % intervals",
         label,
         "reward per decision",
         (gap, zero),
@@ -198,7 +206,7 @@ def _over_time(evaluation: Evaluation) -> Iterable[Section]:
         f"In {ahead} of {len(points)} stretches it is better, in {behind} worse, and in the others "
         "a tie."
     )
-    yield Section(f"When is {best.name} ahead?", figure, says)
+    yield Section(f"When is {best} ahead?", figure, says)
 
 
 # ---- slices ------------------------------------------------------------------------------------

@@ -129,18 +129,8 @@ def _decisions(
     on_bad: OnBad,
     place: Place,
 ) -> DecisionLog:
-    if log.target is None:
-        raise LogError(f"evaluate: {log.name} has no rewards; name their column (--reward)")
-    for name in (columns.action, columns.probability):
-        if name not in log.features:
-            raise _question(columns, (*log.features, columns.reward))
-    names = _named(log.features[columns.action])
-    probability = log.features[columns.probability]
-    if probability.dtype.kind != "f":
-        raise LogError(f"evaluate: column {columns.probability!r} of {log.name} holds no numbers")
-    if log.target.dtype.kind != "f":
-        raise LogError(f"evaluate: column {columns.reward!r} of {log.name} holds no numbers")
-    reward = log.target
+    """Return the decisions of the rows that can be used, in order of time."""
+    names, probability, reward = _taken(log, columns)
     if silence is not None:  # a silence that was written down is still none that was heard
         reward = np.where(~log.answered & (reward == silence), np.nan, reward)
     faults = {
@@ -182,6 +172,21 @@ def _decisions(
         notes=(*notes, *(f"{note}." for note in log.notes)),
         bad=bad,
     )
+
+
+def _taken(log: Log, columns: Columns) -> tuple[list[str | None], Floats, Floats]:
+    """Return actions, their probabilities and rewards, row by row."""
+    if log.target is None:
+        raise LogError(f"evaluate: {log.name} has no rewards; name their column (--reward)")
+    for name in (columns.action, columns.probability):
+        if name not in log.features:
+            raise _question(columns, (*log.features, columns.reward))
+    names = _named(log.features[columns.action])
+    probability = log.features[columns.probability]
+    for name, cells in ((columns.probability, probability), (columns.reward, log.target)):
+        if cells.dtype.kind != "f":
+            raise LogError(f"evaluate: column {name!r} of {log.name} holds no numbers")
+    return names, probability, log.target
 
 
 def _question(columns: Columns, known: Iterable[str]) -> LogError:

@@ -13,14 +13,16 @@ builds ``predict``, ``observe``, ``cancel`` and ``run`` out of them for one comp
 ``leaves``      emits leaves: from their source to what LLVM reads
 ``codes``       the type of a code, for the compiler
 ``blas``        what numba need not look for
-``vectors``     what leaves see of an array
+``vectors``     what leaves see of an array; ``fours``: four floats of it at a time
 ``exact``       ln, exp and cube root with the same bits on every machine
 ``tickets``     the table of open tickets, and all counting of delays
 ``directions``  exploration directions from a counter-based generator
-``narrow``      numbers in half the room
+``narrow``      numbers in half the room; ``zeros``: with how many zeros one ends
 ``prefetch``    asks for memory ahead
+``thinning``    the numbers of a capacity
 ``learners``    steps, sets, rates, feedback and events of learners
 ``linear``      linear models with late labels
+``decisions``   what each action is worth, probabilities, the pick
 ``knobs``       settings of a live system
 ``games``       losses, and whole games: a learner and losses in one loop
 ==============  ===================================================================

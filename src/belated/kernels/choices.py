@@ -91,7 +91,7 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
     """Return a leaf that calls ``choices[code[slot]]``, ``code`` being its first argument.
 
     The choice is made while compiling, and what a composition does not use is never compiled for
-    it. Choices may be added to the mapping until then.
+    it. Choices may be added to the mapping until then. A limb that is chosen stays one.
     """
 
     def chosen(code: Code, *arguments: Any) -> Any:
@@ -103,12 +103,23 @@ def switch(slot: int, choices: Mapping[int, _Function]) -> _Function:
         value = _held(code, slot)
         if value is not None and value not in choices:
             raise LookupError(f"{chosen.__module__}: slot {slot} has no choice {value}")
-        return None if value is None else cast(Any, choices[value]).py_func
+        return None if value is None else choices[value]
 
     if EMITS:
         return cast(_Function, calls.make_choice(choose, chosen))
+
+    def choose_source(code: Any, *arguments: Any) -> Any:
+        found = choose(code, *arguments)
+        if found is None or found.targetoptions["forceinline"]:
+            return getattr(found, "py_func", None)
+
+        def call(code: Any, *arguments: Any) -> Any:  # which is inlined in its place
+            return found(code, *arguments)
+
+        return call
+
     # numba asks for the constants first; asked for plain ints, there is nothing to choose.
-    overload(chosen, prefer_literal=True, strict=False, jit_options=LEAF)(choose)
+    overload(chosen, prefer_literal=True, strict=False, jit_options=LEAF)(choose_source)
     return cast(_Function, chosen)
 
 

@@ -41,11 +41,13 @@ _COUNTED = [
 class KnobsMemory(TimedMemory):
     """``f`` and ``n``; see ``belated.kernels.knobs.layout``."""
 
-    __slots__ = ("places",)
+    __slots__ = ("places", "sizes")
 
     def __init__(self, settings: Settings, memory: Memory) -> None:
         super().__init__(aligned(memory.f), memory.n)
-        self.places = L.places(len(settings.knobs), settings.width)
+        k, c = len(settings.knobs), settings.width
+        self.sizes = L.sizes(k, c)
+        self.places = L.places(self.sizes, k, c)
 
     @classmethod
     def begun(cls, settings: Settings) -> Self:
@@ -81,13 +83,13 @@ class KnobsMemory(TimedMemory):
 
         The sums of the set that forgets nothing and has no levels are those of all costs.
         """
-        p, k = self.places, self.dim
+        a, k, most = self.places.a, self.dim, self.sizes.most
         first = 1 + 2 * k + k * (k - 1) // 2
-        at = np.arange(first, p.base, k + 1)
-        row = self.f[p.a : p.a + p.most]
+        at = np.arange(first, self.sizes.base, k + 1)
+        row = self.f[a : a + most]
         count = max(float(row[0]), 1.0)
         means = row[at] / count
-        squares = self.f[p.a + at * (2 * p.most - at + 1) // 2] / count
+        squares = self.f[a + at * (2 * most - at + 1) // 2] / count
         return means, np.sqrt(np.maximum(squares - means * means, 0.0))
 
     def cost(self, y: float) -> float:
@@ -131,7 +133,7 @@ class KnobsMemory(TimedMemory):
         parts = super().parts()
         f = self.f[: self.places.kept].copy()
         f[self.places.work :] = 0.0
-        used = int(f[L.FILLED]) * self.places.of_buffer
+        used = int(f[L.FILLED]) * self.sizes.of_buffer
         f[self.places.buffer + used : self.places.work] = 0.0
         is_ghost = parts["tickets"][:, 1] < 0
         parts["records"][is_ghost] = 0.0
@@ -186,7 +188,7 @@ class KnobsMemory(TimedMemory):
         counts = f[_COUNTED]
         demand((counts >= 0.0).all() and (counts == np.floor(counts)).all(), "counts")
         demand(f[L.COUNT] + f[L.FILLED] <= 2.0 * self.rounds + 1.0, "the number of costs")
-        demand(f[L.FILLED] <= self.places.waits and f[L.FED] <= f[L.COUNT], "costs that wait")
+        demand(f[L.FILLED] <= self.sizes.waits and f[L.FED] <= f[L.COUNT], "costs that wait")
         demand(f[L.PROVISIONAL] <= f[L.COUNT], "last words")
         demand(f[L.UNIT] == 0.0 or f[L.UNIT] >= L.LEAST_UNIT, "the unit")
         demand(f[L.UNIT] == 0.0 or f[L.FILLED] == 0.0, "costs that wait")
@@ -228,7 +230,7 @@ class KnobsMemory(TimedMemory):
         weights, noise = members[:, L.WEIGHT], members[:, L.NOISE]
         demand((weights >= 0.0).all() and abs(weights.sum() - 1.0) <= _SLACK, "weights")
         demand((noise > 0.0).all(), "the noise of members")
-        blocks = f[p.blocks : p.buffer].reshape(L.RING, p.of_block)
+        blocks = f[p.blocks : p.buffer].reshape(L.RING, self.sizes.of_block)
         numbers = blocks[:, L.NUMBER]
         own = (numbers - 1.0) % L.RING == np.arange(L.RING)
         demand(((numbers == 0.0) | (own & (numbers >= 1.0))).all(), "numbers of blocks")
@@ -237,7 +239,7 @@ class KnobsMemory(TimedMemory):
         if f[L.UNIT] > 0.0:
             demand((f[p.prior : p.members] > 0.0).all(), "the prior")
             demand(all((each > 0.0).all() for each in self._pivots()), "members that are solved")
-        waiting = f[p.buffer : p.work].reshape(-1, p.of_buffer)[: int(f[L.FILLED])]
+        waiting = f[p.buffer : p.work].reshape(-1, self.sizes.of_buffer)[: int(f[L.FILLED])]
         tickets = waiting[:, L.ITS_TICKET]
         demand(((tickets >= 0.0) & (tickets < self.rounds)).all(), "costs that wait")
         demand((tickets == np.floor(tickets)).all(), "costs that wait")
@@ -255,10 +257,10 @@ class KnobsMemory(TimedMemory):
 
     def _pivots(self) -> list[Floats]:
         """Return the diagonals of the members that there are, where sets have been solved."""
-        p, at, found = self.places, self.places.solved, []
+        at, found = self.places.solved, []
         for member in range(L.MEMBERS):
             kind = member % L.TYPES
-            size = p.base + (0, p.cosines, self.dim + 1)[kind]
+            size = self.sizes.base + (0, self.sizes.cosines, self.dim + 1)[kind]
             rows = np.arange(size)
             if self.of_members[member, L.SHARE] > 0.0:
                 found.append(self.f[at + rows * (2 * size - rows + 1) // 2])
@@ -276,7 +278,7 @@ class KnobsMemory(TimedMemory):
         demand((np.isnan(so_far) | (np.abs(so_far) <= 2.0 * L.HUGE_COST)).all(), "costs so far")
         demand((np.isnan(learned) | (np.abs(learned) <= _LARGE)).all(), "costs so far")
         demand((np.isnan(so_far) <= np.isnan(learned)).all(), "costs so far")
-        packed = rows[:, L.OF_TICKET : L.OF_TICKET + self.places.packed]
+        packed = rows[:, L.OF_TICKET : L.OF_TICKET + self.sizes.packed]
         most = 2.0 * L.WIDE * (L.STEP + 1.0)
         demand(((packed >= 0.0) & (packed <= most)).all(), "places of tickets")
         demand((packed == np.floor(packed)).all(), "places of tickets")

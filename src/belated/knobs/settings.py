@@ -178,7 +178,8 @@ class Settings:
     def fresh(self) -> Memory:
         """Return memory that has seen nothing; kernels have yet to set it up."""
         k, c = len(self.knobs), self.width
-        places = L.places(k, c)
+        sizes = L.sizes(k, c)
+        places = L.places(sizes, k, c)
         limits = constraints.numbers(self.constraints, self.knobs, self.start)
         f = np.append(np.zeros(places.kept), limits)
         f[L.HOLD] = self.hold
@@ -192,7 +193,7 @@ class Settings:
             N.DIM: k,
             N.OWN: c,
             L.LIMITS: len(self.constraints),
-            N.KEEP: L.OF_TICKET + places.packed,
+            N.KEEP: L.OF_TICKET + sizes.packed,
             N.SEED_LOW: self.seed & 0xFFFFFFFF,
             N.SEED_HIGH: self.seed >> 32,
             N.PATIENCE: -1 if self.patience is None else self.patience**2,

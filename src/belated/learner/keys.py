@@ -13,19 +13,38 @@ Key = str | int
 """A key: text or a whole number."""
 
 
-_LARGEST = 10**100
+LARGEST = 10**100
+"""Keys that are numbers are less than this, and more than its negative."""
+
+
+class Ticket(int):
+    """A whole number that is a ticket, also where other numbers are keys.
+
+    It is for those who know which it is, as a service whose tickets are signed texts.
+    """
+
+    __slots__ = ()
+
+
+class NumberKey(int):
+    """A whole number that is a key, also where no number was given as one: then nothing has it."""
+
+    __slots__ = ()
 
 
 class Keys:
     """Which ticket has which key. Keys of closed tickets are dropped now and then.
 
     Text is always a key. A number is one as soon as a number has been given as a key; until then it
-    is a ticket.
+    is a ticket. ``Ticket`` and ``NumberKey`` say which it is.
 
     >>> keys = Keys()
     >>> keys.give("order-120", 7)
     >>> keys.ticket("order-120"), keys.ticket(7), "order-7" in keys
     (7, 7, False)
+    >>> keys.give(7, 3)
+    >>> keys.ticket(7), keys.ticket(Ticket(7))
+    (3, 7)
     """
 
     __slots__ = ("_most", "_tickets", "has_numbers")
@@ -65,6 +84,8 @@ class Keys:
 
     def ticket(self, name: Any) -> Any:
         """Return the ticket of a key; what is none is returned as it is."""
+        if name.__class__ is Ticket:
+            return int(name)
         if not may_be_key(name, self):
             return name
         found = self._tickets.get(name)
@@ -76,7 +97,7 @@ class Keys:
         """Refuse what cannot be a key, or is the key of an open ticket."""
         if type(key) is not str and type(key) is not int:
             raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
-        if type(key) is int and abs(key) >= _LARGEST:
+        if type(key) is int and abs(key) >= LARGEST:
             raise BadKey("a key that is a number has at most 100 digits; nothing has changed")
         found = self._tickets.get(key)
         if found is not None and is_open(found):
@@ -91,8 +112,12 @@ class Keys:
         self.has_numbers = self.has_numbers or type(key) is int
 
     def drop(self, name: Any) -> None:
-        """Forget a key, if it is one: its ticket is closed."""
-        if self._tickets:
+        """Forget a key, if it is one: its ticket is closed.
+
+        Of a ``Ticket`` it is the key that is the same number, if that has such a key: whether it
+        was answered by the one or the other, the same is left.
+        """
+        if self._tickets and (name.__class__ is not Ticket or self._tickets.get(name) == name):
             self._tickets.pop(name, None)
 
     def tidy(self, alive: Callable[[], set[int]]) -> None:
@@ -121,12 +146,14 @@ class Keys:
 
 def may_be_key(name: Any, keys: Keys | None) -> bool:
     """Tell whether a name is that of a key, whether a ticket has it or not."""
-    return isinstance(name, str) or (keys is not None and keys.has_numbers and _is_whole(name))
+    if isinstance(name, str) or name.__class__ is NumberKey:
+        return True
+    return keys is not None and keys.has_numbers and _is_whole(name)
 
 
 def _is_whole(name: Any) -> bool:
     """Tell whether a name is a whole number, also one of NumPy's."""
-    return isinstance(name, int | np.integer) and not isinstance(name, bool)
+    return isinstance(name, int | np.integer) and not isinstance(name, bool | Ticket)
 
 
 def _unreadable() -> SnapshotError:

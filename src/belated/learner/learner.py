@@ -128,7 +128,7 @@ class Learner:
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        return checked_ticket(name if self._keys is None else self._keys.ticket(name))
+        return checked_ticket((Keys() if self._keys is None else self._keys).ticket(name))
 
     def _tracked(self, name: int | Key) -> int | None:
         """Return the ticket of a name; None for a key that a ``Capacity`` may have lost."""

@@ -132,29 +132,9 @@ def report_of(program: Program, memory: Memory) -> Report:
 
 def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, str]:
     """Return the certificate, or None and the reason."""
-    code = program.code
-    if code[C.METHOD] != K.OURS:
-        return None, "no certificate: this is a method of others; its bound(timeline) says more"
-    if code[C.WEIGHED]:
-        return None, (
-            "no certificate: the guarantee of Capacity is an average over which tickets are "
-            "tracked; see Problem.bound"
-        )
-    if code[C.REDUCTION] == K.ONE_POINT:
-        return None, (
-            "no certificate: the one-point guarantee holds in expectation and is vacuous at "
-            "ordinary horizons; see Problem.bound"
-        )
-    if code[C.REDUCTION] == K.TWO_POINT:
-        return (
-            None,
-            "no certificate: the two-point guarantee holds in expectation; see Problem.bound",
-        )
-    base = program.base
-    if not isinstance(base, Base):
-        return None, "no certificate: the base is a user's own"
-    if base.uncertified:
-        return None, f"no certificate: {base.uncertified}"
+    base, obstacle = program.base, _obstacle(program)
+    if obstacle or not isinstance(base, Base):
+        return None, f"no certificate: {obstacle}"
     sums = memory.sums
     lipschitz, note = _lipschitz(sums, memory.excess)
     if lipschitz == 0.0:
@@ -178,6 +158,26 @@ def _certificate(program: Program, memory: Memory) -> tuple[Certificate | None, 
             f"no certificate yet: the bound is not below what any play could lose ({trivial:.4g})"
         )
     return certificate, note
+
+
+def _obstacle(program: Program) -> str:
+    """Say why no learner of this kind has a certificate; nothing where some have."""
+    code, base = program.code, program.base
+    if code[C.METHOD] != K.OURS:
+        return "this is a method of others; its bound(timeline) says more"
+    if code[C.WEIGHED]:
+        return (
+            "the guarantee of Capacity is an average over which tickets are tracked; see "
+            "Problem.bound"
+        )
+    if code[C.REDUCTION] == K.ONE_POINT:
+        return (
+            "the one-point guarantee holds in expectation and is vacuous at ordinary horizons; "
+            "see Problem.bound"
+        )
+    if code[C.REDUCTION] == K.TWO_POINT:
+        return "the two-point guarantee holds in expectation; see Problem.bound"
+    return base.uncertified if isinstance(base, Base) else "the base is a user's own"
 
 
 def allowed(base: Base, memory: Memory, lipschitz: float) -> Certificate | None:

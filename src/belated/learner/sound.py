@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from belated.arrays import Floats, Ints
 from belated.bases import Leader, Portfolio
 from belated.errors import SnapshotError
+from belated.kernels import thinning
 from belated.kernels.learners import tracking
 from belated.kernels.learners.sets import SETS
 from belated.kernels.learners.wrappers import WRAPPERS
@@ -209,7 +210,7 @@ def _check_tracked(program: Program, memory: Memory) -> None:
     gap = int(memory.n[N.GAP])
     newest = (rounds - 1) - (rounds - 1) % gap
     ahead = 1 << (newest + gap - 1).bit_length()
-    limit = (0.5 * most - gap + 1.0) / (1.0 + math.log(ahead))
+    limit = thinning.limit(most, gap, math.log(ahead))
     chance = f[tracking.CHANCE]
     demand(f[tracking.AHEAD] == ahead and abs(chance - limit) <= _SLACK * limit, "weights")
     ages = np.maximum(newest - memory.entries[:, 0], 0) + 1
@@ -250,20 +251,10 @@ def _fixed(program: Program) -> Ints:
 
 def _check_inside(program: Program, points: Floats) -> None:
     """Demand that points, one per row, are in the set of the chart."""
-    domain, size = program.code[C.DOMAIN], program.numbers.get(F.SIZE, 1.0)
     if program.has_user_parts:
         return
-    sizes = np.abs(points)
-    if domain == K.BOX:
-        inside = (sizes <= 1.0 + _SLACK).all()
-    elif domain == K.SIMPLEX:
-        total = points.sum(axis=-1)
-        inside = (np.abs(total - 1.0) <= _SLACK).all() and (points >= size - _SLACK).all()
-    elif domain == SETS.code("Ball"):
-        inside = ((points * points).sum(axis=-1) <= (size * (1.0 + _SLACK)) ** 2).all()
-    else:
-        inside = (sizes.sum(axis=-1) <= size * (1.0 + _SLACK)).all()
-    demand(inside, "a point outside of the set")
+    holds, size = SETS.choices("holds")[program.code[C.DOMAIN]], program.numbers.get(F.SIZE, 1.0)
+    demand(holds(points, size, _SLACK), "a point outside of the set")
 
 
 def _check_past(program: Program, memory: Memory) -> None:
@@ -282,6 +273,7 @@ def _check_leader(program: Program, memory: Memory) -> None:
     own = memory.own
     kept = own[OWN.HEADER :].reshape(-1, OWN.point_width(program.dim))
     _check_inside(program, kept[:, OWN.POINT : OWN.POINT + program.dim])
+    demand(not kept[:, OWN.POINT + program.dim :].any(), "coordinates of no point")
     ways = np.append(kept[:, 0], own[OWN.GONE])
     demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
     demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
@@ -293,14 +285,23 @@ def _check_members(program: Program, count: int, own: Floats) -> None:
     for start in (OWN.HEADER, *(at.headers + i * OWN.MEMBER_HEADER for i in range(count))):
         demand((own[start:][[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums of members")
     demand(own[OWN.HEADER + OWN.WAY] >= 0.0, "the way of the weights")
-    weights = own[OWN.HEADER + F.HEADER :]
-    _check_weights(np.stack([weights[:count], weights[at.wide :][:count]]))
+    weights = own[OWN.HEADER + F.HEADER : at.rows].reshape(-1, at.wide)
+    _check_weights(weights[:2, :count])
     rows = own[at.rows : at.headers].reshape(OWN.ROWS, at.wide)
     demand((rows[[OWN.WAYS, OWN.MISREAD], :count] >= 0.0).all(), "ways of members")
-    demand(not rows[: OWN.FIRST, count:].any(), "numbers of no member")
     points = own[at.z : at.p].reshape(-1, at.wide)
-    demand(not points[program.dim :].any() and not points[:, count:].any(), "points of no member")
     _check_inside(program, points[: program.dim, :count].T)
+    normals = own[at.p : at.records].reshape(-1, at.wide)
+    keeps_none = (rows[OWN.LEADS] == 0.0) & (rows[OWN.SUMS] == 0.0)
+    demand(not normals[:, keeps_none].any(), "normal vectors of members that have none")
+    nobody = own[at.headers + count * OWN.MEMBER_HEADER : at.z]
+    beyond = (
+        weights[:, count:],
+        rows[: OWN.FIRST, count:],
+        points[:, count:],
+        points[program.dim :],
+    )
+    demand(not any(part.any() for part in (nobody, *beyond)), "numbers of no member")
 
 
 def _check_records(program: Program, count: int, records: Floats) -> None:
@@ -309,10 +310,12 @@ def _check_records(program: Program, count: int, records: Floats) -> None:
     ways, points, way, weights = np.split(
         records, [at.wide, at.width - at.wide - OWN.POINT, at.width - at.wide], axis=1
     )
-    points = points.reshape(-1, program.dim, at.wide)[..., :count]
-    _check_inside(program, points.swapaxes(1, 2))
+    points = points.reshape(-1, program.dim, at.wide)
+    _check_inside(program, points[..., :count].swapaxes(1, 2))
     demand((np.abs(ways) <= _LARGE_VECTOR).all(), "ways of members")
     _check_weights(weights[:, :count])
+    beyond = (ways[:, count:], points[..., count:], weights[:, count:])
+    demand(not any(part.any() for part in beyond), "points of no member")
     demand((way >= 0.0).all(), "the way of the weights")
 
 

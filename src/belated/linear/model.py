@@ -530,20 +530,11 @@ class LinearModel:
         sparse = self._given.rows(rows, "replay")
         labels, weights = labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
-        first = operator.index(first)
-        begin = self.rounds
+        first, begin = operator.index(first), self.rounds
         count = of_log.check_predictions(events, begin, sparse.height)
-        observed = of_log.check_labels(events, begin, first, labels.size)
-        older = observed[observed < begin]
-        if np.unique(older).size < older.size:
-            raise AlreadyObserved("replay: the label of an older ticket is there twice")
-        self._answers.check_known(older, "replay")
-        places = observed - first
-        self._answers.check(observed, labels[places], weights[places], "replay")
-        times, spans = (
-            self._times.of_events(at, events.size, "replay"),
-            self._times.spans(deadlines, sparse.height, "replay"),
-        )
+        observed = self._check_labels(events, first, labels, weights)
+        times = self._times.of_events(at, events.size, "replay")
+        spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
         if at is not None and count:  # as live, where the times of labels alone are not kept
@@ -565,10 +556,25 @@ class LinearModel:
                     progress(done)
         finally:  # also when interrupted
             if keys is not None:
-                for ticket in sorted(self._memory.answerable()):
-                    if ticket >= begin:
-                        self._keys.give(keys[ticket - begin], ticket)
+                self._give_keys(keys, begin)
         return values
+
+    def _check_labels(self, events: Ints, first: int, labels: Floats, weights: Floats) -> Ints:
+        """Return the tickets whose labels a log has, in their order; refuse what cannot be."""
+        observed = of_log.check_labels(events, self.rounds, first, labels.size)
+        older = observed[observed < self.rounds]
+        if np.unique(older).size < older.size:
+            raise AlreadyObserved("replay: the label of an older ticket is there twice")
+        self._answers.check_known(older, "replay")
+        places = observed - first
+        self._answers.check(observed, labels[places], weights[places], "replay")
+        return observed
+
+    def _give_keys(self, keys: Sequence[Key], begin: int) -> None:
+        """Give their keys to tickets from ``begin`` on that can still be answered."""
+        for ticket in sorted(self._memory.answerable()):
+            if ticket >= begin:
+                self._keys.give(keys[ticket - begin], ticket)
 
     def _check_keys(self, keys: Sequence[Key], rows: int, observed: Ints) -> None:
         """Refuse keys that cannot be, or that two rows have whose label does not come here."""

@@ -138,11 +138,7 @@ def checked(
         raise _wrong("intercept must be True or False", intercept)
     if not isinstance(late, str) or late not in ("drop", "learn"):
         raise _wrong("late must be 'drop' or 'learn'", late)
-    if has_unit(wait) and not _is_skip(wait):
-        if deadline is not None:
-            raise _wrong("wait as a duration is a deadline, so give only one of the two", wait)
-        span_of(wait, "LinearModel: wait must be 'skip', None or a whole number, or a duration")
-        wait, deadline = None, wait
+    wait, deadline = _one_of(wait, deadline)
     if deadline is not None:
         needs_times = bool(needs_times) or has_unit(deadline)
         deadline = span_of(deadline, "LinearModel: deadline must be a duration of at least 0")
@@ -163,6 +159,16 @@ def checked(
         columns=None if columns is None else _columns(columns),
         **penalties,
     )
+
+
+def _one_of(wait: Any, deadline: Any) -> tuple[Any, Any]:
+    """Return both, where a wait that is a duration is a deadline."""
+    if not has_unit(wait) or _is_skip(wait):
+        return wait, deadline
+    if deadline is not None:
+        raise _wrong("wait as a duration is a deadline, so give only one of the two", wait)
+    span_of(wait, "LinearModel: wait must be 'skip', None or a whole number, or a duration")
+    return None, wait
 
 
 def _columns(columns: Any) -> Kinds:

@@ -102,11 +102,12 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    demand(((by_age[:, 0] >= 0.0) & (by_age[:, 0] < _LARGE)).all(), "ages of labels")
+    came, heard, said = by_age[:, lm.CAME], by_age[:, lm.HEARD], by_age[:, lm.SAID]
+    demand(((came >= 0.0) & (came < _LARGE)).all(), "ages of labels")
     if settings.owes:
-        _check_owed(f, by_age, memory)
+        _check_owed(f, heard, said, memory)
     else:
-        _check_doubt(settings.loss, f, by_age, memory.rounds)
+        _check_doubt(settings.loss, f, heard, said, memory.rounds)
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -130,34 +131,36 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
 
 
-def _check_doubt(loss: Loss, f: Floats, by_age: Floats, rounds: int) -> None:
-    """Demand that open tickets are looked at now and then, and what that found can be."""
+def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int) -> None:
+    """Demand that open tickets are looked at now and then, and what that found can be.
+
+    ``heard`` are first labels by age, ``said`` is what they say.
+    """
     demand((f[lm.OWED :] == 0.0).all(), "what is owed")
-    demand(((by_age[:, 1] >= 0.0) & (by_age[:, 1] < _LARGE)).all(), "ages of labels")
-    demand((np.abs(by_age[:, 2]) <= _LARGE * by_age[:, 1]).all(), "ages of labels")
+    demand(((heard >= 0.0) & (heard < _LARGE)).all(), "ages of labels")
+    demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
     since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
     if since == math.inf:
         demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
-        demand((by_age[:, 1:] == 0.0).all(), "what is open")
+        demand((heard == 0.0).all() and (said == 0.0).all(), "what is open")
         return
     demand(0.0 < since <= rounds and since == math.floor(since), "what is open")
     demand(since < again < math.inf and again == math.floor(again), "what is open")
-    demand(by_age[:, 1].sum() <= rounds and abs(lean) <= _LARGE, "what is open")
+    demand(heard.sum() <= rounds and abs(lean) <= _LARGE, "what is open")
     if LOSSES[loss].labels.classes:
         demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
-        demand((by_age[:, 2] >= 0.0).all(), "what is open")
-        demand((by_age[:, 2] <= by_age[:, 1]).all(), "what is open")
+        demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
     else:
         demand(trust == 1.0, "what is open")
 
 
-def _check_owed(f: Floats, by_age: Floats, memory: Memory) -> None:
+def _check_owed(f: Floats, heard: Floats, said: Floats, memory: Memory) -> None:
     """Demand that corrections are looked at now and then, and what that found can be."""
     demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
     again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
-    came, corrected = by_age[:, 1], int(memory.n[N.CORRECTED])
-    demand((by_age[:, 2] == 0.0).all() and (came == np.floor(came)).all(), "corrections")
-    demand((np.abs(came) <= corrected).all(), "corrections")
+    corrected = int(memory.n[N.CORRECTED])
+    demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
+    demand((np.abs(heard) <= corrected).all(), "corrections")
     if corrected == 0:
         demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")
         return

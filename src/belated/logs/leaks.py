@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,6 +79,17 @@ def told(who: str, found: Mapping[str, str], columns: Mapping[str, str], when: s
         f"{who}: {said}, which nobody knows when {when}; leave {them} out (--ignore {names}), or "
         f"if {it} known then, say so (--known {names})"
     )
+
+
+def check_known(who: str, known: Iterable[str], there: Iterable[str], if_not: str) -> None:
+    """Refuse what is said to be known and is not there, with ``if_not`` before what is."""
+    names = list(dict.fromkeys(there))
+    for name in known:
+        if name not in names:
+            raise LogError(
+                f"{who}: {name!r} is said to be known (--known), and {if_not} "
+                f"{', '.join(map(repr, names)) or 'none'}"
+            )
 
 
 def is_target(column: Array, labels: Floats, known: Bools) -> bool:

@@ -33,7 +33,7 @@ from belated.replays.differences import Difference
 from belated.replays.measures import Bin, Curve, Slice
 from belated.replays.result import Replay
 from belated.replays.silence import Silence
-from belated.replays.task import Asked, Features, Labels, task_of
+from belated.replays.task import Asked, Features, Labels, Task, task_of
 
 __all__ = ["Bin", "Contender", "Curve", "Difference", "Replay", "Scale", "Slice", "replay"]
 
@@ -134,18 +134,28 @@ def replay(
         missing=tuple(missing),
         on_bad=on_bad,
     )
-    with row_counter(
-        f"reading {data if isinstance(data, str | Path) else 'the log'}", progress
-    ) as rows:
+    source = data if isinstance(data, str | Path) else "the log"
+    with row_counter(f"reading {source}", progress) as rows:
         task = task_of(data, asked, how, said, loss=loss, progress=rows)
     others.check_loss(names, task.how)
     refits.check(refit, task.how.loss)
     if first is not None:
         task = task.first(first)
+    return _played(task, wait, names, refit, slices, progress)
+
+
+def _played(
+    task: Task,
+    wait: int | None,
+    also: tuple[str, ...],
+    refit: int,
+    slices: Sequence[str] | None,
+    progress: bool | None,
+) -> Replay:
+    """Run all methods on a task, and gather what they lose in every slice."""
     patience = int(np.median(task.delays)) if wait is None else wait
-    steps = Replayer.steps(task, names, refit)
-    with progress_bar("replaying", steps, progress) as bar:
-        player = Replayer(task, patience, names, bar, refit)
+    with progress_bar("replaying", Replayer.steps(task, also, refit), progress) as bar:
+        player = Replayer(task, patience, also, bar, refit)
         found = {method.name: method for method in player.run()}
     columns = measures.usual_slices(task.log, task.features) if slices is None else slices
     losses = {name: method.losses for name, method in found.items()}

@@ -55,7 +55,8 @@ def checked(
     ``known`` are rows whose label counts; ``vouched`` are columns of which somebody says that they
     are known when the prediction is made, whatever they look like.
     """
-    _check_vouched(log, kinds, vouched)
+    there = [*(kind.name for kind in kinds), *log.features]
+    leaks.check_known("replay", vouched, there, "is no feature; the features are")
     times, answered = log.times, log.answered
     hidden = Hidden(times.predicted_at, times.observed_at, answered, log.unit, log.target)
     sources = {name: kinds.column_of(name) for name in features}
@@ -71,16 +72,6 @@ def checked(
     if found:
         raise leaks.told("replay", found, sources, "the prediction is made")
     return tuple(notes)
-
-
-def _check_vouched(log: Log, kinds: Kinds, vouched: Sequence[str]) -> None:
-    there = list(dict.fromkeys([*(kind.name for kind in kinds), *log.features]))
-    for name in vouched:
-        if name not in there:
-            raise LogError(
-                f"replay: {name!r} is said to be known (--known), and is no feature; the features "
-                f"are {', '.join(map(repr, there)) or 'none'}"
-            )
 
 
 def _knows(column: Array, labels: Floats, known: Bools, hidden: Hidden, target: str) -> str:

@@ -125,25 +125,9 @@ def _less(share: Difference) -> str:
 def _differences(replay: Replay) -> Section:
     """Show how far every method is from ours, and how sure that is."""
     question = "Which method is better, and is that sure?"
-    says = (
-        f"Bars are differences of the {replay.measure} to belated, in percent of it: to the left "
-        "is better than belated, to the right is worse. "
-    )
     if not replay.blocks:
         return Section(question, None, standing(replay))
-    says += (
-        f"Whiskers are 95 % intervals, from {replay.blocks} blocks of time in which every "
-        "prediction is paired with that of belated. Where one holds 0 nobody is ahead: within "
-        f"{SAME:.0%} of 0 two methods are {ALIKE}, beyond that the log {UNKNOWN}. Each is right "
-        "for itself in 95 of 100 logs; of many, some are wrong by chance."
-    )
-    if replay.task.delays.any():
-        says += (
-            f' "{AT_ONCE}" is out of reach: it learns each label before the next prediction. '
-            "Where targets overlap in time, because one is about a stretch in which the next "
-            "prediction is made already, it even knows a part of the next answer, and the price of "
-            "lateness is less than the difference."
-        )
+    says = _says_differences(replay)
     shares = {name: replay.share(name) for name in replay.methods if name != OURS}
     known = {name: share for name, share in shares.items() if share is not None}
     drawn = [name for name, share in known.items() if share.mean <= FAR_BAR and share.high <= MANY]
@@ -170,6 +154,25 @@ def _differences(replay: Replay) -> Section:
         note=note,
     )
     return Section(question, figure, says, Table(heads, rows))
+
+
+def _says_differences(replay: Replay) -> str:
+    says = (
+        f"Bars are differences of the {replay.measure} to belated, in percent of it: to the left "
+        "is better than belated, to the right is worse. "
+        f"Whiskers are 95 % intervals, from {replay.blocks} blocks of time in which every "
+        "prediction is paired with that of belated. Where one holds 0 nobody is ahead: within "
+        f"{SAME:.0%} of 0 two methods are {ALIKE}, beyond that the log {UNKNOWN}. Each is right "
+        "for itself in 95 of 100 logs; of many, some are wrong by chance."
+    )
+    if replay.task.delays.any():
+        says += (
+            f' "{AT_ONCE}" is out of reach: it learns each label before the next prediction. '
+            "Where targets overlap in time, because one is about a stretch in which the next "
+            "prediction is made already, it even knows a part of the next answer, and the price of "
+            "lateness is less than the difference."
+        )
+    return says
 
 
 def _row(replay: Replay, name: str, share: Difference | None) -> tuple[Any, ...]:

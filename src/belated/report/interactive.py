@@ -6,39 +6,35 @@ of a light page; :data:`belated.report.colours.DARK` says what to swap on a dark
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
-from belated.report.colours import FAINT, GREY, INK, PAPER, RULE, Look, is_ours, look
+from belated.report import heat_maps
+from belated.report.axes import (
+    CLEAR,
+    LONGEST,
+    Json,
+    axis,
+    broken,
+    categories,
+    legend,
+    named,
+    safe,
+    short,
+)
+from belated.report.colours import FAINT, INK, PAPER, Look, is_ours, look
 from belated.report.figures import Bars, Drawing, Figure, Heat, Lines, Numbers, Series
 from belated.report.plain import NOT_AVAILABLE, plain
-from belated.report.scales import (
-    Curve,
-    Limits,
-    colour_ticks,
-    curves,
-    groups,
-    has_powers,
-    is_deep,
-    shade,
-)
-
-Json: TypeAlias = dict[str, Any]
+from belated.report.scales import Curve, curves, groups
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-CLEAR = "rgba(0,0,0,0)"
 MOST_MARKERS = 12
 """Markers on one curve; hovering finds every point all the same."""
 PHONE = 270
 """Pixels that a legend may take on the narrowest screens."""
-LONGEST = 30
-"""Letters in one line of a label, ..."""
 SHORTEST = 18
-"""... and below lying bars, beside whose names a phone has little room."""
+"""Letters in one line of a label below lying bars, beside whose names a phone has little room."""
 ENTRY = 22
 """Height in pixels of one line of a legend."""
 COLUMN, LETTER = 46, 7
@@ -58,7 +54,8 @@ def to_plotly(figure: Figure) -> Json:
         case Bars():
             return _bars(figure)
         case Heat():
-            return _heat(figure)
+            layout = {**_layout(figure), **heat_maps.axes(figure)}
+            return {"data": heat_maps.layers(figure), "layout": layout}
         case Drawing():
             return figure.to_plotly()
 
@@ -88,24 +85,24 @@ def narrow_layout(figure: Figure) -> Json:
         **narrow,
         "height": height + room,
         "margin": {"l": 16, "r": 32, "t": 8, "b": 76 + room},
-        "legend": {**_legend(), **below},
+        "legend": {**legend(), **below},
     }
 
 
 def _short_axis(figure: Figure) -> Json:
     """Return the axis below the figure with a title that a narrow screen has room for."""
-    axis = to_plotly(figure)["layout"]["xaxis"]
-    label = axis.get("title", {}).get("text", "")
+    below = to_plotly(figure)["layout"]["xaxis"]
+    label = below.get("title", {}).get("text", "")
     room = SHORTEST if isinstance(figure, Bars) and figure.is_lying else LONGEST
     if len(label) <= room:
         return {}
-    broken = "<br>".join(textwrap.wrap(label, room))
-    return {"xaxis": {**axis, "title": {**axis["title"], "text": broken}}}
+    lines = "<br>".join(textwrap.wrap(label, room))
+    return {"xaxis": {**below, "title": {**below["title"], "text": lines}}}
 
 
 def _turned_names(heat: Heat) -> Json:
     """Return names of columns that are turned, where they are wider than columns at their least."""
-    widest = max(len(line) for name in heat.columns for line in _broken(name).split("<br>"))
+    widest = max(len(line) for name in heat.columns for line in broken(name).split("<br>"))
     if LETTER * widest <= COLUMN:
         return {}
     return {"xaxis": {**to_plotly(heat)["layout"]["xaxis"], "tickangle": -40}}
@@ -131,8 +128,8 @@ def _lines(lines: Lines) -> Json:
     bands = [_band(curve) for curve in shown.curves if curve.band]
     data = bands + [_line(curve, lines) for curve in shown.curves]
     axes = {
-        "xaxis": {**_axis(lines.x_label, lines.log_x, shown.x_limits), "zeroline": False},
-        "yaxis": _axis(lines.y_label, lines.log_y, shown.y_limits),
+        "xaxis": {**axis(lines.x_label, lines.log_x, shown.x_limits), "zeroline": False},
+        "yaxis": axis(lines.y_label, lines.log_y, shown.y_limits),
     }
     return {"data": data, "layout": {**_layout(lines), **axes}}
 
@@ -141,7 +138,7 @@ def _line(curve: Curve, lines: Lines) -> Json:
     """Return the curve, with all that is shown at a point."""
     style = look(curve.name)
     texts = [[plain(x), plain(y)] for x, y in zip(curve.x, curve.y, strict=True)]
-    shown = f"{_safe(lines.x_label)}: %{{customdata[0]}}<br>{_safe(lines.y_label)}: "
+    shown = f"{safe(lines.x_label)}: %{{customdata[0]}}<br>{safe(lines.y_label)}: "
     shown += "%{customdata[1]}"
     if curve.band:
         for text, low, high in zip(texts, *curve.band, strict=True):
@@ -150,11 +147,11 @@ def _line(curve: Curve, lines: Lines) -> Json:
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        **_named(curve.name),
-        "x": _short(curve.x),
-        "y": _short(curve.y),
+        **named(curve.name),
+        "x": short(curve.x),
+        "y": short(curve.y),
         "customdata": texts,
-        "hovertemplate": f"<b>{_safe(curve.name)}</b><br>{shown}<extra></extra>",
+        "hovertemplate": f"<b>{safe(curve.name)}</b><br>{shown}<extra></extra>",
         "line": {
             "color": style.colour,
             "width": 3.5 if is_ours(curve.name) else 1.8,
@@ -176,10 +173,10 @@ def _band(curve: Curve) -> Json:
     return {
         "type": "scatter",
         "mode": "lines",
-        **_named(curve.name),
+        **named(curve.name),
         "showlegend": False,
-        "x": _short((*curve.x, *reversed(curve.x))),
-        "y": _short((*high, *reversed(low))),
+        "x": short((*curve.x, *reversed(curve.x))),
+        "y": short((*high, *reversed(low))),
         "fill": "toself",
         "fillcolor": colour,
         "opacity": 0.2,
@@ -193,7 +190,7 @@ def _band(curve: Curve) -> Json:
 
 def _bars(bars: Bars) -> Json:
     shown = groups(bars)
-    values, labels = _axis(bars.y_label, bars.log_y, shown.limits), _categories()
+    values, labels = axis(bars.y_label, bars.log_y, shown.limits), categories()
     layout = {
         **_layout(bars),
         "barmode": "stack" if bars.stacked else "overlay" if bars.by_label else "group",
@@ -210,16 +207,17 @@ def _bars(bars: Bars) -> Json:
 def _group(group: Series, bars: Bars, *, is_lying: bool) -> Json:
     """Return the bars of one group, lying or standing."""
     along, across = ("x", "y") if is_lying else ("y", "x")
-    texts = [[_safe(label), _value(group, i)] for i, label in enumerate(bars.labels)]
-    what = f"{_safe(bars.y_label)}: " if bars.y_label else ""
+    texts = [[safe(label), _value(group, i)] for i, label in enumerate(bars.labels)]
+    what = f"{safe(bars.y_label)}: " if bars.y_label else ""
+    where = "" if bars.by_label else "<br>%{customdata[0]}"  # there the group is its label
     trace = {
         "type": "bar",
         "orientation": "h" if is_lying else "v",
-        **_named(group.name),
-        across: [_broken(label) for label in bars.labels],
-        along: _short(group.y),
+        **named(group.name),
+        across: [broken(label) for label in bars.labels],
+        along: short(group.y),
         "customdata": texts,
-        "hovertemplate": f"<b>{_safe(group.name)}</b><br>%{{customdata[0]}}"
+        "hovertemplate": f"<b>{safe(group.name)}</b>{where}"
         f"<br>{what}%{{customdata[1]}}<extra></extra>",
         "marker": _fill(look(group.name), dashed=group.dashed),
     }
@@ -261,7 +259,7 @@ def _apart(bars: Bars, group: Series) -> list[Json]:
 def _reach(ends: Numbers, starts: Numbers) -> list[float]:
     """Return the lengths of whiskers; what is missing has none."""
     pairs = zip(ends, starts, strict=True)
-    return _short([max(0.0, b - a) if a is not None and b is not None else 0.0 for b, a in pairs])
+    return short([max(0.0, b - a) if a is not None and b is not None else 0.0 for b, a in pairs])
 
 
 def _value(group: Series, i: int) -> str:
@@ -275,88 +273,6 @@ def _value(group: Series, i: int) -> str:
     return (
         plain(y) if low is None or high is None else f"{plain(y)} ({plain(low)} to {plain(high)})"
     )
-
-
-# ---- heat maps ---------------------------------------------------------------------------------
-
-
-def _heat(heat: Heat) -> Json:
-    names = {
-        "x": [_broken(name) for name in heat.columns],
-        "y": [_broken(name) for name in heat.rows],
-    }
-    kinds = [_pale_cells(heat), _deep_cells(heat), _empty_cells(heat)]
-    data = [{**kind, **names} for kind in kinds if any(v is not None for r in kind["z"] for v in r)]
-    layout = {
-        **_layout(heat),
-        "xaxis": {**_categories(), "side": "top", "showline": False, "tickangle": _angle(heat)},
-        "yaxis": {**_categories(), "autorange": "reversed", "showline": False},
-    }
-    return {"data": data, "layout": layout}
-
-
-def _angle(heat: Heat) -> int:
-    """Return how far the names of columns are turned, so that they do not touch."""
-    return -40 if heat.is_crowded else 0
-
-
-def _pale_cells(heat: Heat) -> Json:
-    return {**_coloured_cells(heat, deep=False), "textfont": {"color": "black"}}
-
-
-def _deep_cells(heat: Heat) -> Json:
-    return {**_coloured_cells(heat, deep=True), "textfont": {"color": "white"}}
-
-
-def _coloured_cells(heat: Heat, *, deep: bool) -> Json:
-    """Return the cells with numbers; those in deep colours need another colour for their text."""
-    ticks = colour_ticks(heat)
-    values = [
-        [None if v is None or is_deep(heat, v) != deep else v for v in row] for row in heat.values
-    ]
-    return {
-        **_tiles(heat, [["" if v is None else plain(v, 3) for v in row] for row in values]),
-        "z": [_short([None if v is None else shade(heat, v) for v in row]) for row in values],
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": "Viridis",
-        "reversescale": True,
-        "colorbar": {
-            "title": {"text": _safe(heat.value_label), "side": "right"},
-            "tickvals": _short([shade(heat, tick) for tick in ticks]),
-            "ticktext": [plain(tick, 3) for tick in ticks],
-            "thickness": 12,
-            "outlinewidth": 0,
-        },
-    }
-
-
-def _empty_cells(heat: Heat) -> Json:
-    """Return the cells without a value, in grey."""
-    empty = [[value is None for value in row] for row in heat.values]
-    texts = [[NOT_AVAILABLE if is_empty else "" for is_empty in row] for row in empty]
-    return {
-        **_tiles(heat, texts),
-        "z": [[0 if is_empty else None for is_empty in row] for row in empty],
-        "colorscale": [[0, GREY], [1, GREY]],
-        "showscale": False,
-        "textfont": {"color": INK},
-    }
-
-
-def _tiles(heat: Heat, texts: list[list[str]]) -> Json:
-    """Return what all kinds of cells share."""
-    return {
-        "type": "heatmap",
-        "text": texts,
-        "texttemplate": "%{text}",
-        "hovertemplate": "<b>%{y}</b><br>%{x}"
-        f"<br>{_safe(heat.value_label)}: %{{text}}<extra></extra>",
-        # No hover over the cells that another kind fills.
-        "hoverongaps": False,
-        "xgap": 2,
-        "ygap": 2,
-    }
 
 
 # ---- what all figures share --------------------------------------------------------------------
@@ -378,24 +294,9 @@ def _layout(figure: Lines | Bars | Heat) -> Json:
             "align": "left",
         },
         "showlegend": len(_names(figure)) > 1,
-        "legend": _legend(),
+        "legend": legend(),
         # Zoom and hidden curves outlive a redraw.
         "uirevision": "kept",
-    }
-
-
-def _legend() -> Json:
-    """Return a legend beside the figure, in which a click hides a curve and its band."""
-    return {
-        "x": 1.02,
-        "y": 1,
-        "xanchor": "left",
-        "yanchor": "top",
-        "bgcolor": CLEAR,
-        "itemwidth": 44,
-        "tracegroupgap": 0,
-        "groupclick": "togglegroup",
-        "traceorder": "normal",
     }
 
 
@@ -425,74 +326,3 @@ def _height(figure: Lines | Bars | Heat) -> int:
 def _bar_room(bars: Bars) -> int:
     """Return the pixels for all bars over one label."""
     return 26 if bars.stacked else 12 + 14 * len(bars.groups)
-
-
-def _axis(label: str, log: bool, limits: Limits | None) -> Json:
-    """Return an axis with plain numbers on it."""
-    axis = {
-        "title": {"text": _safe(label), "standoff": 12},
-        "automargin": True,
-        "gridcolor": RULE,
-        "zerolinecolor": FAINT,
-        "linecolor": FAINT,
-        "showline": True,
-        "ticks": "outside",
-        "ticklen": 4,
-        "tickcolor": FAINT,
-        "exponentformat": "none",
-        "separatethousands": True,
-    }
-    if not log or limits is None:
-        return axis
-    ends = _short([math.log10(end) for end in limits])
-    if has_powers(limits):
-        powers = {"type": "log", "range": ends, "exponentformat": "power"}
-        return {**axis, **powers, "nticks": _count_of_ticks(ends[1] - ends[0])}
-    return {
-        **axis,
-        "type": "log",
-        "range": ends,
-        "tickformat": ",.6~r",
-        "nticks": _count_of_ticks(ends[1] - ends[0]),
-        "minor": {"ticks": "outside", "ticklen": 2, "tickcolor": FAINT},
-    }
-
-
-def _count_of_ticks(powers: float) -> int:
-    """Return for how many labels to ask on an axis over some powers of ten.
-
-    plotly labels each power when asked for less than 1 / 0.7 labels per power, and 1, 2, 5 when
-    asked for two.
-    """
-    return math.ceil(powers) if powers > 2.2 else max(3, round(2 * powers))
-
-
-def _categories() -> Json:
-    """Return an axis with names on it."""
-    return {
-        "type": "category",
-        "automargin": True,
-        "showgrid": False,
-        "showline": True,
-        "linecolor": FAINT,
-        "ticks": "",
-    }
-
-
-def _named(name: str) -> Json:
-    return {"name": _safe(name), "legendgroup": name}
-
-
-def _safe(text: str) -> str:
-    """Return text that plotly shows as it is: neither as tags nor as a template."""
-    return html.escape(text, quote=False).replace("%{", "&#37;{")
-
-
-def _broken(text: str) -> str:
-    """Return a label in lines that are short enough for an axis."""
-    return "<br>".join(_safe(line) for line in textwrap.wrap(text, LONGEST)) or _safe(text)
-
-
-def _short(values: Sequence[float | None]) -> list[Any]:
-    """Return numbers with the digits that can be seen, which keeps the page small."""
-    return [None if value is None else float(f"{value:.7g}") for value in values]

@@ -47,7 +47,17 @@ def copy_of(s: State, number: int) -> State:
     f_at = n[N.KEPT_AT] + n[N.CAPACITY] * n[N.KEEP] + number * n[N.COPY_F]
     n_at = N.HEADER + 2 * n[N.CAPACITY] + number * n[N.COPY_N]
     c = view(s.f[f_at : f_at + n[N.COPY_F]], n[n_at : n_at + n[N.COPY_N]])
-    return State(c.f, c.n, c.z, c.p, s.work, c.chart, c.table, c.own, c.kept)
+    return State(
+        f=c.f,
+        n=c.n,
+        z=c.z,
+        p=c.p,
+        work=s.work,
+        chart=c.chart,
+        table=c.table,
+        own=c.own,
+        kept=c.kept,
+    )
 
 
 @leaf

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.asking import Chosen, Predicted, Turned
+    from belated.service.asking import Chosen, Decided, Predicted, Turned
     from belated.service.client import Client, RemoteModel
     from belated.service.limits import Limits
     from belated.service.outbox import Outbox
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
-    **dict.fromkeys(("Chosen", "Predicted", "Turned"), "asking"),
+    **dict.fromkeys(("Chosen", "Decided", "Predicted", "Turned"), "asking"),
     **dict.fromkeys(("Client", "RemoteModel"), "client"),
     "Limits": "limits",
     "Outbox": "outbox",
@@ -32,6 +32,7 @@ __all__ = [
     "AsyncRemoteModel",
     "Chosen",
     "Client",
+    "Decided",
     "Limits",
     "Outbox",
     "Predicted",

@@ -14,11 +14,14 @@ from belated.service.asking import (
     Address,
     Ask,
     Chosen,
+    Decided,
     Heard,
     Item,
+    Key,
     Outcome,
     Predicted,
     Row,
+    Span,
     Tries,
     Turned,
 )
@@ -140,7 +143,7 @@ class AsyncRemoteModel:
         self.client, self.name = client, name
 
     async def predict(
-        self, features: Row, *, key: str | None = None, deadline: float | str | None = None
+        self, features: Row, *, key: Key | None = None, deadline: Span | None = None
     ) -> Predicted:
         """Return a ticket and a prediction."""
         return await self.client.send(asking.predict(self.name, features, key, deadline))
@@ -150,8 +153,8 @@ class AsyncRemoteModel:
         context: Mapping[str, Any] | None = None,
         actions: Actions | None = None,
         *,
-        key: str | None = None,
-        deadline: float | str | None = None,
+        key: Key | None = None,
+        deadline: Span | None = None,
         baseline: str | None = None,
         shown: bool = True,
     ) -> Chosen:
@@ -161,14 +164,29 @@ class AsyncRemoteModel:
         return await self.client.send(ask)
 
     async def ask(
-        self, context: Mapping[str, Any] | None = None, *, key: str | None = None
+        self, context: Mapping[str, Any] | None = None, *, key: Key | None = None
     ) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
         return await self.client.send(asking.turn(self.name, context, key))
 
+    async def decide(self, *, key: Key | None = None) -> Decided:
+        """Return a ticket and the play, of a ``Learner``."""
+        return await self.client.send(asking.decide(self.name, key))
+
+    async def peek(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        actions: Actions | None = None,
+    ) -> dict[str, Any]:
+        """Return what would be predicted, chosen or played, without a ticket."""
+        ask = asking.peek(self.name, features, context=context, actions=actions)
+        return await self.client.send(ask)
+
     async def played(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         setting: Mapping[str, Any] | None = None,
         *,
         ticket: str | None = None,
@@ -190,7 +208,7 @@ class AsyncRemoteModel:
 
     async def observe(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,
@@ -200,28 +218,26 @@ class AsyncRemoteModel:
         return await self._tell("observe", key, ticket, value=value, weight=weight)
 
     async def revise(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
         return await self._tell("revise", key, ticket, value=value)
 
     async def add(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
         return await self._tell("add", key, ticket, value=value)
 
-    async def cancel(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    async def cancel(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return await self._tell("cancel", key, ticket)
 
-    async def shown(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    async def shown(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
         return await self._tell("shown", key, ticket)
 
-    async def _tell(
-        self, verb: str, key: str | int | None, ticket: str | None, **more: Any
-    ) -> Outcome:
+    async def _tell(self, verb: str, key: Key | None, ticket: str | None, **more: Any) -> Outcome:
         return await self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
     async def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:

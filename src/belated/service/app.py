@@ -14,7 +14,7 @@ from belated.service.hub import Hub
 from belated.service.journal import Journal
 from belated.service.rank import MODEL
 from belated.service.rate import Rates
-from belated.service.refusals import Refused, refusal_of
+from belated.service.refusals import Refused, code_of, refusal_of
 from belated.service.replies import headers_of
 from belated.service.requests import AFTER, Answer, Receive, Request, Scope, Send, no
 from belated.service.routes import Route, Table
@@ -22,6 +22,7 @@ from belated.service.tokens import Token
 from belated.service.waiting import Waiting
 
 _OLD = "/personalizer/"  # paths began so: /personalizer/v1.0/rank
+_SHOWN = (b"authorization", b"ocp-apim-subscription-key")  # headers that may have a token
 _TRIES = 2  # at finding who writes a model, where that one has died
 _FAILURES = 10.0  # per second and address
 
@@ -39,6 +40,8 @@ class App:
         self._forwarding = Forwarding()
         self.at_once = 0
         """Requests that are being answered."""
+        self.is_plain = False
+        """Whether a connection ends with its answer, as nobody bounds what waits on it."""
         self.on_start: Callable[[], Awaitable[None]] | None = None
         self.on_stop: Callable[[], Awaitable[None]] | None = None
 
@@ -90,13 +93,16 @@ class App:
             given = self.refusal(error, route)
         finally:
             self.at_once -= 1
-        await _send(send, given, request)
-        self.note(route, given.status, begin, scope["method"], scope["path"], request.token)
+        is_last = self.is_plain or request.is_abandoned  # what is left of a body is not read
+        headers = headers_of(given, is_last)
+        await send({"type": "http.response.start", "status": given.status, "headers": headers})
+        await send({"type": "http.response.body", "body": given.body})
+        self.note(route, given, begin, scope["method"], scope["path"], request.token)
 
     def note(
         self,
         route: Route | None,
-        status: int,
+        given: Answer,
         begin: float,
         method: str,
         path: str,
@@ -105,14 +111,16 @@ class App:
         """Count a request, and write it down, where that is wanted."""
         took = perf_counter() - begin
         where = "none" if route is None else route.path
-        self.hub.metrics.request(where, status, took)
+        self.hub.metrics.request(where, given.status, took)
         if not self.journal.is_quiet:
+            code = {"code": code_of(given.body)} if given.status >= 400 else {}
             self.journal.say(
                 "request",
                 method=method,
                 route=where,
                 path=path[:200],
-                status=status,
+                status=given.status,
+                **code,
                 ms=round(1000.0 * took, 2),
                 token=token and token.name,
             )
@@ -174,13 +182,13 @@ class App:
             path = "/" + path[len(_OLD) :].partition("/")[2]
         request.where = path
         try:
-            route, request.path, allowed = self.table.find(scope["method"], path)
+            route, request.path, allowed = self.table.find(request.method, path)
         except UnicodeDecodeError:
             raise Refused(400, "bad_path", "the path is not UTF-8") from None
         if route is not None:
             return route
         if allowed:
-            methods = ", ".join(sorted(set(allowed)))
+            methods = ", ".join(sorted({*allowed, *(["HEAD"] if "GET" in allowed else ())}))
             raise Refused(405, "bad_method", f"this has {methods}", (("allow", methods),))
         raise Refused(404, "no_such_route", "there is nothing here; see /openapi.json")
 
@@ -201,10 +209,11 @@ class App:
         address = (request.scope.get("client") or ("?",))[0]
         if not self._failures.take(address, monotonic()):
             raise Refused(429, "too_many_failures", "too many wrong tokens", AFTER)
+        shown = any(request.raw(name) is not None for name in _SHOWN)
         raise Refused(
             401,
             "no_token",
-            "give a token: Authorization: Bearer ...",
+            f"{'this token is not known' if shown else 'give a token'}: Authorization: Bearer ...",
             (("www-authenticate", "Bearer"),),
         )
 
@@ -220,9 +229,3 @@ class App:
 
 async def _nothing() -> dict[str, Any]:
     return {"type": "http.request"}
-
-
-async def _send(send: Send, given: Answer, request: Request) -> None:
-    headers = headers_of(given, request.is_abandoned)  # what is left of the body is not read
-    await send({"type": "http.response.start", "status": given.status, "headers": headers})
-    await send({"type": "http.response.body", "body": given.body})

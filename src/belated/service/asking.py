@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
@@ -20,6 +21,10 @@ Outcome = Literal["applied", "late", "duplicate", "unknown", "invalid"]
 Actions = Sequence[str] | Mapping[str, Mapping[str, Any] | None]
 Row = Mapping[str, Any] | Sequence[float]
 Item = dict[str, Any]
+Key = str | int
+"""A name of a ticket: a text or a whole number, which are not the same."""
+Span = float | str | timedelta
+"""A duration: seconds, a text such as "P30D" or "30d", or a timedelta."""
 
 AGAIN = frozenset((408, 425, 429, 502, 503, 504))
 """Answers after which a request is sent again."""
@@ -44,6 +49,13 @@ class Turned(NamedTuple):
 
     ticket: str
     setting: dict[str, Any]
+
+
+class Decided(NamedTuple):
+    """What ``decide`` returns."""
+
+    ticket: str
+    x: list[Any]
 
 
 class Chosen(NamedTuple):
@@ -177,7 +189,7 @@ def models() -> Ask[list[str]]:
 
 def create(name: str, kind: str, settings: dict[str, Any]) -> Ask[None]:
     """Ask for a new model."""
-    body = {"name": name, "kind": kind, "settings": settings}
+    body = {"name": name, "kind": kind, "settings": {**settings, **_span(settings)}}
     return Ask("POST", "/models", _nothing, body, new_key(), _COMPILING)
 
 
@@ -204,17 +216,26 @@ def evaluate(name: str) -> Ask[dict[str, Any]]:
 # --- Verbs ----------------------------------------------------------------------------------------
 
 
-def predict(
-    name: str, features: Row, key: str | None, deadline: float | str | None
-) -> Ask[Predicted]:
+def predict(name: str, features: Row, key: Key | None, deadline: Span | None) -> Ask[Predicted]:
     """Ask for a prediction."""
-    row = dict(features) if isinstance(features, Mapping) else list(features)
-    return _verb(name, "predict", given(features=row, key=key, deadline=deadline), _predicted)
+    body = given(features=_row(features), key=key, deadline=deadline)
+    return _verb(name, "predict", body, _predicted)
 
 
-def turn(name: str, context: Mapping[str, Any] | None, key: str | None) -> Ask[Turned]:
+def turn(name: str, context: Mapping[str, Any] | None, key: Key | None) -> Ask[Turned]:
     """Ask knobs for the setting to play."""
     return _verb(name, "predict", given(context=context, key=key), _turned)
+
+
+def decide(name: str, key: Key | None) -> Ask[Decided]:
+    """Ask a learner for its play."""
+    return _verb(name, "predict", given(key=key), _decided)
+
+
+def peek(name: str, features: Row | None, **members: Any) -> Ask[dict[str, Any]]:
+    """Ask what would be predicted or chosen."""
+    body = given(features=None if features is None else _row(features), **members)
+    return Ask("POST", _path(name, "peek"), lambda found: dict(found), body)
 
 
 def change(name: str, verb: str) -> Ask[str]:
@@ -228,16 +249,14 @@ def choose(name: str, shown: bool, **members: Any) -> Ask[Chosen]:
     return _verb(name, "choose", body, _chosen)
 
 
-def tell(
-    name: str, verb: str, key: str | int | None, ticket: str | None, **members: Any
-) -> Ask[Outcome]:
+def tell(name: str, verb: str, key: Key | None, ticket: str | None, **members: Any) -> Ask[Outcome]:
     """Say something of a ticket."""
     return _verb(name, verb, {**named(ticket, key), **given(**members)}, _outcome)
 
 
 def many(name: str, verb: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Ask[list[Item]]]:
     """Do a verb to many items, some hundred in a request."""
-    listed = [dict(item) for item in items]
+    listed = [{**item, **_span(item)} for item in items]
     for begin in range(0, len(listed), SIZE):
         yield some(name, verb, listed[begin : begin + SIZE])
 
@@ -249,10 +268,19 @@ def some(name: str, verb: str, items: list[Item]) -> Ask[list[Item]]:
 
 def given(**members: Any) -> Item:
     """Return the members of a body that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
+    found = {name: value for name, value in members.items() if value is not None}
+    return {**found, **_span(found)}
 
 
-def named(ticket: str | None, key: str | int | None) -> Item:
+def _span(members: Mapping[str, Any]) -> Item:
+    """Return the deadline among the members of a body, where JSON has no such thing."""
+    deadline = members.get("deadline")
+    if not isinstance(deadline, timedelta):
+        return {}
+    return {"deadline": {"seconds": deadline.total_seconds()}}
+
+
+def named(ticket: str | None, key: Key | None) -> Item:
     """Return a ticket or a key, as a body has it."""
     if (ticket is None) == (key is None):
         raise SpecError("Client: give a key, or ticket= with what was handed out")
@@ -267,6 +295,11 @@ def _path(name: str, what: str = "") -> str:
     return f"/models/{quote(name, safe='')}{'/' if what else ''}{what}"
 
 
+def _row(features: Row) -> Any:
+    """Return features as JSON has them."""
+    return dict(features) if isinstance(features, Mapping) else list(features)
+
+
 def _nothing(_: Any) -> None:
     return None
 
@@ -277,6 +310,10 @@ def _predicted(found: Any) -> Predicted:
 
 def _turned(found: Any) -> Turned:
     return Turned(found["ticket"], found["setting"])
+
+
+def _decided(found: Any) -> Decided:
+    return Decided(found["ticket"], found["play"])
 
 
 def _chosen(found: Any) -> Chosen:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 from belated.errors import SpecError
+from belated.learner.keys import LARGEST, Key
 from belated.linear.clock import span_of
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
@@ -77,6 +78,20 @@ def text(value: Any, what: str, limits: Limits) -> str:
     return value
 
 
+def key(value: Any, limits: Limits) -> Key:
+    """Return a key: a text, or a whole number, which is kept as it is."""
+    if value.__class__ is int:
+        if -LARGEST < value < LARGEST:
+            whole: int = value
+            return whole
+        raise bad("a key that is a number has at most 100 digits")
+    if value.__class__ is float:  # of which nobody knows what it was before it was rounded
+        raise bad("a key that is a number is whole, without a point or an exponent")
+    if not isinstance(value, str) or not 0 < len(value) <= limits.text:
+        raise bad(f"key must be a text of 1 to {limits.text} characters, or a whole number")
+    return value
+
+
 def number(value: Any, what: str) -> float:
     """Return a finite number."""
     kind = value.__class__  # a number of JSON is exactly one of two
@@ -91,7 +106,14 @@ def number(value: Any, what: str) -> float:
 
 
 def span(value: Any, what: str) -> timedelta:
-    """Return a duration: a number of seconds, or a text such as P30D, PT10M, 30d or 15min."""
+    """Return a duration: a number of seconds, or a text such as P30D, PT10M, 30d or 15min.
+
+    ``{"seconds": 60}``, as durations are shown, is a number of seconds as well.
+    """
+    if value.__class__ is dict:
+        if value.keys() != {"seconds"}:
+            raise bad(f'{what}, where it is an object, is such as {{"seconds": 60}}')
+        value = number(value["seconds"], f"{what}: seconds")
     if isinstance(value, str):
         found = _ISO.match(value)
         if found is not None and any(found.groups()):

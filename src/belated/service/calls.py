@@ -11,6 +11,7 @@ from belated.decisions import Choice
 from belated.errors import AlreadyObserved, BelatedError, UnknownTicket
 from belated.intervals import Interval
 from belated.knobs.knobs import Turn
+from belated.learner.keys import Key, NumberKey, Ticket
 from belated.learner.learner import Decision
 from belated.linear.model import Forecast
 from belated.service import bodies
@@ -65,12 +66,8 @@ class Said(NamedTuple):
 class Reader:
     """Reads the items of one model."""
 
-    def __init__(
-        self, kind: str, number: int, signer: Signer, limits: Limits, holder: Callable[[], Any]
-    ) -> None:
-        """``holder`` returns what knows the keys of the model."""
+    def __init__(self, kind: str, number: int, signer: Signer, limits: Limits) -> None:
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
-        self._holder = holder
         self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
         self._answers = _ANSWER[kind]
         self._takes_features = kind in ("LinearModel", "Intervals")
@@ -108,7 +105,7 @@ class Reader:
     def _ask(self, given: dict[str, Any], named: dict[str, Any]) -> None:
         limits = self._limits
         if given.get("key") is not None:
-            named["key"] = bodies.text(given["key"], "key", limits)
+            named["key"] = bodies.key(given["key"], limits)
         if given.get("deadline") is not None:
             named["deadline"] = bodies.span(given["deadline"], "deadline")
         if self._takes_features:
@@ -126,36 +123,17 @@ class Reader:
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
 
-    def _ticket(self, given: dict[str, Any]) -> int | str:
+    def _ticket(self, given: dict[str, Any]) -> int | Key:
+        """Return what an answer is for: tickets are signed texts, so that a number is a key."""
         ticket, key = given.get("ticket"), given.get("key")
         if (ticket is None) == (key is None):
             raise bodies.bad("give a ticket that was handed out, or a key of your own")
         if ticket is None:
-            return self._key(key)
+            name = bodies.key(key, self._limits)
+            return NumberKey(name) if name.__class__ is int else name
         if not isinstance(ticket, str):
-            raise bodies.bad("ticket must be the text that was handed out")
-        number = self._signer.number(self._number, ticket)
-        if self.has_numbers and self._holder().ticket(number) != number:
-            raise UnknownTicket("in a model with keys that are numbers, give the key of a ticket")
-        return number
-
-    def _key(self, key: Any) -> int | str:
-        """Return a key: a text, or a whole number where the model has such keys.
-
-        In other models a number would stand for a ticket, which nobody names unsigned.
-        """
-        if key.__class__ is not int:
-            return bodies.text(key, "key", self._limits)
-        if not self.has_numbers:
-            raise UnknownTicket(f"no open ticket has the key {key}; nothing has changed")
-        number: int = key
-        return number
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether numbers are keys in the model, and not tickets."""
-        keys = self._holder()._keys
-        return keys is not None and keys.has_numbers
+            raise bodies.bad("ticket must be the text that was handed out; a key goes as 'key'")
+        return Ticket(self._signer.number(self._number, ticket))
 
     def _value(self, given: dict[str, Any]) -> Any:
         value = given.get("value")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import http.client
 import ssl
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Self, TypeVar
@@ -25,11 +24,14 @@ from belated.service.asking import (
     Address,
     Ask,
     Chosen,
+    Decided,
     Heard,
     Item,
+    Key,
     Outcome,
     Predicted,
     Row,
+    Span,
     Tries,
     Turned,
 )
@@ -48,8 +50,7 @@ class Client:
     def __init__(self, url: str, token: str, *, timeout: float = 10.0, tries: int = 6) -> None:
         self._address = Address.of(url, token)
         self._timeout, self._tries = timeout, max(tries, 1)
-        self._own = threading.local()
-        self._all: list[http.client.HTTPConnection] = []
+        self._idle: list[http.client.HTTPConnection] = []
 
     def __enter__(self) -> Self:
         """Return the client."""
@@ -60,9 +61,9 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
-        for connection in self._all:
-            connection.close()
+        """Close all connections that nobody uses."""
+        while (idle := self._one_idle()) is not None:
+            idle.close()
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -84,38 +85,55 @@ class Client:
 
     def send(self, ask: Ask[T]) -> T:
         """Send a request until it is answered, or often enough."""
-        connection = self._connection(ask.timeout or self._timeout)
         tries = Tries(ask, self._address, self._tries)
-        while (pause := tries.pause(self._try(connection, ask))) is not None:
+        while (pause := tries.pause(self._try(ask))) is not None:
             time.sleep(pause)
         return tries.result()
 
-    def _try(self, connection: http.client.HTTPConnection, ask: Ask[Any]) -> Heard:
+    def _try(self, ask: Ask[Any]) -> Heard:
+        """Send a request over a connection that nobody uses.
+
+        One that was idle may have died meanwhile: then it is sent again, over a new one.
+        """
+        try:
+            idle = self._one_idle()
+            if idle is not None:
+                try:
+                    return self._exchange(idle, ask)
+                except (ConnectionError, http.client.HTTPException):
+                    self.close()  # the others are as old: the server may have started anew
+            return self._exchange(self._connected(), ask)
+        except (OSError, http.client.HTTPException) as error:
+            return Heard(0, (str(error) or type(error).__name__).encode())
+
+    def _one_idle(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # others may have taken it
+            return None
+
+    def _exchange(self, connection: http.client.HTTPConnection, ask: Ask[Any]) -> Heard:
+        """Send a request over a connection, and return the answer."""
+        connection.timeout = ask.timeout or self._timeout
+        if connection.sock is not None:
+            connection.sock.settimeout(connection.timeout)
         try:
             where, headers = self._address.path + ask.path, self._address.headers(ask.key)
             connection.request(ask.method, where, ask.content or None, headers)
             answer = connection.getresponse()
-            return Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
-        except (OSError, http.client.HTTPException) as error:
+            heard = Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
+        except BaseException:  # also an interrupt: what is still to come is nobody's
             connection.close()
-            return Heard(0, (str(error) or type(error).__name__).encode())
+            raise
+        self._idle.append(connection)
+        return heard
 
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        """Return the connection of this thread, which waits so long for an answer."""
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if found is None:
-            where = self._address.host, self._address.port
-            if self._address.scheme == "https":
-                context = ssl.create_default_context()
-                found = http.client.HTTPSConnection(*where, context=context)
-            else:
-                found = http.client.HTTPConnection(*where)
-            self._own.connection = found
-            self._all.append(found)
-        found.timeout = timeout
-        if found.sock is not None:
-            found.sock.settimeout(timeout)
-        return found
+    def _connected(self) -> http.client.HTTPConnection:
+        """Return a new connection, which is made when it is first used."""
+        where = self._address.host, self._address.port
+        if self._address.scheme == "https":
+            return http.client.HTTPSConnection(*where, context=ssl.create_default_context())
+        return http.client.HTTPConnection(*where)
 
     # --- Models ---------------------------------------------------------------------------------
 
@@ -156,7 +174,7 @@ class RemoteModel:
         self.client, self.name = client, name
 
     def predict(
-        self, features: Row, *, key: str | None = None, deadline: float | str | None = None
+        self, features: Row, *, key: Key | None = None, deadline: Span | None = None
     ) -> Predicted:
         """Return a ticket and a prediction."""
         return self.client.send(asking.predict(self.name, features, key, deadline))
@@ -166,8 +184,8 @@ class RemoteModel:
         context: Mapping[str, Any] | None = None,
         actions: Actions | None = None,
         *,
-        key: str | None = None,
-        deadline: float | str | None = None,
+        key: Key | None = None,
+        deadline: Span | None = None,
         baseline: str | None = None,
         shown: bool = True,
     ) -> Chosen:
@@ -176,13 +194,28 @@ class RemoteModel:
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
 
-    def ask(self, context: Mapping[str, Any] | None = None, *, key: str | None = None) -> Turned:
+    def ask(self, context: Mapping[str, Any] | None = None, *, key: Key | None = None) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
         return self.client.send(asking.turn(self.name, context, key))
 
+    def decide(self, *, key: Key | None = None) -> Decided:
+        """Return a ticket and the play, of a ``Learner``."""
+        return self.client.send(asking.decide(self.name, key))
+
+    def peek(
+        self,
+        features: Row | None = None,
+        *,
+        context: Mapping[str, Any] | None = None,
+        actions: Actions | None = None,
+    ) -> dict[str, Any]:
+        """Return what would be predicted, chosen or played, without a ticket."""
+        ask = asking.peek(self.name, features, context=context, actions=actions)
+        return self.client.send(ask)
+
     def played(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         setting: Mapping[str, Any] | None = None,
         *,
         ticket: str | None = None,
@@ -204,7 +237,7 @@ class RemoteModel:
 
     def observe(
         self,
-        key: str | int | None = None,
+        key: Key | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,
@@ -214,26 +247,26 @@ class RemoteModel:
         return self._tell("observe", key, ticket, value=value, weight=weight)
 
     def revise(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
         return self._tell("revise", key, ticket, value=value)
 
     def add(
-        self, key: str | int | None = None, value: Any = None, *, ticket: str | None = None
+        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
         return self._tell("add", key, ticket, value=value)
 
-    def cancel(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    def cancel(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return self._tell("cancel", key, ticket)
 
-    def shown(self, key: str | int | None = None, *, ticket: str | None = None) -> Outcome:
+    def shown(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
         return self._tell("shown", key, ticket)
 
-    def _tell(self, verb: str, key: str | int | None, ticket: str | None, **more: Any) -> Outcome:
+    def _tell(self, verb: str, key: Key | None, ticket: str | None, **more: Any) -> Outcome:
         return self.client.send(asking.tell(self.name, verb, key, ticket, **more))
 
     def many(self, verb: str, items: Iterable[Mapping[str, Any]]) -> list[Item]:

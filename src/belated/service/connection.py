@@ -11,6 +11,8 @@ connection is held by ``_Short``, so that whatever comes behind it waits as behi
 Whoever asked is answered, whatever comes behind: what cannot be read, a head that does not end, the
 end of all that the client sends. Then the connection is closed after the last answer.
 
+Whoever asks for another protocol (``Upgrade``) gets this one, as if he had not.
+
 Requests that wait for those before them are few: nothing is read while one waits, and who brings
 too many in one read is told so after the answers to the others. Who does not take his answers is
 hung up on.
@@ -22,14 +24,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Any, NoReturn
+from enum import Enum, auto
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from belated.service.refusals import Refused
 from belated.service.replies import whole
-from belated.service.requests import no
+from belated.service.requests import AFTER, no
+from belated.service.timers import Once, Quiet, Unsent
 from belated.service.wire import BYTES
 
 if TYPE_CHECKING:
@@ -44,15 +50,67 @@ _SOON = 0.02  # seconds that a body may take to come after its head, on the shor
 _LINGERS = 1.0  # seconds that a client has to hang up after the last answer
 _LEAVES = 5.0  # seconds without progress that a client has to take its answers in at a stop
 _CLOSES = b"\r\nconnection: close\r\n"
-_BAD = whole(no(Refused(400, "bad_http", "what came is no HTTP request")), is_last=True)
-_TOO_LARGE = whole(
-    no(Refused(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")),
-    is_last=True,
+
+
+def _last(status: int, code: str, message: str) -> bytes:
+    """Return a refusal after which the connection ends."""
+    return whole(no(Refused(status, code, message, AFTER if status == 429 else ())), is_last=True)
+
+
+_BAD = _last(400, "bad_http", "what came is no HTTP request")
+_TOO_LARGE = _last(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")
+_TOO_WORDY = _last(
+    431,
+    "chunks_too_large",
+    f"around the chunks of a body (extensions, trailers) there are {BYTES} bytes at most",
 )
-_TOO_MANY = whole(
-    no(Refused(429, "too_many_waiting", f"{WAITING} requests of a connection may wait at once")),
-    is_last=True,
-)
+_TOO_MANY = _last(429, "too_many_waiting", f"{WAITING} requests of a connection may wait at once")
+
+
+class _Unread(Exception):
+    """A request that is not read on; the first argument is what is said of it."""
+
+
+class _Coming(Enum):
+    """What a client is sending, or that nothing is read any more."""
+
+    HEAD = auto()
+    """The head of a request; also before the first byte of the first one."""
+    HELD = auto()
+    """A body that is held for the short way."""
+    BODY = auto()
+    """A body that the application gets as it comes."""
+    NEXT = auto()
+    """All of a request is there, and nothing of the next."""
+    REFUSED = auto()
+    """Whatever it is, it is not read; ``_last`` is said when all is answered."""
+    ENDED = auto()
+    """The client sends no more; the same."""
+    OVER = auto()
+    """The last was said."""
+
+
+_HEAD, _HELD, _BODY, _NEXT, _REFUSED, _ENDED, _OVER = _Coming
+
+
+class _Held:
+    """The body of a request that may take the short way, as far as it is there."""
+
+    __slots__ = ("parts", "place", "size")
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.size = place, 0
+        self.parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        """Hold more."""
+        self.parts.append(part)
+        self.size += len(part)
+
+    @property
+    def body(self) -> bytes:
+        """All that is held."""
+        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
 
 class _Nobody:
@@ -102,121 +160,130 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def __init__(self, patience: float, shortcut: Shortcut | None, **given: Any) -> None:
         super().__init__(**given)
         self._patience, self._shortcut = patience, shortcut
+        self._coming = _HEAD
         self._quiet, self._size = 0, 0  # bytes since something was heard, and of the head
-        self._is_heard, self._is_in_head = False, True
+        self._held: _Held | None = None  # while that is what comes
         self._first: Any = None  # of several requests the one that is being answered
-        self._is_open = False  # whether the body of ``cycle`` is still coming
-        self._held: list[bytes] | None = None  # the body of what may take the short way
-        self._held_bytes = 0
-        self._place: Place | None = None  # where that goes
-        self._short = _Short()
-        self._timer: asyncio.TimerHandle | None = None  # for a head, or for what is held
-        self._idle_since = 0.0
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._unsent = 0  # bytes that were not taken at the last look
-        self._unsent_timer: asyncio.TimerHandle | None = None
-        self._refusal = _BAD  # what is said of something that the parser does not take
-        self._last: bytes | None = None  # what is said when all is answered; then it is over
-        self._is_deaf, self._is_over = False, False  # nothing more comes; nothing more is said
+        self._last = b""  # what is said when all is answered
+        self._timer = Once(self.loop)  # for a head, or for what is held
+        self._idle = Quiet(self.loop, self.timeout_keep_alive)
+        self._unsent: Unsent
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.flow = _Flow(transport, self.pipeline)
+        self._unsent = Unsent(self.loop, transport)
         transport.set_write_buffer_limits(0)  # so that all that is not taken is heard of
-        self._wait(self._patience, self.transport.close)
+        self._timer.begin(self._patience, self.transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
         self._held = None
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-        self._look_at_unsent_no_more()
+        for timer in (self._timer, self._idle, self._unsent):
+            timer.end()
         if self.pipeline and self._first is not None:  # uvicorn tells the newest alone
             self._first.disconnected = True
             self._first.message_event.set()
         super().connection_lost(exc)
 
+    @property
+    def _is_read(self) -> bool:
+        """Whether anything can still be made of what comes."""
+        return self._coming not in (_REFUSED, _ENDED, _OVER) and not self.transport.is_closing()
+
     # --- What comes -------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        if self._last is not None:  # nothing can be made of what comes behind
+        if not self._is_read:
             return
-        self._is_heard = False
-        super().data_received(data)
-        self._quiet = 0 if self._is_heard else self._quiet + len(data)
-        if self._last is not None or self.transport.is_closing():
+        self._unset_keepalive_if_required()
+        self._quiet += len(data)
+        self._feed(data)
+        if not self._is_read:
             self._held = None
         elif self._quiet > BYTES:
-            self._end(_TOO_LARGE)
-        elif self._is_in_head:
+            self._end(_TOO_WORDY if self._coming in (_HELD, _BODY) else _TOO_LARGE)
+        elif self._coming is _HEAD:
             self._wait_for_head()
-        elif self._held is not None:
-            self._wait(_SOON, self._take_the_long_way)
+        elif self._coming is _HELD:
+            self._timer.begin(_SOON, self._take_the_long_way)
+
+    def _feed(self, data: bytes) -> None:
+        """Let the parser have what came.
+
+        It stops behind a head that asks for another protocol. What follows is read as ever, and if
+        that is a body, its head once more, without asking.
+        """
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as stopped:
+                head = self._plain_head() if self._coming is _HEAD else b""
+                data = head + data[stopped.args[0] :]
+            except httptools.HttpParserError as error:
+                self.logger.warning("Invalid HTTP request received.")
+                why = error.__context__
+                self._end(why.args[0] if isinstance(why, _Unread) else _BAD)
+                return
 
     def eof_received(self) -> bool:
         """Stay until all is answered that came as a whole, if there is something."""
-        self._is_deaf = True
-        return not self._is_over and self._end(b"")
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser does not take."""
-        self._end(self._refusal)
+        return self._coming is not _OVER and self._end(b"", _ENDED)
 
     def on_message_begin(self) -> None:
-        self._size, self._is_in_head = 0, True
+        self._size, self._coming = 0, _HEAD
         self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_url(self, url: bytes) -> None:
         self._size += len(url)
         if self._size > BYTES:
-            self._refuse_head()
+            raise _Unread(_TOO_LARGE)
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._is_in_head:  # what follows a body in chunks opens no door
+        if self._coming is not _HEAD:  # what follows a body in chunks opens no door
             return
         self._size += len(name) + len(value)
         if self._size > BYTES or len(self.headers) >= HEADERS:
-            self._refuse_head()
+            raise _Unread(_TOO_LARGE)
         name = name.lower()
         if name == b"expect":
             self.expect_100_continue = value.lower() == b"100-continue"
         self.headers.append((name, value))
 
-    def _refuse_head(self) -> NoReturn:
-        self._refusal = _TOO_LARGE
-        raise ValueError("too long a head, or too many headers")
-
     def on_headers_complete(self) -> None:
-        self._is_heard, self._is_in_head = True, False
-        self._wait_no_more()
         if self.parser.should_upgrade() and self._has_body:
-            raise ValueError("the parser would take the body for another protocol")
+            if self.parser.get_method() == b"CONNECT":  # which asks for a tunnel in any case
+                raise _Unread(_BAD)
+            return  # it comes again: see ``_feed``
+        self._quiet = 0
+        self._timer.end()
         if len(self.pipeline) >= WAITING:
-            self._refusal = _TOO_MANY
-            raise ValueError("too many requests that wait")
-        if self._is_short:
-            self._held, self._held_bytes = [], 0
+            raise _Unread(_TOO_MANY)
+        place = self._short_place()
+        if place is not None:
+            self._coming, self._held = _HELD, _Held(place)
         else:
             self._begin()
 
     def on_body(self, body: bytes) -> None:
-        self._is_heard = True
+        self._quiet = 0
         if self._held is None:
             super().on_body(body)
             return
-        self._held.append(body)
-        self._held_bytes += len(body)
-        if self._held_bytes > HELD:
+        self._held.add(body)
+        if self._held.size > HELD:
             self._take_the_long_way()
 
     def on_message_complete(self) -> None:
-        self._is_heard = True
-        if self._held is not None and not self._take_the_short_way():
+        if self._coming is _HEAD:
+            return  # it comes again: see ``_feed``
+        self._quiet = 0
+        if self._held is not None and not self._take_the_short_way(self._held):
             self._take_the_long_way()
         if self.cycle.__class__ is not _Short:
             super().on_message_complete()
-        self._is_open = False
+        self._coming = _NEXT
 
     @property
     def _has_body(self) -> bool:
@@ -226,14 +293,20 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             for name, value in self.headers
         )
 
+    def _plain_head(self) -> bytes:
+        """Return the head that was read, as if it had not asked for another protocol."""
+        parser, url = self.parser, self.url
+        first = b"%b %b HTTP/%b" % (parser.get_method(), url, parser.get_http_version().encode())
+        kept = [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join((first, *kept, b"", b""))
+
     # --- The short way ----------------------------------------------------------------------------
 
-    @property
-    def _is_short(self) -> bool:
-        """Whether a request may take the short way, as far as its head tells."""
-        parser = self.parser
-        return (
-            self._shortcut is not None
+    def _short_place(self) -> Place | None:
+        """Return where a request goes on the short way; None: as its head tells, it may not."""
+        parser, shortcut = self.parser, self._shortcut
+        if (
+            shortcut is not None
             and (self.cycle is None or self.cycle.response_complete)
             and parser.get_method() == b"POST"
             and parser.get_http_version() == "1.1"
@@ -241,34 +314,29 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             and not parser.should_upgrade()
             and not self.expect_100_continue
             and not self.flow.write_paused
-            and self._find(self._shortcut) is not None
-        )
+        ):
+            return shortcut.place(self.url)
+        return None
 
-    def _find(self, shortcut: Shortcut) -> Place | None:
-        self._place = shortcut.place(self.url)
-        return self._place
-
-    def _take_the_short_way(self) -> bool:
+    def _take_the_short_way(self, held: _Held) -> bool:
         """Begin to answer what is held, and tell whether that could be done."""
         assert self._shortcut is not None
-        assert self._held is not None
-        assert self._place is not None
-        body = self._held[0] if len(self._held) == 1 else b"".join(self._held)
         before = self.cycle
-        self.cycle = self._short = _Short()
-        if self._shortcut.answer(self._place, self.headers, body, self._reply):
-            self._wait_no_more()
+        self.cycle = short = _Short()
+        reply = partial(self._reply, short)
+        if self._shortcut.answer(held.place, self.headers, held.body, reply):
+            self._timer.end()
             self._held = None
             return True
         self.cycle = before
         return False
 
-    def _reply(self, content: bytes) -> None:
+    def _reply(self, short: _Short, content: bytes) -> None:
         """Send an answer on the short way."""
-        self._short.response_complete = True
+        short.response_complete = True
         if self.transport.is_closing():
             return
-        if self._short.keep_alive:
+        if short.keep_alive:
             self.transport.write(content)
         else:  # the server is being stopped
             self.transport.write(content.replace(b"\r\n", _CLOSES, 1))
@@ -277,10 +345,10 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
 
     def _take_the_long_way(self) -> None:
         """Let the application have what is held."""
-        held, self._held = self._held or (), None
-        self._wait_no_more()
+        held, self._held = self._held, None
+        self._timer.end()
         self._begin()
-        for part in held:
+        for part in held.parts if held is not None else ():
             super().on_body(part)
 
     def _begin(self) -> None:
@@ -292,42 +360,44 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         if not self.pipeline:
             self._first = self.cycle
         super().on_headers_complete()
-        self._is_open = True
+        self._coming = _BODY
 
     # --- What goes --------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
-        """Read on; who asks nothing more for a while is hung up on.
-
-        Where uvicorn has a timer for every answer, here is one that looks when the last was.
-        """
+        """Read on; who asks nothing more for a while is hung up on."""
         if self.pipeline or self.transport.is_closing():
             self._first = self.pipeline[-1][0] if self.pipeline else None
             super().on_response_complete()
-            if not self._is_open and self._last is None and not self.transport.is_closing():
+            if self._coming is not _BODY and self._is_read:
                 self.flow.resume_reading()  # unless another waits
             return
         self.server_state.total_requests += 1
-        if self._last is not None:
+        if not self._is_read:
             self._say_the_last()
             return
         self.flow.resume_reading()
-        self._idle_since = self.loop.time()
-        if self._idle_timer is None:
-            self._look_after(self.timeout_keep_alive)
-        if self._is_in_head:
+        self._idle.note(self._hang_up)
+        if self._coming is _HEAD:
             self._wait_for_head()
 
-    def _end(self, last: bytes) -> bool:
+    def _hang_up(self) -> None:
+        """End what nothing comes over, unless something is on its way."""
+        if self._coming in (_HEAD, _HELD) or not self.cycle.response_complete:
+            return  # the next answer looks again
+        self.timeout_keep_alive_handler()
+
+    def _end(self, last: bytes, coming: _Coming = _REFUSED) -> bool:
         """Read no more; say this when all is answered that came before, and hang up.
 
         Tells whether there is something to be answered.
         """
-        self._wait_no_more()
+        self._timer.end()
         self._held = None
-        if self._last is None:
+        if self._is_read:
             self._last = last
         is_due = self._is_due()
+        self._coming = coming
         if is_due:
             self.flow.pause_reading()
         else:
@@ -339,25 +409,24 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
 
         Where something is left unread, the system would throw away what is still on its way.
         """
-        self._is_over = True
+        is_deaf, self._coming = self._coming is _ENDED, _OVER
         if self._last:
             self.transport.write(self._last)
-        if self._is_deaf or not self.transport.can_write_eof():
+        if is_deaf or not self.transport.can_write_eof():
             self.transport.close()
             return
         self.transport.write_eof()
         self.flow.resume_reading()
-        self._wait(_LINGERS, self.transport.close)
+        self._timer.begin(_LINGERS, self.transport.close)
 
     def _is_due(self) -> bool:
         """Tell whether something is to be answered, less what will never be there as a whole."""
-        if not self._is_open:
+        if self._coming is not _BODY:
             return bool(self.pipeline) or (
                 self.cycle is not None and not self.cycle.response_complete
             )
         if self.pipeline:  # it is the last one there, and nobody has begun with it
             self.pipeline.popleft()
-            self._is_open = False
             return True
         if self.cycle.response_started:
             return not self.cycle.response_complete
@@ -368,61 +437,18 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def shutdown(self) -> None:
         """End, for the server stops; who takes nothing does not hold it up."""
         super().shutdown()
-        if self._unsent_timer is not None:
-            self._look_at_unsent_no_more()
-            self._look_at_unsent_after(min(self._patience, _LEAVES))
+        self._unsent.hurry(min(self._patience, _LEAVES))
 
     def pause_writing(self) -> None:
         """Look whether what is sent is taken at all."""
         super().pause_writing()
-        self._look_at_unsent_after(self._patience)
+        self._unsent.begin(self._patience)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._look_at_unsent_no_more()
-
-    # --- Bounds -----------------------------------------------------------------------------------
-
-    def _look_after(self, seconds: float) -> None:
-        self._idle_timer = self.loop.call_later(seconds, self._look)
-
-    def _look(self) -> None:
-        self._idle_timer = None
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if self._is_in_head or self._held is not None or not self.cycle.response_complete:
-            return  # the next answer looks again
-        if left > 0.0:
-            self._look_after(left)
-        else:
-            self.timeout_keep_alive_handler()
-
-    def _look_at_unsent_after(self, seconds: float) -> None:
-        self._unsent = self.transport.get_write_buffer_size()
-        self._unsent_timer = self.loop.call_later(seconds, self._look_at_unsent, seconds)
-
-    def _look_at_unsent(self, seconds: float) -> None:
-        """Hang up on who has taken nothing since the last look, whatever was to be said."""
-        if self.transport.get_write_buffer_size() < self._unsent:
-            self._look_at_unsent_after(seconds)
-        else:
-            self._unsent_timer = None
-            self.transport.abort()
-
-    def _look_at_unsent_no_more(self) -> None:
-        if self._unsent_timer is not None:
-            self._unsent_timer.cancel()
-            self._unsent_timer = None
+        self._unsent.end()
 
     def _wait_for_head(self) -> None:
         """Give a head its time, from its beginning or the last answer before it."""
         if self.cycle is None or (self.cycle.response_complete and not self.pipeline):
-            self._wait(self._patience, self.transport.close)
-
-    def _wait(self, seconds: float, then: Any) -> None:
-        if self._timer is None:
-            self._timer = self.loop.call_later(seconds, then)
-
-    def _wait_no_more(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._timer.begin(self._patience, self.transport.close)

@@ -268,6 +268,7 @@ function actions(found) {
   at("actions").tBodies[0].replaceChildren(...often.map(([name, about]) => {
     const row = make("tr"), head = make("th", name.slice(0, 80));
     head.scope = "row";
+    head.title = name;
     row.append(head, make("td", number(about.chosen)), make("td", number(about.answered)),
       make("td", number(about.mean_reward)));
     return row;

@@ -74,7 +74,7 @@ def _as_sent(request: Request, host: str, content: bytes) -> bytes:
     path = scope.get("raw_path", b"").partition(b"?")[0]
     query = scope.get("query_string", b"")
     lines = [
-        scope["method"].encode() + b" " + path + (b"?" + query if query else b"") + b" HTTP/1.1",
+        request.method.encode() + b" " + path + (b"?" + query if query else b"") + b" HTTP/1.1",
         b"host: " + host.encode(),
         b"content-length: %d" % len(content),
         SENT_ON + b": 1",

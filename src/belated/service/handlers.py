@@ -10,7 +10,7 @@ from typing import Any
 from belated.errors import BelatedError
 from belated.service import bodies, specs
 from belated.service.bodies import decoded
-from belated.service.calls import Said
+from belated.service.calls import DUPLICATE, Said
 from belated.service.hub import Hub
 from belated.service.known import Form, Known
 from belated.service.refusals import Refused
@@ -101,11 +101,14 @@ def _form_many(said: list[Said]) -> tuple[int, bytes]:
 
 
 def _form_one(said: list[Said]) -> tuple[int, bytes]:
-    """Return one item as an answer of its own: what was done before is no error."""
+    """Return one item as an answer of its own: as it is, or as any refusal.
+
+    What was done before is none: whoever asks again has what he wants.
+    """
     (status, body) = said[0]
-    if body["outcome"] == "duplicate":
-        return 200, bodies.encoded({"outcome": "duplicate"})
-    return status, bodies.encoded({"error": body["error"]} if status >= 400 else body)
+    if status < 400 or body["outcome"] == DUPLICATE:
+        return 200, bodies.encoded(body)
+    return status, bodies.encoded({"error": body["error"]})
 
 
 def _token(request: Request) -> Token:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
+
+from belated.errors import SpecError
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,16 @@ class Limits:
     """Requests per second and token; 0: any number."""
     patience: float = 30.0
     """Seconds that a body may take to come."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits under which nothing could be done."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type == "int" and (type(value) is not int or value < 1):
+                raise SpecError(
+                    f"Limits: {field.name} must be a whole number of at least 1, got {value!r}"
+                )
+        if not (math.isfinite(self.rate) and self.rate >= 0.0):
+            raise SpecError(f"Limits: rate must be at least 0 (any number), got {self.rate!r}")
+        if not (math.isfinite(self.patience) and self.patience > 0.0):
+            raise SpecError(f"Limits: patience must be more than 0, got {self.patience!r}")

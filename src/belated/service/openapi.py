@@ -24,11 +24,11 @@ class _Most(str):
 _NAMED = re.compile(r"{(\w+)}")
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("text")}
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
-_KEY = {**_TEXT, "description": "A name of your own for the ticket."}
-_ANY_KEY = {
+_KEY = {
     **_TEXT,
     "type": ["string", "integer"],
-    "description": "The name that the ticket has; a number where the model was made elsewhere.",
+    "description": "A name of your own for the ticket. A number has at most 100 digits, no point "
+    "and no exponent; the number 7 and the text '7' are two keys.",
 }
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}
@@ -56,15 +56,42 @@ _ACTIONS = {
         },
     ]
 }
-_SPAN = {
-    "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
+_SECONDS = {
+    "type": "object",
+    "required": ["seconds"],
+    "properties": {"seconds": {"type": "number", "minimum": 0}},
+    "additionalProperties": False,
+}
+_PREDICTIONS = {
+    "type": "object",
+    "required": ["predictions"],
+    "properties": {"predictions": {"type": "number", "minimum": 0}},
+    "additionalProperties": False,
+}
+_SPAN: dict[str, Any] = {
+    "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, _SECONDS],
     "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
 }
 _TIME = {
     "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
     "description": "Needs the scope admin; else it is the clock of the server.",
 }
-_SETTINGS = {"type": "object", "description": "The arguments of the class; see docs/service.md."}
+_SETTINGS = {
+    "type": "object",
+    "description": "The arguments of the class; see docs/service.md.",
+    "properties": {
+        "deadline": {
+            "oneOf": [*_SPAN["oneOf"], _PREDICTIONS, {"type": "null"}],
+            "description": "How long answers are waited for: a duration, or so many predictions. "
+            "A number is of seconds; of Knobs it is of predictions.",
+        }
+    },
+}
+_SHOWN = {
+    "type": "object",
+    "description": "What the model was told; POST /models and replay take it back.",
+    "properties": {"deadline": {"oneOf": [_SECONDS, _PREDICTIONS, {"type": "null"}]}},
+}
 _ERROR = {
     "type": "object",
     "required": ["code", "message"],
@@ -102,6 +129,8 @@ _OUTCOME = {
         "error": _ERROR,
     },
 }
+_MODE = {"enum": ["learn", "apprentice", *MODES]}
+_REWARDS = {"enum": ["earliest", "sum"]}
 _KIND = {"enum": list(KINDS)}
 _ABOUT = {
     "name": {"type": "string"},
@@ -121,11 +150,17 @@ _SCHEMAS: dict[str, Any] = {
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
     "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
-    "Mode": _object(("mode",), mode={"enum": ["learn", "apprentice", *MODES]}),
-    "Rewards": _object(("rewards",), rewards={"enum": ["earliest", "sum"]}),
+    "Mode": _object(("mode",), mode=_MODE),
+    "Rewards": _object(("rewards",), rewards=_REWARDS),
     "Model": {
         "type": "object",
-        "properties": {**_ABOUT, "events": {"type": "integer"}, "settings": _SETTINGS},
+        "properties": {
+            **_ABOUT,
+            "events": {"type": "integer"},
+            "mode": _MODE,
+            "rewards": _REWARDS,
+            "settings": _SHOWN,
+        },
     },
     "Models": {
         "type": "object",
@@ -162,15 +197,15 @@ _SCHEMAS: dict[str, Any] = {
         _object(
             ("value",),
             ticket=_TICKET,
-            key=_ANY_KEY,
+            key=_KEY,
             value={"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]},
             weight=_NUMBER,
             at=_TIME,
         )
     ),
-    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_ANY_KEY, setting=_FEATURES)),
-    "Close": _one_or_many(_object((), ticket=_TICKET, key=_ANY_KEY)),
-    "Show": _one_or_many(_object((), ticket=_TICKET, key=_ANY_KEY, at=_TIME)),
+    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_KEY, setting=_FEATURES)),
+    "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
+    "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from belated.errors import ServiceError, SpecError
 from belated.service import asking
-from belated.service.asking import AGAIN, SIZE, Ask, Item
+from belated.service.asking import AGAIN, SIZE, Ask, Item, Key
 
 
 class Outbox:
@@ -51,7 +51,7 @@ class Outbox:
     def put(
         self,
         verb: str,
-        key: str | int | None = None,
+        key: Key | None = None,
         value: Any = None,
         *,
         ticket: str | None = None,

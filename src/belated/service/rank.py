@@ -42,10 +42,10 @@ async def rank(hub: Hub, request: Request) -> Answer:
     event = given.get("eventId")
     is_named = event is not None
     event = bodies.text(event, "eventId", hub.limits) if is_named else secrets.token_hex(16)
-    named = _choice(given, event, served, hub)
+    named, excluded = _choice(given, event, served, hub)
 
     async def work(known: Known) -> Answer:
-        return await _ranked(hub, served, named, event, known)
+        return await _ranked(hub, served, named, excluded, known)
 
     def form(said: list[Said]) -> tuple[int, bytes]:
         return 201, encoded(said[0].body)
@@ -55,8 +55,9 @@ async def rank(hub: Hub, request: Request) -> Answer:
 
 
 async def _ranked(
-    hub: Hub, served: Served, named: dict[str, Any], event: str, known: Known
+    hub: Hub, served: Served, named: dict[str, Any], excluded: list[str], known: Known
 ) -> Answer:
+    event = named["key"]
     if served.open >= hub.limits.open:
         raise Refused(409, "too_many_open", f"{hub.limits.open} events wait for their reward")
     ranking: list[dict[str, Any]] = []
@@ -66,7 +67,8 @@ async def _ranked(
             for each in ranking:
                 each["probability"] = float(each["id"] == chosen.action)
         ranking.sort(key=lambda each: -each["probability"])
-        return {"ranking": ranking, "eventId": event, "rewardActionId": chosen.action}
+        last = [{"id": name, "probability": 0.0} for name in excluded]
+        return {"ranking": ranking + last, "eventId": event, "rewardActionId": chosen.action}
 
     def noted(answers: list[Any]) -> tuple[str, bytes]:
         return known.note([Said(201, body(answers[0]))])
@@ -86,8 +88,10 @@ async def _ranked(
     return Answer(*(known.answer or (201, encoded(body(chosen)))))
 
 
-def _choice(given: dict[str, Any], event: str, served: Served, hub: Hub) -> dict[str, Any]:
-    """Return the arguments of ``choose``."""
+def _choice(
+    given: dict[str, Any], event: str, served: Served, hub: Hub
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the arguments of ``choose``, and the actions that are excluded."""
     listed = given.get("actions")
     if not isinstance(listed, list) or not listed:
         raise bodies.bad("actions must be a list of objects with an id and features")
@@ -102,14 +106,16 @@ def _choice(given: dict[str, Any], event: str, served: Served, hub: Hub) -> dict
             raise bodies.bad(f"the action {name!r} is there twice")
         flat = flattened(action.get("features") or [], f"action {name!r}", hub.limits)
         menu[name] = bodies.features(flat, f"action {name!r}", hub.limits)
-    for name in excluded:
-        menu.pop(name, None)
+    without = set(excluded)
+    out = [name for name in menu if name in without]
+    for name in out:
+        del menu[name]
     if not menu:
         raise bodies.bad("all actions are excluded")
     actions = bodies.actions(menu, hub.limits)
     context = flattened(given.get("contextFeatures") or [], "contextFeatures", hub.limits)
-    deferred = given.get("deferActivation", False)
-    if not isinstance(deferred, bool):
+    deferred = given.get("deferActivation")
+    if not isinstance(deferred, bool | None):
         raise bodies.bad("deferActivation must be true or false")
     named = {
         "context": bodies.features(context, "contextFeatures", hub.limits),
@@ -119,7 +125,7 @@ def _choice(given: dict[str, Any], event: str, served: Served, hub: Hub) -> dict
         "baseline": next(iter(menu)) if served.state.mode == "apprentice" else None,
     }
     hub.check_products(served, named)
-    return named
+    return named, out
 
 
 async def reward(hub: Hub, request: Request) -> Answer:
@@ -138,6 +144,12 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     document = bodies.an_object(await request.json(), frozenset(("rewards",)))
     if document.get("rewards") not in ("earliest", "sum"):
         raise bodies.bad("rewards must be 'earliest' or 'sum'")
+    if document["rewards"] == "sum" and served.state.model.settings.silence is None:
+        raise Refused(
+            409,
+            "no_silence",
+            "a sum begins with what silence is worth: make the model with silence, such as 0",
+        )
     former, served.rewards = served.rewards, document["rewards"]
     try:
         await hub.work(hub.keep, served)

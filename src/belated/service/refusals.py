@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from belated.errors import (
@@ -66,6 +67,14 @@ def refusal_of(error: BelatedError) -> Refused:
         if isinstance(error, kind):
             return Refused(status, code, str(error))
     return Refused(422, "refused", str(error))
+
+
+def code_of(body: bytes) -> str | None:
+    """Return the code of a refusal that is sent as it is; None: this is something else."""
+    try:
+        return str(json.loads(body)["error"]["code"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _short(message: str) -> str:

@@ -65,6 +65,12 @@ class Request:
     content: bytes | None = None
     """The body, once it was read."""
 
+    @property
+    def method(self) -> str:
+        """What is done; who asks for the head of an answer alone asks for the same."""
+        method: str = self.scope["method"]
+        return "GET" if method == "HEAD" else method
+
     def header(self, name: bytes) -> str | None:
         """Return a header, by its name in lower case; of several the first."""
         value = self.raw(name)

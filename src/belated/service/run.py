@@ -76,7 +76,8 @@ class Server:
             shortcut = Shortcut(self.app)
             self.app.on_start, self.app.on_stop = self._begin, partial(shortcut.end, _GRACE)
             served = config(self.app, self.settings.limits.patience, shortcut)
-            if served.http == PLAIN and not journal.is_quiet:
+            self.app.is_plain = served.http == PLAIN
+            if self.app.is_plain and not journal.is_quiet:
                 journal.say("plain", uvicorn=uvicorn.__version__, known=KNOWN)
             self._server: Any = uvicorn.Server(served)
             self._held = held.pop_all()
@@ -199,9 +200,10 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         found.bind((host, port))
         found.listen(1024)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         found.close()
-        raise SpecError(f"serve: {host}:{port}: {error.strerror}") from error
+        why = error.strerror if isinstance(error, OSError) else "a port is from 0 to 65535"
+        raise SpecError(f"serve: {host}:{port}: {why}") from error
     return found
 
 

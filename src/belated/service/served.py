@@ -6,10 +6,10 @@ import json
 from array import array
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import partial
 from time import time
 from typing import Any
 
+from belated.learner.keys import Key, Ticket
 from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
 from belated.service.limits import Limits
 from belated.service.specs import described
@@ -17,8 +17,10 @@ from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
+from belated.store.lines import key_of
 
-_CLOSED = 20_000  # keys that were answered, of which it is known that they were
+_MOST = 20_000  # keys that were answered, of which it is known that they were
+_CLOSING = (events.OBSERVE, events.CANCEL)
 _TAIL = 100_000  # events of the log that are looked at when the server starts
 
 
@@ -28,12 +30,11 @@ class Served:
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
-        self._holder = partial(_holder, stored)  # not of ``self``: what is deleted goes at once
-        self.reader = Reader(self.kind, self.number, signer, limits, self._holder)
+        self.reader = Reader(self.kind, self.number, signer, limits)
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
-        self._closed: OrderedDict[int | str, None] = OrderedDict()
+        self._closed: OrderedDict[Key, None] = OrderedDict()
 
     @property
     def state(self) -> Any:
@@ -43,12 +44,12 @@ class Served:
     @property
     def open(self) -> int:
         """Tickets that wait, without waiting for a commit."""
-        return int(self._holder().open)
+        return int(_holder(self.stored).open)
 
     @property
     def rounds(self) -> int:
         """Predictions or choices, without waiting for a commit."""
-        return int(self._holder().rounds)
+        return int(_holder(self.stored).rounds)
 
     def products(self, named: dict[str, Any]) -> int:
         """Return how many products of features a choice takes."""
@@ -75,8 +76,8 @@ class Served:
         Of a key that nothing is open under, it is known for a while that it was answered.
         """
         said, (verb, named) = self.reader.said(answer), call
-        key: int | str | None = named.get("key") or named.get("ticket")
-        if key is None or (key.__class__ is int and not self.reader.has_numbers):
+        key: Key | None = named.get("key" if verb in ASKING else "ticket")
+        if key is None or key.__class__ is Ticket:
             return said
         if said.body["outcome"] == UNKNOWN and key in self._closed:
             message = "this key was answered or cancelled before; nothing has changed"
@@ -84,9 +85,7 @@ class Served:
             return Said(409, {"outcome": DUPLICATE, "error": error})
         if said.status == 200:
             if verb in ("observe", "cancel"):
-                self._closed[key] = None
-                if len(self._closed) > _CLOSED:
-                    self._closed.popitem(last=False)
+                self._close(key)
             elif verb in ASKING:  # it stands for a new ticket
                 self._closed.pop(key, None)
         return said
@@ -96,12 +95,18 @@ class Served:
     def about(self) -> dict[str, Any]:
         """Return what the model is; waits for commits."""
         history = self.stored.history
+        modes: dict[str, Any] = {}
+        if self.kind in ("Chooser", "Knobs"):
+            modes["mode"] = self.stored.read(lambda model: model.mode)
+        if self.kind == "Chooser":
+            modes["rewards"] = self.rewards
         return {
             "name": self.name,
             "kind": self.kind,
             "rounds": self.stored.rounds,
             "open": self.stored.open,
             "events": history.events,
+            **modes,
             "settings": self.stored.read(lambda model: described(self.kind, model)),
         }
 
@@ -162,18 +167,36 @@ class Served:
         self.watch.restore(json.dumps(about["watch"]).encode())
 
     def read_tail(self) -> None:
-        """Find in the log when the newest tickets were asked for, and answered."""
+        """Find in the log when the newest tickets were asked for and answered, by which keys."""
         times = array("d")
         heard: list[tuple[events.Event, float]] = []
         rounds, tail = self.stored.tail(_TAIL)
+        are_told = True
         for event, written in tail:
+            self._note_key(event)
             if event[0] == events.PREDICT:
                 times.append(written)
             elif event[0] == events.PREDICT_MANY:
-                return  # its tickets cannot be told from here
+                are_told = False  # whose tickets cannot be told from here
             elif event[0] in ANSWERS:
                 heard.append((event, written))
-        self.watch.remember(rounds - len(times), times, heard)
+        if are_told:
+            self.watch.remember(rounds - len(times), times, heard)
+
+    def _note_key(self, event: events.Event) -> None:
+        """Note what an event of the log says of a key: that it is closed, or open again."""
+        key = key_of(self.kind, event)
+        if key is None:
+            return
+        if event[0] == events.PREDICT:
+            self._closed.pop(key, None)
+        elif event[0] in _CLOSING:
+            self._close(key)
+
+    def _close(self, key: Key) -> None:
+        self._closed[key] = None
+        if len(self._closed) > _MOST:
+            self._closed.popitem(last=False)
 
 
 def _holder(stored: StoredModel) -> Any:

@@ -208,4 +208,4 @@ class _Asked:
         self._app.at_once -= 1
         self._reply(whole(given))
         route, path = self._place.route, self._place.path
-        self._app.note(route, given.status, self._begin, "POST", path, self._token)
+        self._app.note(route, given, self._begin, "POST", path, self._token)

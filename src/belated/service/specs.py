@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from belated.decisions import Chooser
@@ -44,7 +45,6 @@ _KNOBS = frozenset(
     )
 )
 _LEARNER = frozenset(("spec", "seed", "strict"))
-_BITS = 18  # of a model that does not say
 
 
 def name(value: Any) -> str:
@@ -71,9 +71,7 @@ def made(kind: Any, settings: Any, seed: int, limits: Limits) -> Any:
 
 
 def _linear(settings: dict[str, Any], seed: int, limits: Limits) -> LinearModel:
-    given = _checked(settings, _LINEAR, limits)
-    given.setdefault("bits", _BITS)
-    return LinearModel(**given)
+    return LinearModel(**_checked(settings, _LINEAR, limits))
 
 
 def _intervals(settings: dict[str, Any], seed: int, limits: Limits) -> Intervals:
@@ -106,12 +104,11 @@ def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
     given["knobs"] = _ranges(given.get("knobs"), "knobs")
     if given.get("context") is not None:
         given["context"] = _ranges(given["context"], "context")
-    if isinstance(given.get("deadline"), dict):
-        given["deadline"] = _predictions(given["deadline"])
-        if type(given["deadline"]) is not int:
+    deadline = given.get("deadline")
+    if isinstance(deadline, str | dict):  # a number is one of predictions, as it is in Python
+        given["deadline"] = _deadline(deadline)
+        if type(given["deadline"]) is float:
             raise bodies.bad("deadline: predictions must be a whole number")
-    elif isinstance(given.get("deadline"), str):
-        given["deadline"] = bodies.span(given["deadline"], "deadline")
     if given.get("seed") is None:
         given["seed"] = seed
     return Knobs(given.pop("knobs"), **given)
@@ -156,21 +153,33 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
     bits = given.get("bits")
     if bits is not None and (type(bits) is not int or not 1 <= bits <= limits.bits):
         raise Refused(422, "too_many_bits", f"bits must be a whole number from 1 to {limits.bits}")
-    deadline = given.get("deadline")
-    if isinstance(deadline, dict):
-        given["deadline"] = float(_predictions(deadline))
-    elif deadline is not None:
-        given["deadline"] = bodies.span(deadline, "deadline")
+    if given.get("deadline") is not None:
+        given["deadline"] = _deadline(given["deadline"])
     if given.get("seed", 0) is None:
         del given["seed"]
     return given
 
 
-def _predictions(deadline: dict[str, Any]) -> Any:
-    """Return a deadline that counts predictions."""
-    only = bodies.an_object(deadline, frozenset({"predictions"})).get("predictions")
-    bodies.number(only, "deadline: predictions")
-    return only
+def _deadline(given: Any) -> timedelta | float:
+    """Return a deadline: a duration, or a number of predictions where it says so."""
+    if not isinstance(given, dict) or given.keys() == {"seconds"}:
+        return bodies.span(given, "deadline")
+    if given.keys() != {"predictions"}:
+        raise bodies.bad(
+            'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
+        )
+    found: float = given["predictions"]
+    bodies.number(found, "deadline: predictions")
+    return found
+
+
+def _shown(deadline: float | None, needs_times: bool) -> dict[str, float] | None:
+    """Undo ``_deadline``: what is shown says itself what it counts, and can be given back."""
+    if deadline is None:
+        return None
+    if needs_times:
+        return {"seconds": deadline}
+    return {"predictions": int(deadline) if deadline == int(deadline) else deadline}
 
 
 def _spec(document: Any, what: str) -> Spec:
@@ -185,22 +194,25 @@ def _spec(document: Any, what: str) -> Spec:
 
 
 def described(kind: str, model: Any) -> dict[str, Any]:
-    """Return the settings of a model, to look at."""
+    """Return the settings of a model, as ``made`` takes them, less the seed.
+
+    Who knows the seed can tell what will be chosen or played.
+    """
     if kind == "Learner":
-        return {"spec": repr(model.spec)}
+        return {"spec": json.loads(model.spec.to_json())["spec"], "strict": model.strict}
     if kind == "Knobs":
         about = model.settings.to_dict()
-        about.pop("seed")  # who knows it can tell what will be played
-        if about.pop("needs_times", False):  # a number alone would be one of rounds
-            about["deadline"] = f"PT{about['deadline']:.6f}S"
+        about.pop("seed")
+        about["deadline"] = _shown(about["deadline"], about.pop("needs_times", False))
         return dict(about)
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}
     if kind == "Chooser":
         about = model._settings.to_dict()
         about["explore"] = json.loads(about["explore"])["spec"]
-        about.pop("seed")  # who knows it can tell what will be chosen
-        return {**about, **_of_linear(model.model), "interactions": about["interactions"]}
+        about.pop("seed")
+        whole = {**_of_linear(model.model), **about}
+        return {name: value for name, value in whole.items() if name in _CHOOSER}
     return _of_linear(model)
 
 
@@ -211,6 +223,5 @@ def _of_linear(model: LinearModel) -> dict[str, Any]:
         for field in dataclasses.fields(settings)
         if field.name not in ("needs_times", "columns")
     }
-    if settings.deadline is not None and not settings.needs_times:
-        about["deadline"] = {"predictions": settings.deadline}
+    about["deadline"] = _shown(settings.deadline, settings.needs_times)
     return about

@@ -3,7 +3,8 @@
 Our own (``connection``) bound heads in bytes, in number and in time, take the short way for events,
 and answer whoever asked. They stand on the inside of uvicorn, which may change with any version; so
 they are only for those that the tests were run with. With others, or without httptools, all comes
-in through ASGI and the parser h11, which has bounds of its own on bytes.
+in through ASGI and the parser h11, which has bounds of its own on bytes. It reads on while requests
+wait for those before them, without end; so there a connection is for one request.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreError
+from belated.learner.keys import Key, Ticket
 from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
 
@@ -175,6 +176,11 @@ def span_in(deadline: Any, who: str) -> float | None:
 def name_in(name: Any) -> Any:
     """Return a key or ticket as it is logged."""
     return int(name) if isinstance(name, np.integer) else name
+
+
+def named(ticket: int, name: Key | None) -> int | Key:
+    """Undo ``resolved``: return the key that an event was told, or else its ticket."""
+    return Ticket(ticket) if name is None else name
 
 
 # --- Vectors --------------------------------------------------------------------------------------

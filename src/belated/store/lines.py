@@ -100,6 +100,16 @@ def predicted(kind: str, event: Event) -> Logged:
     return Logged(0, 0.0, "predict", key=key, at=at, features=row)
 
 
+_ASKED = {"Learner": 1, "Knobs": 2, "Chooser": 4, "LinearModel": 2, "Intervals": 2}
+_HEARD = {of.OBSERVE: 3, of.REVISE: 3, of.ADD: 3, of.CANCEL: 2, of.SHOWN: 2, of.PLAYED: 3}
+
+
+def key_of(kind: str, event: Event) -> Key | None:
+    """Return the key that the line of an event has, quicker than the line is made."""
+    place = _ASKED[kind] if event[0] == of.PREDICT else _HEARD.get(event[0], len(event))
+    return event[place] if place < len(event) else None
+
+
 def done(event: Event) -> Logged:
     """Return the line of what is no prediction."""
     verb = of.NAMES[event[0]]

@@ -182,14 +182,13 @@ def apply(model: Chooser, event: Event) -> None:
             )
     elif verb in (of.OBSERVE, of.REVISE, of.ADD):
         _, ticket, reward, name, at = of.padded(event, 5)
-        named = ticket if name is None else name
-        getattr(model, of.NAMES[verb])(named, reward, at=at)
+        getattr(model, of.NAMES[verb])(of.named(ticket, name), reward, at=at)
     elif verb == of.CANCEL:
         _, ticket, name = of.padded(event, 3)
-        model.cancel(ticket if name is None else name)
+        model.cancel(of.named(ticket, name))
     elif verb == of.SHOWN:
         _, ticket, name, at = of.padded(event, 4)
-        model.shown(ticket if name is None else name, at=at)
+        model.shown(of.named(ticket, name), at=at)
     elif verb == of.TICK:
         model.tick(event[1])
     else:

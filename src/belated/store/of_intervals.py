@@ -77,12 +77,12 @@ def apply(model: Intervals, event: Event) -> None:
         model.predict(row_in(model.model, row), key=key, at=at)
     elif verb == of.OBSERVE:
         _, ticket, label, name, at = of.padded(event, 5)
-        model.observe(ticket if name is None else name, label, at=at)
+        model.observe(of.named(ticket, name), label, at=at)
     elif verb == of.TICK:
         model.tick(event[1])
     else:
         _, ticket, name = of.padded(event, 3)
-        model.cancel(ticket if name is None else name)
+        model.cancel(of.named(ticket, name))
 
 
 def play(model: Intervals, event: Event, past: Past) -> None:

@@ -197,15 +197,15 @@ def apply(model: Knobs, event: Event) -> None:
     elif verb in (of.OBSERVE, of.REVISE):
         _, ticket, cost, name, at = of.padded(event, 5)
         hear = model.observe if verb == of.OBSERVE else model.revise
-        hear(ticket if name is None else name, cost, at=at)
+        hear(of.named(ticket, name), cost, at=at)
     elif verb == of.TICK:
         model.tick(event[1])
     elif verb == of.PLAYED:
         _, ticket, setting, name = of.padded(event, 4)
-        model.played(ticket if name is None else name, setting)
+        model.played(of.named(ticket, name), setting)
     elif verb == of.CANCEL:
         _, ticket, name = of.padded(event, 3)
-        model.cancel(ticket if name is None else name)
+        model.cancel(of.named(ticket, name))
     else:
         getattr(model, of.NAMES[verb])()
 

@@ -86,10 +86,10 @@ def apply(model: Learner, event: Event) -> None:
         model.predict(event[1] if len(event) > 1 else None)
     elif verb == of.OBSERVE:
         _, ticket, answer, name = of.padded(event, 4)
-        model.observe(ticket if name is None else name, _answer_in(model, answer))
+        model.observe(of.named(ticket, name), _answer_in(model, answer))
     else:
         _, ticket, name = of.padded(event, 3)
-        model.cancel(ticket if name is None else name)
+        model.cancel(of.named(ticket, name))
 
 
 def play(model: Learner, event: Event, past: Past) -> None:

@@ -252,15 +252,15 @@ def apply(model: LinearModel, event: Event) -> None:
         model.predict(row_in(model, row), key=key, at=at, deadline=span)
     elif verb == of.OBSERVE:
         _, ticket, label, name, at, weight = of.padded(event, 6)
-        named = ticket if name is None else name
-        model.observe(named, label, 1.0 if weight is None else weight, at=at)
+        counts = 1.0 if weight is None else weight
+        model.observe(of.named(ticket, name), label, counts, at=at)
     elif verb in (of.REVISE, of.ADD):
         _, ticket, label, name, at = of.padded(event, 5)
         change = model.revise if verb == of.REVISE else model.add
-        change(ticket if name is None else name, label, at=at)
+        change(of.named(ticket, name), label, at=at)
     elif verb == of.CANCEL:
         _, ticket, name = of.padded(event, 3)
-        model.cancel(ticket if name is None else name)
+        model.cancel(of.named(ticket, name))
     elif verb == of.TICK:
         model.tick(event[1])
     elif verb == of.PREDICT_MANY:

@@ -17,6 +17,7 @@ from typing import Any
 
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
+from belated.learner.keys import Key
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
@@ -149,16 +150,21 @@ def _lines(about: Described, row: Row, ticket: int) -> tuple[list[dict[str, Any]
                 "written": row.written,
                 "verb": line.verb,
                 "ticket": line.ticket,
-                "key": None if line.key is None else str(line.key),
+                "key": _looked_at(line.key),
                 "at": line.at,
                 "value": line.value,
-                "action": line.action,
+                "action": _looked_at(line.action),
                 "probability": line.probability,
                 "features": None if line.features is None else json.dumps(line.features),
                 "event": encoded(event),
             }
         )
     return found, ticket
+
+
+def _looked_at(name: Key | None) -> str | None:
+    """Return a key or an action as a column has it, where half of a surrogate pair is no text."""
+    return None if name is None else str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def exported(path: StrPath) -> Iterator[Logged] | None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
-from belated.learner.keys import Key
+from belated.learner.keys import Key, may_be_key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.entry import Entry
@@ -395,9 +395,8 @@ def clocked(model: Any) -> LinearModel | Knobs:
 
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
-    """Return the ticket of a name as it is logged, and the name where that is something else."""
+    """Return the ticket of a name as it is logged, and the name where that is a key."""
     if name.__class__ is str:
         return model.ticket(name), name
     plain = name_in(name)
-    ticket = model.ticket(plain)
-    return ticket, None if ticket == plain else plain
+    return model.ticket(plain), plain if may_be_key(plain, model._keys) else None

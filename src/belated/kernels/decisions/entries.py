@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from belated.arrays import Code, Floats, Ints
 from belated.kernels.decisions import scoring
+from belated.kernels.decisions.desk import actions_of, context_of
 from belated.kernels.decisions.weighing import best_of, pick, try_new, weigh
 from belated.kernels.jit import entry
 from belated.kernels.linear import model as linear
@@ -38,7 +39,7 @@ def chosen(code: Code) -> Choose:
     A context is (indices, values, crossed, how many), actions are (names, indptr, indices, values),
     room is (ints, floats, marks). Actions that are ``new`` share ``trial``; ``low`` and ``high``
     are the seed. The row, which is that of action ``instead`` if it is not negative, is in ints and
-    floats after the first ``scoring.ROOM``. Instead of an action: BAD.
+    floats after the first ``desk.ROOM``. Instead of an action: BAD.
     """
     stamped = (*code, stamp(__name__))
 
@@ -72,8 +73,8 @@ def chosen(code: Code) -> Choose:
         probabilities: Floats,
     ) -> tuple[int, int, float]:
         s = state_of(f, n)
-        where = scoring.context_of(context, context_values, crossed, given)
-        what = scoring.actions_of(names, bounds, features, feature_values)
+        where = context_of(context, context_values, crossed, given)
+        what = actions_of(names, bounds, features, feature_values)
         work, numbers = vector(ints), vector(floats)
         r, p = vector(scores)[0 : names.size], vector(probabilities)[0 : names.size]
         status = scoring.score(
@@ -121,8 +122,8 @@ def scored(code: Code) -> Score:
             linear.of_all(stamped),
             state_of(f, n),
             vector(c),
-            scoring.context_of(context, context_values, crossed, given),
-            scoring.actions_of(names, bounds, features, feature_values),
+            context_of(context, context_values, crossed, given),
+            actions_of(names, bounds, features, feature_values),
             vector(ints),
             vector(floats),
             vector(marks),
@@ -153,8 +154,8 @@ def crossed() -> Cross:
     ) -> int:
         return scoring.write_row(
             coordinates if sources else 0,
-            scoring.context_of(context, context_values, meets, given),
-            scoring.actions_of(names, bounds, features, feature_values),
+            context_of(context, context_values, meets, given),
+            actions_of(names, bounds, features, feature_values),
             a,
             vector(ints),
             vector(floats),

@@ -75,12 +75,12 @@ def view(q: Floats, rows: Floats, dim: int) -> Loss:
     room = _padded(dim)
     a = Q_HEADER
     return Loss(
-        q,
-        rows,
-        q[a : a + dim],
-        q[a + room : a + room + dim],
-        q[a + 2 * room : a + 2 * room + dim],
-        q[a + 3 * room : a + 3 * room + dim],
+        q=q,
+        rows=rows,
+        a=q[a : a + dim],
+        m=q[a + room : a + room + dim],
+        start=q[a + 2 * room : a + 2 * room + dim],
+        end=q[a + 3 * room : a + 3 * room + dim],
     )
 
 

@@ -96,17 +96,17 @@ def open_book(
     losses, plays = vector(losses), flat(plays)
     g = TOTALS
     return Book(
-        totals,
-        marks,
-        curve,
-        losses,
-        plays,
-        width,
-        totals[g : g + k],
-        totals[g + k : g + 2 * k],
-        totals[g + 2 * k : g + 3 * k],
-        totals[g + 3 * k : g + 4 * k],
-        totals[g + 4 * k : g + 5 * k + 1],
+        totals=totals,
+        marks=marks,
+        curve=curve,
+        losses=losses,
+        plays=plays,
+        width=width,
+        gradients=totals[g : g + k],
+        costs=totals[g + k : g + 2 * k],
+        vectors=totals[g + 2 * k : g + 3 * k],
+        point=totals[g + 3 * k : g + 4 * k],
+        room=totals[g + 4 * k : g + 5 * k + 1],
     )
 
 
@@ -155,7 +155,14 @@ def play_round(code: Code, rules: Code, s: State, loss: Loss, book: Book, t: int
     answer = s.kept[at_answer : at_answer + size]
     if rules[SOURCE] == GIVEN:  # it is used where it stands
         row = t * (k + 1)
-        loss = Loss(loss.q, loss.rows, loss.rows[row : row + k], loss.m, loss.start, loss.end)
+        loss = Loss(
+            q=loss.q,
+            rows=loss.rows,
+            a=loss.rows[row : row + k],
+            m=loss.m,
+            start=loss.start,
+            end=loss.end,
+        )
         b = loss.rows[row + k]
     else:
         b = draw(of_losses(rules), loss, t, x[:k])

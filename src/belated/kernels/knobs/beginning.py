@@ -16,9 +16,10 @@ _OF_LEVEL = (0.6, 0.4)  # ... without levels and with them, and of features alik
 
 def set_up(f: Floats, n: Ints) -> None:
     """Write what the first prediction needs."""
-    k = int(n[N.DIM])
-    p = L.places(k, int(n[N.OWN]))
-    _write_table(f[p.table : p.prior], p.points, p.order)
+    k, c = int(n[N.DIM]), int(n[N.OWN])
+    has = L.sizes(k, c)
+    p = L.places(has, k, c)
+    _write_table(f[p.table : p.prior], has.points, has.order)
     rows = f[p.members : p.means].reshape(L.WINDOWS, L.LEVELS, L.TYPES, L.OF_MEMBER)
     for w in range(L.WINDOWS):
         kinds = L.TYPES if w > 0 else L.TREND  # without a window there are no trends

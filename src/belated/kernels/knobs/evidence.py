@@ -19,7 +19,7 @@ from belated.kernels.exact import exp
 from belated.kernels.jit import leaf, limb
 from belated.kernels.knobs import layout as L
 from belated.kernels.knobs.members import leading, reach, score, weigh, window_of, write_prior
-from belated.kernels.knobs.room import room_of
+from belated.kernels.knobs.room import Room, room_of
 
 _MOST_VALUE = 1e9
 _FAR = 64.0  # windows: e^64 in sums that are then scaled by e^-64 is still exact enough
@@ -56,40 +56,21 @@ def learn(
     weights, noise and spread follow last words alone, as what is said before may mean nothing.
     """
     r = room_of(f, n)
-    plain, most = r.base + r.cosines, r.most
-    at = block_of(r.blocks, L.SUMS + plain, t)
-    block = r.blocks[max(at, 0) : max(at, 0) + L.SUMS + plain]
+    width = L.SUMS + r.base + r.cosines
+    at = block_of(r.blocks, width, t)
+    is_kept = at >= 0
+    block = r.blocks[max(at, 0) : max(at, 0) + width]
     y = min(max(y, -_MOST_VALUE), _MOST_VALUE)
-    if not is_new and at >= 0:
+    if is_kept and not is_new:  # members are judged by what others said of the block
         _join(block, r.phi, -before, -1.0)
     _write_nets(f, n, at, t)
     if f[L.UNIT] > 0.0:
-        answers = block[L.ANSWERS] if at >= 0 else 0.0
-        c = 1.0 / (answers + L.SOFT)
-        score(f, n, y, y - c * block[L.SUM] if at >= 0 else y, c)
-        y = _tame(f, r.members, y)
-        if is_last:
-            weigh(f, r.members, answers)
-            _count(f, y)
-    if not is_new and at >= 0:
+        y = _judge(f, n, r.members, block, is_kept, y, is_last)
+    if is_kept and not is_new:
         _join(block, r.phi, before, 1.0)
         _write_nets(f, n, at, t)
-    answers = block[L.ANSWERS] if at >= 0 else 0.0
-    total = block[L.SUM] if at >= 0 else 0.0
-    for g in range(L.SETS):
-        c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
-        w = growth(_age(f, g, t))
-        tilde, b = r.tilde[g * most : (g + 1) * most], r.b[g * most : (g + 1) * most]
-        if is_new:
-            triangle = most * (most + 1) // 2
-            a = r.a[g * triangle : (g + 1) * triangle]
-            ends = most if g >= L.LEVELS else plain  # without a window there are no trends
-            _add(tilde, a, b, r.base, plain, ends, w / (1.0 + c), y - c * total)
-        else:
-            change = w * (y - before)
-            _add_value(tilde, b, change if at >= 0 else change / (1.0 + c))
-        f[L.SINCE + g] += 1.0
-    if at >= 0:
+    _add_to_sets(f, r, block, is_kept, t, y, before, is_new)
+    if is_kept:
         _join(block, r.phi, y - before, 1.0 if is_new else 0.0)
     f[L.PROVISIONAL] += (1.0 if is_new else 0.0) - (1.0 if is_last else 0.0)
     if is_new:
@@ -99,6 +80,44 @@ def learn(
     if is_last and f[L.UNIT] > 0.0:
         _refresh(f, n)
     return y
+
+
+@leaf
+def _judge(
+    f: Floats, n: Ints, members: Floats, block: Floats, is_kept: bool, y: float, is_last: bool
+) -> float:
+    """Score all members by a value, and let a last word move their weights; return it, tamed."""
+    answers = block[L.ANSWERS] if is_kept else 0.0
+    c = 1.0 / (answers + L.SOFT)
+    score(f, n, y, y - c * block[L.SUM] if is_kept else y, c)
+    y = _tame(f, members, y)
+    if is_last:
+        weigh(f, members, answers)
+        _count(f, y)
+    return y
+
+
+@leaf
+def _add_to_sets(
+    f: Floats, r: Room, block: Floats, is_kept: bool, t: int, y: float, before: float, is_new: bool
+) -> None:
+    """Add play t to the sums of every set, or to b alone by how far its value has moved."""
+    plain, most = r.base + r.cosines, r.most
+    triangle = most * (most + 1) // 2
+    answers = block[L.ANSWERS] if is_kept else 0.0
+    total = block[L.SUM] if is_kept else 0.0
+    for g in range(L.SETS):
+        c = 1.0 / (answers + L.SOFT) if g % L.LEVELS == 1 else 0.0
+        w = growth(_age(f, g, t))
+        tilde, b = r.tilde[g * most : (g + 1) * most], r.b[g * most : (g + 1) * most]
+        if is_new:
+            a = r.a[g * triangle : (g + 1) * triangle]
+            ends = most if g >= L.LEVELS else plain  # without a window there are no trends
+            _add(tilde, a, b, r.base, plain, ends, w / (1.0 + c), y - c * total)
+        else:
+            change = w * (y - before)
+            _add_value(tilde, b, change if is_kept else change / (1.0 + c))
+        f[L.SINCE + g] += 1.0
 
 
 @limb

@@ -123,26 +123,54 @@ DROWNED = 1e-12  # of the first cost: less it, costs that are so small have few 
 ROUNDING = 1e-13  # costs that differ by no more than this part of them are equal
 
 
-class Places(NamedTuple):
-    """How many there are of what, and where it begins in ``f``."""
+class Sizes(NamedTuple):
+    """How many there are of what."""
 
     base: int
     """Features of quadratics: 1, x, squares, products, and those of the context."""
     cosines: int
     most: int
     """Features in all."""
-    triangle: int
-    """Numbers of a set's A."""
-    points: int
-    """Of the grid, along one knob."""
     order: int
     """The highest cosine."""
-    outer: int
-    """Points of the grid along the first of two knobs."""
+    points: int
+    """Of the grid, along one knob."""
+    grid: int
+    """Of the grid, in all."""
     waits: int
     """Answers before there is a unit."""
     of_set: int
     """Numbers of the solved members of a set."""
+    of_block: int
+    of_buffer: int
+    packed: int
+    """Numbers that places and context take per ticket."""
+
+
+def sizes(k: int, c: int) -> Sizes:
+    """Return how many there are with k knobs and c features of the context."""
+    base = 1 + 2 * k + k * (k - 1) // 2 + c * (k + 1)
+    cosines = 14 if k == 1 else 27 if k == 2 else EACH * k
+    points = 65 if k == 1 else 25 if k == 2 else 17
+    one, two, three = base, base + cosines, base + k + 1  # features of every type of member
+    return Sizes(
+        base=base,
+        cosines=cosines,
+        most=base + cosines + k + 1,
+        order=14 if k == 1 else 6 if k == 2 else EACH + 1,
+        points=points,
+        grid=points * points if k == 2 else points,
+        waits=FIRST_COSTS + k,
+        of_set=(one * (one + 1) + two * (two + 1) + three * (three + 1)) // 2,
+        of_block=SUMS + base + cosines,
+        of_buffer=OF_ANSWER + k + c,
+        packed=(k + 1) // 2 + (c + 1) // 2,
+    )
+
+
+class Places(NamedTuple):
+    """Where it begins in ``f``."""
+
     knobs: int
     """Of each knob: start, largest step, levels (0: all), last play."""
     table: int
@@ -157,78 +185,40 @@ class Places(NamedTuple):
     solved: int
     """Triangles of the members."""
     blocks: int
-    of_block: int
     buffer: int
-    of_buffer: int
     work: int
     values: int
-    """Where the values of the grid begin in the work."""
+    """Values of the grid, the last part of the work."""
     kept: int
-    """Where what is kept per ticket begins."""
-    packed: int
-    """Numbers that places and context take per ticket."""
+    """What is kept per ticket."""
 
 
-def places(k: int, c: int) -> Places:
-    """Return the layout for k knobs and c features of the context."""
-    base = 1 + 2 * k + k * (k - 1) // 2 + c * (k + 1)
-    cosines = EACH * k
-    points = 17
-    order = EACH + 1
-    outer = 1
-    if k == 1:
-        cosines = 14
-        points = 65
-        order = 14
-    if k == 2:
-        cosines = 27
-        points = 25
-        order = 6
-        outer = 25
-    most = base + cosines + k + 1
-    triangle = most * (most + 1) // 2
-    one, two, three = base, base + cosines, base + k + 1
-    of_set = (one * (one + 1) + two * (two + 1) + three * (three + 1)) // 2
-    waits = FIRST_COSTS + k
+def places(has: Sizes, k: int, c: int) -> Places:
+    """Return where everything begins, given how many there are of it."""
     knobs = PAST + STRETCHES * OF_STRETCH
     table = knobs + 4 * k
-    prior = table + points * (order + 2)
-    members = prior + most
+    prior = table + has.points * (has.order + 2)
+    members = prior + has.most
     means = members + MEMBERS * OF_MEMBER
-    a = means + MEMBERS * most
-    b = a + SETS * triangle
-    solved = b + SETS * most
-    blocks = solved + SETS * of_set
-    of_block = SUMS + base + cosines
-    buffer = blocks + RING * of_block
-    of_buffer = OF_ANSWER + k + c
-    work = buffer + (waits + 1) * of_buffer
-    values = (SETS + 3) * most + (order + 1) * k + 5 * k + c + 4
-    kept = work + values + points * outer + points
+    a = means + MEMBERS * has.most
+    b = a + SETS * (has.most * (has.most + 1) // 2)
+    solved = b + SETS * has.most
+    blocks = solved + SETS * has.of_set
+    buffer = blocks + RING * has.of_block
+    work = buffer + (has.waits + 1) * has.of_buffer
+    values = work + (SETS + 3) * has.most + (has.order + 1) * k + 5 * k + c + 4
     return Places(
-        base,
-        cosines,
-        most,
-        triangle,
-        points,
-        order,
-        outer,
-        waits,
-        of_set,
-        knobs,
-        table,
-        prior,
-        members,
-        means,
-        a,
-        b,
-        solved,
-        blocks,
-        of_block,
-        buffer,
-        of_buffer,
-        work,
-        values,
-        kept,
-        (k + 1) // 2 + (c + 1) // 2,
+        knobs=knobs,
+        table=table,
+        prior=prior,
+        members=members,
+        means=means,
+        a=a,
+        b=b,
+        solved=solved,
+        blocks=blocks,
+        buffer=buffer,
+        work=work,
+        values=values,
+        kept=values + has.grid + has.points,
     )

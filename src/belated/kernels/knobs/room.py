@@ -11,7 +11,7 @@ from belated.kernels.learners.state import State
 from belated.kernels.slots import ints as N
 from belated.kernels.vectors import vector
 
-_places = leaf(L.places)
+_sizes, _places = leaf(L.sizes), leaf(L.places)
 
 
 class Room(NamedTuple):
@@ -69,42 +69,45 @@ def room_of(f: Floats, n: Ints) -> Room:
     f, n = vector(f), vector(n)
     k = n[N.DIM]
     c = n[N.OWN]
-    p = _places(k, c)
-    most = p.most
-    at = p.work + most
-    wide = L.SETS * most
-    cosines = at + wide + 2 * most
-    x = cosines + (p.order + 1) * k
+    has = _sizes(k, c)
+    p = _places(has, k, c)
+    tilde = p.work + has.most
+    solution = tilde + L.SETS * has.most
+    draw = solution + has.most
+    chebyshev = draw + has.most
+    x = chebyshev + (has.order + 1) * k
+    context = x + 4 * k
+    random = context + c
     return Room(
-        f,
-        k,
-        p.base,
-        p.cosines,
-        most,
-        p.order,
-        f[p.knobs : p.table],
-        f[p.table : p.prior],
-        p.points,
-        f[p.prior : p.members],
-        f[p.members : p.means],
-        f[p.means : p.a],
-        f[p.a : p.b],
-        f[p.b : p.solved],
-        f[p.solved : p.blocks],
-        f[p.blocks : p.buffer],
-        f[p.buffer : p.work],
-        f[p.work : at],
-        f[at : at + wide],
-        f[at + wide : at + wide + most],
-        f[at + wide + most : at + wide + 2 * most],
-        f[cosines:x],
-        f[x : x + k],
-        f[x + k : x + 2 * k],
-        f[x + 2 * k : x + 3 * k],
-        f[x + 3 * k : x + 4 * k],
-        f[x + 4 * k : x + 4 * k + c],
-        f[x + 4 * k + c : x + 5 * k + c + 4],
-        f[p.work + p.values : p.kept],
+        f=f,
+        k=k,
+        base=has.base,
+        cosines=has.cosines,
+        most=has.most,
+        order=has.order,
+        knobs=f[p.knobs : p.table],
+        table=f[p.table : p.prior],
+        points=has.points,
+        prior=f[p.prior : p.members],
+        members=f[p.members : p.means],
+        means=f[p.means : p.a],
+        a=f[p.a : p.b],
+        b=f[p.b : p.solved],
+        solved=f[p.solved : p.blocks],
+        blocks=f[p.blocks : p.buffer],
+        buffer=f[p.buffer : p.work],
+        phi=f[p.work : tilde],
+        tilde=f[tilde:solution],
+        solution=f[solution:draw],
+        draw=f[draw:chebyshev],
+        chebyshev=f[chebyshev:x],
+        x=f[x : x + k],
+        other=f[x + k : x + 2 * k],
+        low=f[x + 2 * k : x + 3 * k],
+        high=f[x + 3 * k : context],
+        context=f[context:random],
+        random=f[random : random + k + 4],
+        values=f[p.values : p.kept],
     )
 
 
@@ -114,13 +117,13 @@ def tickets_of(f: Floats, n: Ints) -> State:
     f, n = vector(f), vector(n)
     nothing = f[:0]
     return State(
-        f,
-        n,
-        nothing,
-        nothing,
-        nothing,
-        nothing,
-        n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
-        nothing,
-        f[n[N.KEPT_AT] : f.size],
+        f=f,
+        n=n,
+        z=nothing,
+        p=nothing,
+        work=nothing,
+        chart=nothing,
+        table=n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
+        own=nothing,
+        kept=f[n[N.KEPT_AT] : f.size],
     )

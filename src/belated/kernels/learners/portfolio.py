@@ -79,11 +79,11 @@ def _members(s: State) -> Members:
     size = int(s.own[OWN.MEMBERS])
     at = _places_of(size, s.z.size)
     return Members(
-        size,
-        at,
-        s.own[at.rows : at.headers],
-        s.own[at.z : at.p],
-        s.own[at.p : at.records],
+        size=size,
+        at=at,
+        rows=s.own[at.rows : at.headers],
+        z=s.own[at.z : at.p],
+        p=s.own[at.p : at.records],
     )
 
 
@@ -100,15 +100,15 @@ def _weights(s: State, m: Members) -> State:
     f = s.own[OWN.HEADER : m.at.rows]
     w = F.HEADER
     return State(
-        f,
-        s.n,
-        f[w : w + wide],
-        f[w + wide : w + 2 * wide],
-        f[w + 2 * wide : w + 3 * wide],
-        s.chart,
-        s.table,
-        s.own,
-        s.kept,
+        f=f,
+        n=s.n,
+        z=f[w : w + wide],
+        p=f[w + wide : w + 2 * wide],
+        work=f[w + 2 * wide : w + 3 * wide],
+        chart=s.chart,
+        table=s.table,
+        own=s.own,
+        kept=s.kept,
     )
 
 
@@ -125,7 +125,9 @@ def _header(s: State, m: Members, number: int) -> Floats:
 @leaf
 def _member(s: State, f: Floats) -> State:
     """Return what a rate looks at, with the header of a member."""
-    return State(f, s.n, s.z, s.p, s.work, s.chart, s.table, s.own, s.kept)
+    return State(
+        f=f, n=s.n, z=s.z, p=s.p, work=s.work, chart=s.chart, table=s.table, own=s.own, kept=s.kept
+    )
 
 
 # A member's step size, by the rate in its header. NaN for any other, which nobody can overlook.
@@ -262,11 +264,11 @@ def _settle(code: Code, s: State, m: Members, v: Floats) -> None:
     for i in range(0, wide, 4):
         eta = _four_sizes(s, m, i)
         to = Landing(
-            eta,
-            1.0 / eta,
-            above(eta, 0.0, four(_row(m, OWN.LEADS), i), 0.0),
-            four(_row(m, OWN.FIRST), i),
-            four(_row(m, OWN.SECOND), i),
+            eta=eta,
+            inverse=1.0 / eta,
+            leads=above(eta, 0.0, four(_row(m, OWN.LEADS), i), 0.0),
+            a=four(_row(m, OWN.FIRST), i),
+            b=four(_row(m, OWN.SECOND), i),
         )
         a = b = c = d = all_of(0.0)
         for j in range(0, whole, 4):

@@ -210,12 +210,40 @@ def _l1_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
     v[largest] = -size if g[largest] > 0.0 else size
 
 
+# --- Whether points, one per row, are in the set but for rounding: plain NumPy, for snapshots -----
+
+
+def _in_ball(points: Floats, size: float, slack: float) -> bool:
+    return bool(((points * points).sum(axis=-1) <= (size * (1.0 + slack)) ** 2).all())
+
+
+def _in_box(points: Floats, size: float, slack: float) -> bool:
+    return bool((abs(points) <= 1.0 + slack).all())
+
+
+def _in_simplex(points: Floats, size: float, slack: float) -> bool:
+    is_whole = (abs(points.sum(axis=-1) - 1.0) <= slack).all()
+    return bool(is_whole and (points >= size - slack).all())
+
+
+def _in_l1(points: Floats, size: float, slack: float) -> bool:
+    return bool((abs(points).sum(axis=-1) <= size * (1.0 + slack)).all())
+
+
 # ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map, of one or of
 # four; ``padded``: put 0 back into what pads the last four, where the map moves it; ``corner``: put
-# the point of the set with the least <g, v> into v.
+# the point of the set with the least <g, v> into v; ``holds``: see above.
 SETS = Parts(
     "set",
-    Part("Ball", 0, threshold=_ball_scale, onto=_onto_ball, padded=_all_stay, corner=_ball_corner),
+    Part(
+        "Ball",
+        0,
+        threshold=_ball_scale,
+        onto=_onto_ball,
+        padded=_all_stay,
+        corner=_ball_corner,
+        holds=_in_ball,
+    ),
     Part(
         "Box",
         K.BOX,
@@ -223,6 +251,7 @@ SETS = Parts(
         onto=_onto_box,
         padded=_all_stay,
         corner=_box_corner,
+        holds=_in_box,
     ),
     Part(
         "Simplex",
@@ -231,8 +260,17 @@ SETS = Parts(
         onto=_onto_simplex,
         padded=_first_stay,
         corner=_simplex_corner,
+        holds=_in_simplex,
     ),
-    Part("L1Ball", 3, threshold=_l1_level, onto=_onto_l1, padded=_first_stay, corner=_l1_corner),
+    Part(
+        "L1Ball",
+        3,
+        threshold=_l1_level,
+        onto=_onto_l1,
+        padded=_first_stay,
+        corner=_l1_corner,
+        holds=_in_l1,
+    ),
     Part("ConvexSet", K.USER_SET),  # a Python function projects
 )
 threshold = switch(C.DOMAIN, SETS.choices("threshold"))

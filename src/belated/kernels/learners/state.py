@@ -50,13 +50,13 @@ def view(f: Floats, n: Ints) -> State:
     z = F.HEADER
     chart = z + 3 * room
     return State(
-        f,
-        n,
-        f[z : z + k],
-        f[z + room : z + room + k],
-        f[z + 2 * room : z + 2 * room + k],
-        f[chart : max(chart, n[N.OWN_AT])],  # room for a copy is all zero until there is one
-        n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
-        f[n[N.OWN_AT] : n[N.KEPT_AT]],
-        f[n[N.KEPT_AT] : f.size],
+        f=f,
+        n=n,
+        z=f[z : z + k],
+        p=f[z + room : z + room + k],
+        work=f[z + 2 * room : z + 2 * room + k],
+        chart=f[chart : max(chart, n[N.OWN_AT])],  # room for a copy is all zero until there is one
+        table=n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
+        own=f[n[N.OWN_AT] : n[N.KEPT_AT]],
+        kept=f[n[N.KEPT_AT] : f.size],
     )

@@ -15,6 +15,7 @@ tracked tickets is the number of these and EXTRA, which is what the older ones w
 from __future__ import annotations
 
 from belated.arrays import Code
+from belated.kernels import thinning
 from belated.kernels.choices import switch
 from belated.kernels.directions import philox
 from belated.kernels.exact import ln
@@ -38,6 +39,8 @@ EXTRA = F.MINE + 3  # sum over tracked tickets of weight - 1, where they are thi
 SQUARES = F.MINE + 4  # sum of squared weights of arrivals
 CROSSED = F.MINE + 5  # sum over arrivals of weight times the weights still waiting
 MOVING = (CHANCE, AHEAD, WEIGHT, EXTRA, SQUARES, CROSSED)
+
+_limit = leaf(thinning.limit)
 
 
 @leaf
@@ -142,11 +145,7 @@ def lose(code: Code, s: State, entry: int) -> None:
 
 @leaf
 def look_ahead(s: State) -> None:
-    """B = (C / 2 - g + 1) / (1 + ln T), T being a power of 2 that reaches the next thinning.
-
-    Then at most C / 2 tickets are expected: g of the newest, and B / (a + 1) of every age a.
-    """
-    tickets = s.n[N.MOST_OPEN]
+    """Set B, with T a power of 2 that reaches the next thinning."""
     gap = s.n[N.GAP]
     until = float(s.n[N.ROUNDS] + gap)
     if until > s.f[AHEAD]:
@@ -154,7 +153,7 @@ def look_ahead(s: State) -> None:
         while ahead < until:
             ahead *= 2.0
         s.f[AHEAD] = ahead
-        s.f[CHANCE] = (0.5 * tickets - gap + 1.0) / (1.0 + ln(ahead))
+        s.f[CHANCE] = _limit(s.n[N.MOST_OPEN], gap, ln(ahead))
 
 
 @leaf

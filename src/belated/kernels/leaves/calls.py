@@ -47,10 +47,16 @@ class Emitted(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a leaf is made from: its source, by the kinds of the arguments, and its library."""
+    """What a leaf is made from: its source and its library."""
 
-    choose: _Source
+    source: _Source
     library: Any
+
+
+class Choice(NamedTuple):
+    """What a choice is made from: which leaf it is, by the kinds of the arguments."""
+
+    choose: Callable[..., Any]
 
 
 _EMITTED: dict[Any, Emitted] = {}
@@ -62,15 +68,15 @@ _ORIGIN = "made_from"  # the attribute of a leaf that holds its origin
 def make(source: _Source, *, is_limb: bool = False) -> Any:
     """Return a leaf made from a function; ``py_func`` is the function itself."""
     note(source)
-    return _known_to_numba(Origin(lambda *kinds: source, Limb if is_limb else Leaf), source)
+    return _known_to_numba(Origin(source, Limb if is_limb else Leaf), source)
 
 
-def make_choice(choose: _Source, name: _Source) -> Any:
-    """Return a leaf whose source depends on the kinds of its arguments."""
-    return _known_to_numba(Origin(choose, Leaf), name)
+def make_choice(choose: Callable[..., Any], name: _Source) -> Any:
+    """Return a leaf that is another one, which the kinds of its arguments say."""
+    return _known_to_numba(Choice(choose), name)
 
 
-def _known_to_numba(origin: Origin, source: _Source) -> Any:
+def _known_to_numba(origin: Origin | Choice, source: _Source) -> Any:
     def typed(typing_context: Any, *kinds: Any) -> Any:
         # numba then asks how many arguments there are, and knows no star.
         typed.__signature__ = _positional(1 + len(kinds))  # type: ignore[attr-defined]
@@ -113,21 +119,21 @@ def _positional(count: int) -> inspect.Signature:
     return inspect.Signature([inspect.Parameter(f"a{i}", kind) for i in range(count)])
 
 
-def emitted(origin: Origin, kinds: tuple[Any, ...]) -> Emitted | None:
+def emitted(origin: Origin | Choice, kinds: tuple[Any, ...]) -> Emitted | None:
     """Return a leaf for some kinds of arguments, emitted the first time.
 
     None if they do not say which: numba also asks for a code that is no constant.
     """
-    source = origin.choose(*kinds)
-    if source is None:
-        return None
-    key = (source, kinds, origin.library)
+    if isinstance(origin, Choice):
+        chosen = origin.choose(*kinds)
+        return None if chosen is None else emitted(getattr(chosen, _ORIGIN), kinds)
+    key = (origin, kinds)
     if key not in _EMITTED:
         if key in _BEGUN:
-            raise refused(source, "it calls itself")
+            raise refused(origin.source, "it calls itself")
         _BEGUN.add(key)
         try:
-            _EMITTED[key] = _emit(source, kinds, origin.library)
+            _EMITTED[key] = _emit(origin.source, kinds, origin.library)
         finally:
             _BEGUN.remove(key)
     return _EMITTED[key]

@@ -370,9 +370,13 @@ class Expressions:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
             return self._view(self.read(node.func.value), self.read(node.args[0]))
         called = self.read(node.func)
-        if not isinstance(called, Known) or node.keywords:
+        if not isinstance(called, Known):
             raise self._error(f"cannot call {ast.unparse(node)}")
         function = called.it
+        if isinstance(function, type) and issubclass(function, tuple):
+            return self._named_tuple(node, function)
+        if node.keywords:
+            raise self._error(f"cannot call {ast.unparse(node)}")
         operands = [self.read(each) for each in node.args]
         made = self._call_leaf(self.builder, function, operands)
         if made is not None:
@@ -383,11 +387,17 @@ class Expressions:
             return arithmetic.extreme(self.builder, function, operands)
         if function in _CONVERSIONS and len(operands) == 1:
             return arithmetic.number(self.builder, _CONVERSIONS[function], operands[0])
-        if isinstance(function, type) and issubclass(function, tuple):
-            if len(getattr(function, "_fields", ())) != len(operands):
-                raise self._error(f"{ast.unparse(node)} is not a named tuple with all its fields")
-            return arithmetic.tuple_of(operands, function)
         return arithmetic.ask_numba(self.builder, function, operands)
+
+    def _named_tuple(self, node: ast.Call, kind: type) -> Operand:
+        """Return a named tuple, whose fields are given in their order, by their names, or both."""
+        fields = getattr(kind, "_fields", ())
+        given = [self.read(each) for each in node.args]
+        named = {each.arg: self.read(each.value) for each in node.keywords}
+        rest = fields[len(given) :]
+        if len(given) > len(fields) or named.keys() != set(rest):
+            raise self._error(f"{ast.unparse(node)} is not a named tuple with all its fields")
+        return arithmetic.tuple_of([*given, *(named[field] for field in rest)], kind)
 
     def _cleared(self, code: Operand, slots: tuple[int, ...]) -> Operand:
         """Return a code without its other slots; see ``choices.only``."""

@@ -39,8 +39,8 @@ def hear(code: Code, s: State, record: int, ticket: int, y: float) -> None:
         f[lm.AGAIN] = rounds + _FIRST
     if ticket >= f[lm.SINCE]:
         place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1)
-        f[place + 1] += 1.0
-        f[place + 2] += saying(code, f, s.kept[record + lm.MIXTURE], y)
+        f[place + lm.HEARD] += 1.0
+        f[place + lm.SAID] += saying(code, f, s.kept[record + lm.MIXTURE], y)
 
 
 @leaf
@@ -50,8 +50,8 @@ def attend_from(s: State) -> None:
     f[lm.SINCE], f[lm.AGAIN] = rounds, rounds + _FIRST
     f[lm.LEAN], f[lm.TRUST] = 0.0, 1.0
     for j in range(lm.BUCKETS):
-        f[lm.AGES + lm.BY_AGE * j + 1] = 0.0
-        f[lm.AGES + lm.BY_AGE * j + 2] = 0.0
+        f[lm.AGES + lm.BY_AGE * j + lm.HEARD] = 0.0
+        f[lm.AGES + lm.BY_AGE * j + lm.SAID] = 0.0
 
 
 @leaf
@@ -61,9 +61,10 @@ def ponder(code: Code, s: State) -> None:
     count_open(s)
     still_open, heard, says = 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
+        count, said = _labels(f, j)
         still_open += s.work[j]
-        heard += f[lm.AGES + lm.BY_AGE * j + 1]
-        says += f[lm.AGES + lm.BY_AGE * j + 2]
+        heard += count
+        says += said
     tickets = n[N.ROUNDS] - f[lm.SINCE]
     if heard > 0.0:
         believe(code, f, _evidence(f, s.work, tickets, still_open, heard, says))
@@ -72,22 +73,44 @@ def ponder(code: Code, s: State) -> None:
 
 
 @leaf
+def _labels(f: Floats, j: int) -> tuple[float, float]:
+    """Return n_j and s_j: how many labels came at an age in bucket j, and what they say."""
+    place = lm.AGES + lm.BY_AGE * j
+    return f[place + lm.HEARD], f[place + lm.SAID]
+
+
+@leaf
 def _evidence(
     f: Floats, by_age: Floats, tickets: float, still_open: float, heard: float, says: float
 ) -> Evidence:
     """Go through all ages, of which ``by_age`` tells how many tickets are open there."""
-    left, mean = 1.0, 0.0  # S, and sum m_j s_j / n_j
-    yes, no, order = 0.0, 0.0, 0.0  # labels that were watched for, and yes after no, as pairs
-    before = 0.0
-    hazard, late_hazard, late, late_says = 0.0, 0.0, 0.0, 0.0  # late: after half of the time
-    waited, rank = 0.0, 0.0  # rounds of all tickets, and the sum over labels of those before
     middle = bucket_of(int(tickets) // 2)
-    reached = heard + still_open
+    left, mean, fresh = _shares(f, by_age, heard + still_open, middle)
+    late, late_says = _beyond(f, middle)
+    yes, no = _watched(f, tickets)
+    return Evidence(
+        tickets=tickets,
+        open=still_open,
+        heard=heard,
+        says=says,
+        left=left,
+        mean=mean,
+        fresh=fresh,
+        place=_place(f, by_age, heard + still_open, heard),
+        late=late,
+        late_says=late_says,
+        yes=yes,
+        no=no,
+        order=_order(f),
+    )
+
+
+@leaf
+def _shares(f: Floats, by_age: Floats, reached: float, middle: int) -> tuple[float, float, float]:
+    """Return S, sum m_j s_j / n_j, and the part of the hazard that is beyond the middle bucket."""
+    left, mean, hazard, late_hazard = 1.0, 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
-        count, said = f[lm.AGES + lm.BY_AGE * j + 1], f[lm.AGES + lm.BY_AGE * j + 2]
-        rounds = (reached - 0.5 * (count + by_age[j])) * (edge_of(j + 1) - edge_of(j))
-        rank += count * (waited + 0.5 * rounds)
-        waited += rounds
+        count, said = _labels(f, j)
         if count > 0.0:
             chance = min(count / (reached - 0.5 * by_age[j]), 1.0)
             mass = left * chance
@@ -95,20 +118,58 @@ def _evidence(
             mean += mass * said / count
             rate = chance / (1.0 - 0.5 * chance)
             hazard += rate
+            if j > middle:
+                late_hazard += rate
+        reached -= count + by_age[j]
+    return left, mean, late_hazard / hazard
+
+
+@leaf
+def _place(f: Floats, by_age: Floats, reached: float, heard: float) -> float:
+    """Return G: rounds waited up to the age of a label over all rounds waited, on average."""
+    waited, rank = 0.0, 0.0
+    for j in range(lm.BUCKETS):
+        count, _ = _labels(f, j)
+        rounds = (reached - 0.5 * (count + by_age[j])) * (edge_of(j + 1) - edge_of(j))
+        rank += count * (waited + 0.5 * rounds)
+        waited += rounds
+        reached -= count + by_age[j]
+    return rank / (waited * heard)
+
+
+@leaf
+def _beyond(f: Floats, middle: int) -> tuple[float, float]:
+    """Return how many labels came at ages beyond the middle bucket, and what they say."""
+    late, late_says = 0.0, 0.0
+    for j in range(middle + 1, lm.BUCKETS):
+        count, said = _labels(f, j)
+        late += count
+        late_says += said
+    return late, late_says
+
+
+@leaf
+def _watched(f: Floats, tickets: float) -> tuple[float, float]:
+    """Return how many labels are yes and how many no, each by how many were watched so long."""
+    yes, no = 0.0, 0.0
+    for j in range(lm.BUCKETS):
+        count, said = _labels(f, j)
+        if count > 0.0:
             watched = max(1.0 - edge_of(j) / tickets, 0.0)
             yes += said * watched * watched
             no += (count - said) * watched * watched
-            order += said * (before + 0.5 * (count - said))
-            before += count - said
-            if j > middle:
-                late_hazard += rate
-                late += count
-                late_says += said
-        reached -= count + by_age[j]
-    fresh, place = late_hazard / hazard, rank / (waited * heard)
-    return Evidence(
-        tickets, still_open, heard, says, left, mean, fresh, place, late, late_says, yes, no, order
-    )
+    return yes, no
+
+
+@leaf
+def _order(f: Floats) -> float:
+    """Return in how many pairs a yes came at a later age than a no; half at the same one."""
+    order, before = 0.0, 0.0
+    for j in range(lm.BUCKETS):
+        count, said = _labels(f, j)
+        order += said * (before + 0.5 * (count - said))
+        before += count - said
+    return order
 
 
 @leaf

@@ -58,9 +58,10 @@ KINDS = 56  # labels that differ from each other; one more than MOST_KINDS for a
 OF_KINDS = 57  # of each: the label, how many came, sum of their ages, the largest
 OF_KIND = 4
 MOST_KINDS = 10
-# By age: labels that came (see ``waiting``), first labels, and the sum of what these say. Where
-# silence is a label, corrections are counted in the place of first labels.
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say. Where
+# silence is a label, corrections are counted in the place of first labels; see ``owed``.
+CAME, HEARD, SAID = range(3)
 BY_AGE = 3
 BUCKETS = 160
 # Where silence is a label, and 0 elsewhere; see ``owed``.

@@ -79,13 +79,8 @@ def _centre(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = f[lm.LOW], f[lm.HIGH]
 
 
-@leaf
-def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
-    return _solved(code, f, p, y, g, q)
-
-
 @limb
-def _solved(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
+def _root(code: Code, f: Floats, p: float, y: float, g: float, q: float) -> float:
     """Solve r = l'(p - q r, y) by Newton's method, kept inside the bracket between 0 and g.
 
     F(r) = r - l'(p - q r, y) rises from F(0) = -g; a step that leaves the bracket, or that is not

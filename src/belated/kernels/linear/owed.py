@@ -48,7 +48,7 @@ _BEGUN = 1e-300  # V where counting has begun: not 0, and next to nothing
 def hear_correction(s: State, ticket: int, old: float) -> None:
     """Count a correction by its age; one that is taken back is taken off at its own."""
     f, rounds = s.f, s.n[N.ROUNDS]
-    place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1) + 1
+    place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1) + lm.HEARD
     f[place] += 1.0 if old == f[lm.SILENCE] else -1.0
     if f[lm.AGAIN] == math.inf:
         f[lm.AGAIN] = rounds + _FIRST
@@ -72,7 +72,7 @@ def _reckon(s: State) -> None:
     rounds = n[N.ROUNDS]
     came, all_in_all = 0.0, 0.0
     for j in range(lm.BUCKETS):
-        count = f[lm.AGES + lm.BY_AGE * j + 1]
+        count = f[lm.AGES + lm.BY_AGE * j + lm.HEARD]
         if count != 0.0:
             age = min(0.5 * (edge_of(j) + edge_of(j + 1) - 1), float(rounds))
             came += count

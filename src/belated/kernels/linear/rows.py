@@ -48,15 +48,15 @@ def state_of(f: Floats, n: Ints) -> State:
     f, n = vector(f), vector(n)
     nothing = f[:0]
     return State(
-        f,
-        n,
-        nothing,
-        nothing,
-        f[lm.HEADER : n[N.KEPT_AT]],
-        nothing,
-        n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
-        nothing,
-        f[n[N.KEPT_AT] : f.size],
+        f=f,
+        n=n,
+        z=nothing,
+        p=nothing,
+        work=f[lm.HEADER : n[N.KEPT_AT]],
+        chart=nothing,
+        table=n[N.HEADER : N.HEADER + 2 * n[N.CAPACITY]],
+        own=nothing,
+        kept=f[n[N.KEPT_AT] : f.size],
     )
 
 

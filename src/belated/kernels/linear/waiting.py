@@ -38,7 +38,7 @@ def edge_of(bucket: int) -> int:
 @leaf
 def count_age(f: Floats, age: int) -> None:
     """Count a label that came when so many predictions had been made after its own."""
-    f[lm.AGES + lm.BY_AGE * bucket_of(age)] += 1.0
+    f[lm.AGES + lm.BY_AGE * bucket_of(age) + lm.CAME] += 1.0
 
 
 @leaf
@@ -73,13 +73,13 @@ def review(s: State) -> None:
     rounds = max(n[N.ROUNDS], 1)
     total = 0.0
     for bucket in range(lm.BUCKETS):
-        total += f[lm.AGES + lm.BY_AGE * bucket]
+        total += f[lm.AGES + lm.BY_AGE * bucket + lm.CAME]
     limit = 0
     later = 0.0
     for i in range(lm.BUCKETS):
         bucket = lm.BUCKETS - 1 - i
         edge = edge_of(bucket)
-        later += f[lm.AGES + lm.BY_AGE * bucket]
+        later += f[lm.AGES + lm.BY_AGE * bucket + lm.CAME]
         if edge <= n[N.LEAST] or later > _LOST * total or total == 0.0:
             break
         silent = 1.0 - (total - later) / rounds

@@ -1,0 +1,159 @@
+"""Keys over HTTP: texts and whole numbers, and what a number means where both may come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from service_calls import CHOOSER, LINEAR, Caller, serving
+
+ROW = {"features": {"a": 1.0}}
+LARGE = 2**63 + 1  # which no double has
+SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
+MODELS = {
+    "LinearModel": LINEAR,
+    "Intervals": LINEAR,
+    "Chooser": CHOOSER,
+    "Knobs": {"knobs": {"x": [0, 1]}},
+    "Learner": {"spec": json.loads(SPEC.to_json())["spec"]},
+}
+VALUES: dict[str, Any] = {"Learner": [0.5, 0.5]}
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("keys")) as caller:
+        yield caller
+
+
+def asking(kind: str) -> tuple[str, dict[str, Any]]:
+    """Return how models of a kind are asked."""
+    verb = "choose" if kind == "Chooser" else "predict"
+    return verb, ROW if kind in ("LinearModel", "Intervals") else {}
+
+
+def told(answer: Any) -> str:
+    """Return what came of a request."""
+    return str(answer.body.get("outcome") or answer.body["error"]["code"])
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_keys_that_are_numbers_name_tickets_of_every_kind(ask: Caller, kind: str) -> None:
+    path, (verb, item) = f"/models/of-{kind}", asking(kind)
+    made = {"name": f"of-{kind}", "kind": kind, "settings": MODELS[kind]}
+    assert ask("POST", "/models", made).status == 201
+
+    def hear(**which: Any) -> str:
+        value = VALUES.get(kind, 0.5)
+        return told(ask("POST", f"{path}/observe", {**which, "value": value}))
+
+    assert hear(key=0) == "unknown_ticket"
+    first = ask("POST", f"{path}/{verb}", item).body["ticket"]  # ticket 0, without a key
+    assert hear(key=0) == "unknown_ticket"  # which is a ticket, and no key
+    many = [{**item, "key": key} for key in (1, 0, LARGE, -LARGE, "0")]
+    said = ask("POST", f"{path}/{verb}", {"items": many}).body["items"]
+    assert [each["outcome"] for each in said] == ["applied"] * 5
+    assert told(ask("POST", f"{path}/{verb}", {**item, "key": LARGE})) == "bad_key"  # it is open
+
+    assert hear(key=LARGE - 1) == "unknown_ticket"  # the same double
+    assert hear(ticket=first) == "applied"  # and not what has the key 0
+    assert hear(key=0) == "applied"
+    assert hear(key=0) == "duplicate"
+    assert hear(key=1) == "applied"  # which is ticket 1 as well
+    assert hear(ticket=said[0]["ticket"]) == "duplicate"
+    assert [hear(key=key) for key in (LARGE, -LARGE, "0")] == ["applied"] * 3
+    assert ask("GET", path).body["open"] == 0
+
+
+@pytest.mark.parametrize("key", [True, 1.0, 1e3, 10**100, -(10**100), [], {}, ""])
+def test_what_is_no_key_is_refused(ask: Caller, key: Any) -> None:
+    before = ask("GET", "/models/value").body["rounds"]
+    for verb, item in (("predict", ROW), ("observe", {"value": 1.0})):
+        alone = ask("POST", f"/models/value/{verb}", {**item, "key": key})
+        many = ask("POST", f"/models/value/{verb}", {"items": [{**item, "key": key}]})
+        assert (alone.status, told(alone)) == (422, "bad_request")
+        assert many.body["items"][0]["error"] == alone.body["error"]
+        assert "key" in alone.body["error"]["message"]
+    assert ask("GET", "/models/value").body["rounds"] == before
+
+
+def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        for name, verb, item in (("value", "predict", ROW), ("layout", "choose", {})):
+            tickets = [ask("POST", f"/models/{name}/{verb}", item).body["ticket"]]
+            tickets += [
+                ask("POST", f"/models/{name}/{verb}", {**item, "key": key}).body["ticket"]
+                for key in (0, 2, 1)
+            ]
+            for which in ({"ticket": tickets[0]}, {"key": 2}):  # which is ticket 2 as well
+                heard = ask("POST", f"/models/{name}/observe", {**which, "value": 1.0})
+                assert told(heard) == "applied"
+        before = {name: ask("GET", f"/models/{name}").body for name in ("value", "layout")}
+        states = {name: ask.server.hub.load(name).stored.snapshot() for name in before}
+        token = ask.token
+    with bl.open(tmp_path / "test.db") as store:  # no snapshot: all of the log is read
+        for name, state in states.items():
+            assert store.model(name).snapshot() == state
+            assert not {2} & {key for key, _ in store.model(name).state._keys.given()}
+    with serving(tmp_path) as ask:
+        ask.token = token
+        for name, about in before.items():
+            assert ask("GET", f"/models/{name}").body == about
+            assert told(ask("POST", f"/models/{name}/observe", {"key": 0, "value": 1.0})) == (
+                "applied"
+            )
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_that_a_key_was_answered_is_known_after_a_restart(tmp_path: Path, kind: str) -> None:
+    verb, item = asking(kind)
+    value = VALUES.get(kind, 0.5)
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "m", "kind": kind, "settings": MODELS[kind]})
+        asked = [{**item, "key": key} for key in ("a", "b", "c", "again", 4, 0)]  # 4 is its ticket
+        ask("POST", f"/models/m/{verb}", {"items": asked})
+        heard = [{"key": key, "value": value} for key in ("a", "again", 4, 0)]
+        ask("POST", "/models/m/observe", {"items": heard})
+        ask("POST", "/models/m/cancel", {"key": "b"})
+        ask("POST", f"/models/m/{verb}", {**item, "key": "again"})
+        token = ask.token
+    with serving(tmp_path) as ask:
+        ask.token = token
+        items = [{"key": key, "value": value} for key in ("a", "b", "c", "again", 4, 0, 1, "never")]
+        said = ask("POST", "/models/m/observe", {"items": items}).body["items"]
+        assert [each["outcome"] for each in said] == [
+            *("duplicate", "duplicate", "applied", "applied"),
+            *("duplicate", "duplicate", "unknown", "unknown"),
+        ]
+
+
+def test_clients_have_keys_that_are_numbers(ask: Caller) -> None:
+    with bl.Client(ask.server.url, ask.token or "") as client:
+        value, layout = client.model("value"), client.model("layout")
+        ticket = value.predict({"a": 1.0}, key=81).ticket
+        layout.choose(key=81)
+        assert value.observe(81, 1.0) == "applied"
+        assert value.observe(ticket=ticket, value=1.0) == "duplicate"
+        assert layout.cancel(81) == "applied"
+        said = value.many("predict", [{**ROW, "key": LARGE}])
+        assert value.observe(LARGE, 1.0) == said[0]["outcome"] == "applied"
+
+
+def test_a_duplicate_is_the_same_alone_and_among_many(ask: Caller) -> None:
+    ticket = ask("POST", "/models/value/predict", {**ROW, "key": "twice"}).body["ticket"]
+    for which in ({"key": "twice"}, {"ticket": ticket}):
+        ask("POST", "/models/value/observe", {**which, "value": 1.0})
+        alone = ask("POST", "/models/value/observe", {**which, "value": 1.0})
+        many = ask("POST", "/models/value/observe", {"items": [{**which, "value": 1.0}]})
+        assert alone.status == many.status == 200
+        assert alone.body == many.body["items"][0]
+        assert alone.body["outcome"] == "duplicate"
+        assert alone.body["error"]["code"] == "already_answered"

@@ -1,0 +1,180 @@
+"""Settings over HTTP: what is shown of a model is what makes it, in one shape for all kinds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.errors import SpecError
+from belated.service import Limits, Server, Settings
+from belated.service.specs import KINDS, described, made
+from service_calls import Caller, serving
+
+SPEC = bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0)))
+LEAST: dict[str, dict[str, Any]] = {
+    "LinearModel": {},
+    "Intervals": {},
+    "Chooser": {"actions": ["a", "b"]},
+    "Knobs": {"knobs": {"x": [0, 1]}},
+    "Learner": {"spec": json.loads(SPEC.to_json())["spec"]},
+}
+FULL: dict[str, dict[str, Any]] = {
+    "LinearModel": {"loss": "logistic", "interactions": [["a", "b"]], "silence": 0, "bits": 9},
+    "Intervals": {"coverage": 0.8, "bits": 9},
+    "Chooser": {
+        "actions": {"a": {"x": 1}, "b": None},
+        "baseline": "a",
+        "explore": {"type": "explore.Uniform", "share": 0.1},
+        "silence": 0,
+        "bits": 9,
+    },
+    "Knobs": {
+        "knobs": {"p": [1, 9], "r": {"type": "Log", "low": 1, "high": 9}},
+        "context": {"hour": [0, 24], "town": ["PT", "NO"]},
+        "silence": 3,
+    },
+    "Learner": {**LEAST["Learner"], "strict": True},
+}
+TIMED = [kind for kind in KINDS if kind != "Learner"]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("settings")) as caller:
+        yield caller
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_shown_makes_the_same_model(ask: Caller, kind: str) -> None:
+    deadline = {} if kind == "Learner" else {"deadline": "PT90S"}
+    about = {"name": f"a-{kind}", "kind": kind, "settings": {**FULL[kind], **deadline}}
+    first = ask("POST", "/models", about)
+    assert first.status == 201
+    again = ask("POST", "/models", {**about, "settings": first.body["settings"]})
+    assert (again.status, again.body) == (200, first.body)
+    assert ask("GET", f"/models/a-{kind}").body == first.body
+    other = {"settings": first.body["settings"], "to": f"b-{kind}"}
+    built = ask("POST", f"/models/a-{kind}/replay", other)
+    assert (built.status, built.body["settings"]) == (200, first.body["settings"])
+
+
+@pytest.mark.parametrize("kind", TIMED)
+def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
+    def shown(deadline: Any) -> Any:
+        model = made(kind, {**LEAST[kind], "deadline": deadline}, 7, Limits())
+        return described(kind, model)["deadline"]
+
+    for given in ("PT90S", "90s", {"seconds": 90}, {"seconds": 90.0}):
+        assert shown(given) == {"seconds": 90.0}
+    assert shown({"predictions": 90}) == {"predictions": 90}
+    assert shown(None) is None
+    assert shown(90) == ({"predictions": 90} if kind == "Knobs" else {"seconds": 90.0})
+
+
+@pytest.mark.parametrize(
+    "deadline",
+    [
+        {},
+        {"seconds": 1, "predictions": 1},
+        {"seconds": "90s"},
+        {"seconds": -1},
+        {"predictions": "1"},
+        {"rounds": 1},
+        [],
+    ],
+)
+@pytest.mark.parametrize("kind", TIMED)
+def test_what_is_no_deadline_is_refused(ask: Caller, kind: str, deadline: Any) -> None:
+    about = {"name": "x", "kind": kind, "settings": {**LEAST[kind], "deadline": deadline}}
+    refused = ask("POST", "/models", about)
+    assert (refused.status, "deadline" in refused.body["error"]["message"]) == (422, True)
+
+
+def test_clients_take_durations_of_python(ask: Caller) -> None:
+    with bl.Client(ask.server.url, ask.token or "") as client:
+        half = timedelta(minutes=30)
+        model = client.create("half", "LinearModel", deadline=half, bits=8)
+        assert model.about()["settings"]["deadline"] == {"seconds": 1800.0}
+        model.predict({"a": 1.0}, key="k", deadline=half)
+        said = model.many("predict", [{"features": {"a": 1.0}, "deadline": half}])
+        assert [each["outcome"] for each in said] == ["applied"]
+
+
+@pytest.mark.parametrize("kind", ["LinearModel", "Intervals", "Chooser"])
+def test_defaults_are_those_of_python(kind: str) -> None:
+    model = made(kind, LEAST[kind], 7, Limits())
+    linear = model if kind == "LinearModel" else model.model
+    own = bl.Chooser if kind == "Chooser" else bl.LinearModel
+    assert linear.settings.bits == signature(own).parameters["bits"].default
+
+
+def test_a_model_shows_its_mode(ask: Caller) -> None:
+    shown = ask("GET", "/models/layout").body
+    assert (shown["mode"], shown["rewards"]) == ("learn", "earliest")
+    ask("POST", "/models", {"name": "shop", "kind": "Chooser", "settings": FULL["Chooser"]})
+    assert ask("PUT", "/models/shop/rewards", {"rewards": "sum"}).status == 200
+    assert ask("GET", "/models/shop").body["rewards"] == "sum"
+    ask("POST", "/models", {"name": "knobs", "kind": "Knobs", "settings": LEAST["Knobs"]})
+    assert ask("POST", "/models/knobs/pause").status == 200
+    assert ask("GET", "/models/knobs").body["mode"] == "paused"
+
+
+# --- Of a server ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        *({"models": 0}, {"open": -1}, {"batch": 1.5}, {"text": True}),
+        *({"rate": -1.0}, {"rate": float("nan")}, {"patience": 0.0}, {"patience": float("inf")}),
+    ],
+)
+def test_limits_under_which_nothing_goes_are_refused(limits: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match=f"Limits: {next(iter(limits))} must be"):
+        Limits(**limits)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_refused_in_words(port: int, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a port is from 0 to 65535"):
+        Server(Settings(data=tmp_path / "test.db", port=port))
+
+
+def test_the_head_of_an_answer_is_to_be_had_alone(ask: Caller) -> None:
+    """As those ask who look whether a server is up."""
+    for path in ("/health", "/models/value", "/models/none"):
+        whole, head = ask("GET", path), ask("HEAD", path)
+        assert (head.status, head.body) == (whole.status, b"")
+        assert head.headers == whole.headers
+    refused = ask("HEAD", "/rank")
+    assert (refused.status, refused.headers["allow"]) == (405, "POST")
+    assert ask("DELETE", "/models").headers["allow"] == "GET, HEAD, POST"
+
+
+def test_a_wrong_token_is_told_from_none(ask: Caller) -> None:
+    for token, message in (("", "give a token"), ("bl_wrong", "this token is not known")):
+        refused = Caller(ask.server, token)("GET", "/models")
+        assert (refused.status, refused.body["error"]["code"]) == (401, "no_token")
+        assert message in refused.body["error"]["message"]
+
+
+def test_the_log_says_why_something_was_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(tmp_path, log="json") as ask:
+        ask("POST", "/models/value/predict", {"features": {}})
+        ask("POST", "/models/value/predict", {})
+        ask("GET", "/models/none")
+    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    codes = [(line["status"], line.get("code")) for line in said if line["what"] == "request"]
+    assert codes[-3:] == [(200, None), (422, "bad_request"), (404, "unknown_model")]
