@@ -21,7 +21,7 @@ from belated.learner import refusals
 from belated.learner.blob import pack, unpack
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
-from belated.learner.keys import Key, Keys, may_be_key
+from belated.learner.keys import Key, Keys, NumberKey, may_be_key
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
@@ -128,6 +128,8 @@ class Learner:
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
+        if self._keys is None and name.__class__ is not NumberKey:
+            return checked_ticket(name)
         return checked_ticket((Keys() if self._keys is None else self._keys).ticket(name))
 
     def _tracked(self, name: int | Key) -> int | None:
