@@ -384,8 +384,8 @@ def numbers_kept(spec: Playable) -> int:
 def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
     """Return the places of the own region that never change."""
     if isinstance(base, Leader):
-        moving = range(OWN.LED, OWN.GONE + 1)
-        return tuple(slot for slot in range(OWN.HEADER) if slot not in moving)
+        sums = range(OWN.LED, OWN.GONE + 1)
+        return tuple(slot for slot in range(OWN.HEADER) if slot not in sums)
     if not isinstance(base, Portfolio):
         return tuple(range(size))
     count = len(base.members)
