@@ -156,6 +156,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     """
 
     cycle: Any
+    parser: Any
     headers: list[tuple[bytes, bytes]]
 
     def __init__(self, patience: float, shortcut: Shortcut | None, **given: Any) -> None:
