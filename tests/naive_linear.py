@@ -279,13 +279,13 @@ class Labels:
         self.low = min(self.low, new)
         self.high = max(self.high, new)
 
-    def base(self, loss: Loss) -> float:
-        """Return the constant that predictions start from."""
+    def base(self, loss: Loss, owed: float) -> float:
+        """Return the constant that predictions start from, with what labels are owed."""
         if self.total == 0.0:
             return 0.0
         if loss == "logistic":
-            share = (self.sum + 0.5) / (self.total + 1.0)
-            return math.log(share / (1.0 - share))
+            yes, no = self.sum + owed, self.total - self.sum - owed
+            return math.log(max(yes, 0.0) + 0.5) - math.log(max(no, 0.0) + 0.5)
         if loss == "poisson":
             return math.log((self.sum + 0.5) / (self.total + 0.5))
         return self.mean
@@ -463,6 +463,44 @@ def shares(heard: list[int], still_open: list[int]) -> dict[int, float]:
 
 
 @dataclass
+class Owed:
+    """What corrections of silence are still out, and what is shown less, or more, than came.
+
+    Ages are sorted into ``AGES``, and taken to be in the middle. ``then`` is what was foreseen in
+    all, come or still out, when predictions began to count.
+    """
+
+    silence: float
+    corrections: list[tuple[int, int]] = field(default_factory=list)  # age; -1: taken back
+    owed: float = 0.0
+    shift: float = 0.0
+    then: float | None = None
+    shown: list[float] = field(default_factory=list)
+
+    def look(self, tickets: int, still_open: int, corrected: int) -> None:
+        """Look at all corrections after so many tickets."""
+        came = sum(d for _, d in self.corrections)
+        in_all = sum(d * self.stands_for(age, tickets) for age, d in self.corrections)
+        share = max(in_all, 0.0) / tickets
+        out = clip(in_all - came, 0.0, still_open * min(share, 0.25))
+        self.owed = out if self.silence == 0.0 else -out
+        foreseen = came + out if self.silence == 0.0 else -came - out
+        if self.then is None and corrected >= 50 and out <= 0.15 * (came + out):
+            self.then = foreseen
+        if self.then is not None:
+            missing = foreseen - self.then - sum(q - self.silence for q in self.shown)
+            varied = sum(q * (1.0 - q) for q in self.shown)
+            self.shift = clip(missing / (varied + 5.0 + 5.0 * out), -2.0, 2.0)
+
+    @staticmethod
+    def stands_for(age: int, tickets: int) -> float:
+        """Return how many corrections like one of this age there are to be."""
+        first = age_group(age)
+        middle = (first + AGES[AGES.index(first) + 1] - 1) / 2.0
+        return min((tickets + 100.0) / (tickets - min(middle, tickets) + 100.0), 10.0)
+
+
+@dataclass
 class OpenTicket:
     """What a ticket keeps: its standardised row, what each expert said, and the mixture.
 
@@ -499,7 +537,9 @@ class NaiveLinear:
     ones if that is more.
 
     ``silence`` is a label that is learned at once, and corrected by what comes later; after 50
-    corrections experts are weighed anew, by later tickets. A ticket is
+    corrections experts are weighed anew, by later tickets. With logistic loss, corrections that are
+    still out count in the base, and what is shown is moved by what they say of earlier predictions:
+    see ``Owed``. They are looked at as open tickets are, from the first correction on. A ticket is
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
     given; from then on its label so far is the last word.
 
@@ -552,6 +592,7 @@ class NaiveLinear:
         self.limit: int | None = None
         self.clock = -math.inf
         self.doubt = Doubt(loss)
+        self.owed = Owed(silence) if silence is not None and loss == "logistic" else None
         self.since: int | None = None  # the first ticket after the first label
         self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
         self.again = math.inf
@@ -580,12 +621,22 @@ class NaiveLinear:
         self.open[ticket] = OpenTicket(standard, said, issued, due)
         shown = self.loss.together(self.mixture.v, said, issued)
         shown = self.doubt.shown(shown, self.labels)
+        if self.owed is not None:
+            shown += self.owed.shift
+            self._foresee(self.owed, sigmoid(shown))
         self.open[ticket].shown = shown
         if self.silence is not None:
             self._first_label(ticket, self.silence, self.silence, 1.0, 1.0)
         elif self.predictions >= self.again:
             self._ponder()
         return ticket, self.loss.shown(shown)
+
+    def _foresee(self, owed: Owed, q: float) -> None:
+        if owed.then is not None:
+            owed.shown.append(q)
+        if self.predictions >= self.again:
+            owed.look(self.predictions, len(self.open), self.corrected)
+            self.again = self.predictions + clip(self.predictions // 16, 8, 256)
 
     def _ponder(self) -> None:
         assert self.since is not None
@@ -643,7 +694,8 @@ class NaiveLinear:
 
     def _fresh(self, k: int, standard: Row) -> float:
         """Return base + sum_i w[i, k] s_i at the weights of this moment."""
-        base = self.labels.base(self.loss.kind)
+        owed = 0.0 if self.owed is None else self.owed.owed
+        base = self.labels.base(self.loss.kind, owed)
         return base + sum(self.coordinates[i].weight(k) * s for i, s in standard)
 
     # --- observe and cancel ---
@@ -779,6 +831,11 @@ class NaiveLinear:
         if ticket >= self.charged and not is_still_out:
             self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
         self.corrected += 1
+        if self.owed is not None:
+            age = self.predictions - ticket - 1
+            self.owed.corrections.append((age, 1 if told == self.silence else -1))
+            if self.again == math.inf:
+                self.again = self.predictions + 8
         if self.silence is not None and self.corrected == 50:
             self.mixture = Mixture(self.mixture.v)
             self.charged = self.predictions

@@ -21,9 +21,10 @@ class Explanation:
 
     ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
     interaction ``a * b``. ``open_tickets`` is by how much the prediction is moved for what labels
-    that are still out may say; 0 with silence. ``total`` is the sum of all. Predictions of the
-    experts are kept within the labels seen so far, and are mixed as probabilities or rates where
-    the link has some; ``total`` knows neither. ``value`` is what ``predict`` says.
+    that are still out may say; with silence, for what came and is owed beyond what was shown.
+    ``total`` is the sum of all. Predictions of the experts are kept within the labels seen so far,
+    and are mixed as probabilities or rates where the link has some; ``total`` knows neither.
+    ``value`` is what ``predict`` says.
     """
 
     value: float

@@ -67,6 +67,11 @@ class Settings:
         return (self.kind, int(self.silence is not None), int(self.deadline is not None))
 
     @property
+    def owes(self) -> bool:
+        """Whether labels that are still to be corrected count; see ``kernels.linear.owed``."""
+        return self.silence is not None and self.loss == "logistic"
+
+    @property
     def labels(self) -> str:
         """What labels must be, in words."""
         return LOSSES[self.loss].labels.words

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.owed import FARTHEST
 from belated.kernels.slots import ints as N
 from belated.learner.sound import (
     COUNTS,
@@ -97,14 +98,16 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     """Demand that parameters are those of the settings, and sums what they can be."""
     fresh, labels = settings.header(), memory.rounds - memory.unanswered
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
-    clock, by_age = f[lm.CLOCK], f[lm.AGES :].reshape(-1, lm.BY_AGE)
+    clock, by_age = f[lm.CLOCK], f[lm.AGES : lm.OWED].reshape(-1, lm.BY_AGE)
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    counts, heard, said = by_age[:, : lm.SAID], by_age[:, lm.HEARD], by_age[:, lm.SAID]
-    demand(((counts >= 0.0) & (counts < _LARGE)).all(), "ages of labels")
-    demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
-    _check_doubt(settings.loss, f, heard, said, memory.rounds)
+    came, heard, said = by_age[:, lm.CAME], by_age[:, lm.HEARD], by_age[:, lm.SAID]
+    demand(((came >= 0.0) & (came < _LARGE)).all(), "ages of labels")
+    if settings.owes:
+        _check_owed(f, heard, said, memory)
+    else:
+        _check_doubt(settings.loss, f, heard, said, memory.rounds)
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -133,6 +136,9 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
 
     ``heard`` are first labels by age, ``said`` is what they say.
     """
+    demand((f[lm.OWED :] == 0.0).all(), "what is owed")
+    demand(((heard >= 0.0) & (heard < _LARGE)).all(), "ages of labels")
+    demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
     since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
     if since == math.inf:
         demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
@@ -146,6 +152,23 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
         demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
     else:
         demand(trust == 1.0, "what is open")
+
+
+def _check_owed(f: Floats, heard: Floats, said: Floats, memory: Memory) -> None:
+    """Demand that corrections are looked at now and then, and what that found can be."""
+    demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
+    again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
+    corrected = int(memory.n[N.CORRECTED])
+    demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
+    demand((np.abs(heard) <= corrected).all(), "corrections")
+    if corrected == 0:
+        demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")
+        return
+    demand(0.0 < again < math.inf and again == math.floor(again), "what is owed")
+    demand(abs(owed) <= memory.rounds and abs(shift) <= FARTHEST, "what is owed")
+    demand(abs(foreseen) <= corrected + 2.0 * memory.rounds, "what is owed")
+    demand(0.0 <= varied <= memory.rounds, "what is owed")
+    demand(varied > 0.0 or (shift, foreseen) == (0.0, 0.0), "what is owed")
 
 
 def _check_kinds(f: Floats, rounds: int) -> None:

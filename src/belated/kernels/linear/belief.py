@@ -149,6 +149,8 @@ def doubt_sign(code: Code, f: Floats, e: Evidence) -> None:
 def doubted(code: Code, f: Floats, p: float) -> float:
     """Return what is shown for a prediction."""
     trust, lean = f[lm.TRUST], f[lm.LEAN]
+    if f[lm.SHIFT] != 0.0:  # silence is a label, so that nothing is without one
+        return p + f[lm.SHIFT]
     return p if trust == 1.0 else lean + trust * (p - lean)
 
 

@@ -46,7 +46,7 @@ CLOCK = 36  # latest time that was told, or predictions so far
 LEAN = 37  # what predictions are moved to, or by, for what open tickets may still say ...
 TRUST = 38  # ... and how much of the distance is left; see ``doubt``
 SINCE = 39  # the first ticket after the first label; infinity before
-AGAIN = 40  # predictions after which LEAN and TRUST are looked at again
+AGAIN = 40  # predictions after which LEAN and TRUST, or OWED and SHIFT, are looked at again
 CHARGED = 41  # the first ticket that experts are weighed by
 LABELS = 42  # tickets with a label, each counted once
 TAMED = 43  # labels that were not learned as far out as they are; see ``taming``
@@ -59,11 +59,17 @@ OF_KINDS = 57  # of each: the label, how many came, sum of their ages, the large
 OF_KIND = 4
 MOST_KINDS = 10
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
-# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say. Where
+# silence is a label, corrections are counted in the place of first labels; see ``owed``.
 CAME, HEARD, SAID = range(3)
 BY_AGE = 3
 BUCKETS = 160
-HEADER = AGES + BY_AGE * BUCKETS
+# Where silence is a label, and 0 elsewhere; see ``owed``.
+OWED = AGES + BY_AGE * BUCKETS  # D: how far corrections that are still out will move SUM
+SHIFT = OWED + 1  # what predictions are moved by
+FORESEEN = OWED + 2  # sum of q - silence since counting began, and C + D as it was then
+VARIED = OWED + 3  # V: sum of q (1 - q)
+HEADER = OWED + 4
 
 # n[GIVES_UP]: no; by the ages of labels so far; after a fixed wait w, PATIENCE being w^2.
 NEVER, BY_AGES, AFTER = range(3)

@@ -57,6 +57,11 @@ def _no_unit(code: Code, f: Floats) -> float:
 
 
 @leaf
+def _owes_nothing(code: Code) -> bool:
+    return False
+
+
+@leaf
 def _any_number(code: Code, y: float) -> bool:
     return abs(y) <= lm.HUGE_LABEL
 
@@ -233,14 +238,20 @@ def _zero_or_one(code: Code, y: float) -> bool:
 
 
 @leaf
+def _owes(code: Code) -> bool:
+    return True
+
+
+@leaf
 def _probability(code: Code, p: float) -> float:
     return sigmoid(p)
 
 
 @leaf
 def _log_odds(code: Code, f: Floats) -> None:
-    """Log odds of (sum y + 1/2) / (N + 1)."""
-    f[lm.BASE] = ln((f[lm.SUM] + 0.5) / (f[lm.COUNT] - f[lm.SUM] + 0.5))
+    """Log odds of (sum y + 1/2) / (N + 1), with labels that are still owed; see ``owed``."""
+    yes = f[lm.SUM] + f[lm.OWED]
+    f[lm.BASE] = ln((max(yes, 0.0) + 0.5) / (max(f[lm.COUNT] - yes, 0.0) + 0.5))
     f[lm.SIZE] = 1.0
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, math.inf
 
@@ -316,6 +327,7 @@ def _above(code: Code, f: Floats, p: float, y: float) -> float:
 # --- All of them ---------------------------------------------------------------------------------
 
 _OF_NUMBERS: dict[str, Leaf] = {
+    "owes": _owes_nothing,
     "is_label": _any_number,
     "link": _as_it_is,
     "blended": _as_mixed,
@@ -382,6 +394,7 @@ LOSSES = Parts(
         bend=_logistic_bend,
         step=_root,
         unit=_no_unit,
+        owes=_owes,
         is_label=_zero_or_one,
         link=_probability,
         blended=_mean_odds,
@@ -396,6 +409,7 @@ LOSSES = Parts(
         slope=_hinge_slope,
         step=_hinge_step,
         unit=_no_unit,
+        owes=_owes_nothing,
         is_label=_sign,
         link=_as_it_is,
         blended=_as_mixed,
@@ -411,6 +425,7 @@ LOSSES = Parts(
         bend=_poisson_bend,
         step=_root,
         unit=_no_unit,
+        owes=_owes_nothing,
         is_label=_not_negative,
         link=_rate,
         blended=_log_mean_rate,
@@ -428,6 +443,7 @@ slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
 _bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form
 _step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), for q > 0, g != 0
 slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
+owes = switch(lm.LOSS, LOSSES.choices("owes"))  # whether ``owed`` counts what is still out
 is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
 link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
 blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown

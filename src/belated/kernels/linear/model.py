@@ -26,10 +26,12 @@ from belated.kernels.linear.losses import (
     link,
     loss,
     of_loss,
+    owes,
     recount_label,
     shown,
     tame,
 )
+from belated.kernels.linear.owed import ENOUGH, foresee, hear_correction
 from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
 from belated.kernels.linear.scarcity import times
 from belated.kernels.linear.slips import look_back, note_first
@@ -59,7 +61,7 @@ _GHOSTS = 900
 _PER_OPEN = 8
 # Corrections after which experts are weighed anew, where silence is a label: before the first ones
 # come, all that is charged is that nothing was heard, which says little about experts.
-_SETTLING = 50
+_SETTLING = ENOUGH
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -190,14 +192,17 @@ def predict(
             kept[record + lm.DUE] = when
             push(s, pool, when, s.table[2 * entry])
     p = _shown(of_loss(code), s, record)
+    value = link(of_loss(code), p)
     kept[record + lm.SHOWN] = p
     if code[lm.SILENT]:
         silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
         ticket = s.table[2 * entry]
+        if owes(of_loss(code)):
+            foresee(s, value)
         _learn(of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
     elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
         ponder(of_loss(code), s)
-    return s.table[2 * entry], link(of_loss(code), p)
+    return s.table[2 * entry], value
 
 
 @leaf
@@ -346,6 +351,8 @@ def _relearn(
         recharge(s, record, ticket, before, learned)
     if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
         forgive(s)
+    if code[lm.SILENT] and owes(of_loss(code)):
+        hear_correction(s, ticket, old)
     if not stays:
         recount_label(of_loss(code), f, before, learned)
         correct(of_loss(code), s, c, pool, record, before, learned)

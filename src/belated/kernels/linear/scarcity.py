@@ -26,6 +26,12 @@ _MOST = 10.0
 
 
 @leaf
+def stands_for(rounds: int, age: float) -> float:
+    """Return how many labels like one of this age there are to be, now or later."""
+    return min((rounds + _FEW) / (rounds - age + _FEW), _MOST)
+
+
+@leaf
 def times(f: Floats, rounds: int, ticket: int) -> float:
     """Return how often a label counts that comes after so many predictions."""
     usual = f[lm.AGED] / f[lm.LABELS] if f[lm.LABELS] > 0.0 else rounds

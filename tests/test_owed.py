@@ -1,0 +1,170 @@
+"""What is still owed where silence is a label: corrections that are out, and what they say."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import LinearModel
+from belated.kernels.linear import layout as lm
+from naive_linear import NaiveLinear
+
+DIM = 3
+
+
+def lives(silence: float, **settings: Any) -> tuple[LinearModel, NaiveLinear, list[float]]:
+    """Play 500 rounds, of which two in five are corrected after 1 to 39, and some change again.
+
+    Return the model, the slow version, and by how much predictions differ.
+    """
+    rng = np.random.default_rng(int(silence))
+    fast = LinearModel("logistic", bits=4, silence=silence, wait=None, **settings)
+    slow = NaiveLinear("logistic", silence=silence, wait=None, narrow=True, **settings)
+    due: dict[int, list[tuple[int, float]]] = {}
+    apart = []
+    for t in range(500):
+        x = rng.normal(size=DIM)
+        shown = fast.predict(x).value
+        apart.append(abs(shown - slow.predict(list(enumerate(x.tolist())))[1]))
+        if rng.random() < 0.4:
+            due.setdefault(t + int(rng.integers(1, 40)), []).append((t, 1.0 - silence))
+            if rng.random() < 0.1:  # taken back after all
+                due.setdefault(t + 45, []).append((t, silence))
+        for ticket, y in due.pop(t, []):
+            if ticket in slow.open:
+                assert fast.revise(ticket, y) == slow.revise(ticket, y)
+    return fast, slow, apart
+
+
+@pytest.mark.parametrize("settings", [{}, {"deadline": 30.0}])
+@pytest.mark.parametrize("silence", [0.0, 1.0])
+def test_fast_and_slow_agree(silence: float, settings: dict[str, Any]) -> None:
+    fast, slow, apart = lives(silence, **settings)
+    f, owed = fast._memory.f, slow.owed
+    assert max(apart) < 1e-6
+    assert owed is not None
+    assert owed.then is not None
+    assert f[lm.OWED] == pytest.approx(owed.owed, rel=1e-6)
+    assert f[lm.SHIFT] == pytest.approx(owed.shift, rel=1e-4)
+    assert f[lm.OWED] != 0.0
+    assert f[lm.SHIFT] != 0.0
+    assert (f[lm.OWED] > 0.0) == (silence == 0.0)
+
+
+def test_what_is_still_out_by_hand() -> None:
+    """One in five, after ten rounds: of n tickets the last ten owe two, but for the 100."""
+    model = LinearModel("logistic", bits=2, silence=0)
+    for t in range(400):
+        model.predict([1.0])
+        if t >= 10 and t % 5 == 0:
+            model.observe(t - 10, 1)
+    n, came = 398, 78  # when it was looked at last
+    assert model._memory.f[lm.OWED] == pytest.approx(came * (n + 100) / (n - 10 + 100) - came)
+
+
+def test_no_more_is_owed_than_a_quarter_of_what_is_open() -> None:
+    """At the end of a day nearly all has come; what is left open is what will not."""
+    model = LinearModel("logistic", bits=2, silence=1)
+    for day in range(20):
+        tickets = [model.predict([1.0]).ticket for _ in range(40)]
+        for ticket in tickets[1:]:
+            model.observe(ticket, 0)
+        assert model.open == day + 1
+    for _ in range(60):
+        model.observe(model.predict([1.0]).ticket, 0)
+    assert 0.0 < -model._memory.f[lm.OWED] <= 0.25 * (model.open + 1)
+
+
+def test_nothing_is_owed_without_silence_or_by_other_losses() -> None:
+    for settings in ({"loss": "logistic"}, {"loss": "squared", "silence": 0}):
+        model = LinearModel(bits=2, **settings)
+        for t in range(200):
+            model.predict([1.0])
+            if t >= 5:
+                model.observe(t - 5, t % 2)
+        assert (model._memory.f[lm.OWED : lm.HEADER] == 0.0).all()
+
+
+def test_live_whole_peeked_and_restored_are_the_same() -> None:
+    rng = np.random.default_rng(3)
+    x, delays = rng.normal(size=(400, DIM)), rng.integers(1, 60, size=400)
+    yes = rng.random(400) < 0.4
+    timeline = bl.Timeline.from_intervals(
+        np.arange(400.0), np.where(yes, np.arange(400) + delays + 0.5, np.nan)
+    )
+    whole = LinearModel("logistic", bits=4, silence=0)
+    values = whole.replay(x, np.ones(400), timeline)
+    live = LinearModel("logistic", bits=4, silence=0)
+    for t in range(460):
+        if t < 400:
+            assert live.peek(x[t]) == values[t]
+            assert live.predict(x[t]).value == values[t]
+        for ticket in np.flatnonzero(yes & (np.arange(400) + delays == t)).tolist():
+            live.observe(ticket, 1)
+        if t == 300:
+            live = LinearModel.restore(live.snapshot())
+    assert live._memory.f[lm.SHIFT] != 0.0
+    assert live.snapshot() == whole.snapshot()
+
+
+@functools.cache
+def snapshot() -> bytes:
+    """Return a model that has corrected 120 of 300 silences."""
+    model = LinearModel("logistic", bits=4, silence=0)
+    rng = np.random.default_rng(0)
+    for t in range(300):
+        model.predict(rng.normal(size=DIM))
+        if t >= 5 and t % 5 < 2:
+            model.observe(t - 5, 1)
+    assert model._memory.f[lm.SHIFT] != 0.0
+    return model.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("slot", "wrong"),
+    [
+        (lm.OWED, 1e6),
+        (lm.SHIFT, 3.0),
+        (lm.FORESEEN, 1e9),
+        (lm.VARIED, -1.0),
+        (lm.VARIED, 0.0),
+        (lm.AGAIN, math.inf),
+        (lm.AGAIN, 0.5),
+        (lm.LEAN, 1.0),
+        (lm.AGES + lm.HEARD, 0.5),
+        (lm.AGES + lm.HEARD, -1e6),
+    ],
+)
+def test_what_cannot_be_owed_is_refused(slot: int, wrong: float) -> None:
+    model = LinearModel.restore(snapshot())
+    model._memory.f[slot] = wrong
+    with pytest.raises(bl.errors.SnapshotError):
+        LinearModel.restore(model.snapshot())
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+def test_mean_predictions_follow_a_world_that_turns_under_heavy_tails() -> None:
+    """Without what is owed the mean prediction is 0.95 of the truth here."""
+    count, ratios = 16_000, []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(count, 10))
+        turn = 4.0 * np.pi / count * np.arange(count)
+        weights = np.outer(np.cos(turn), 0.35 * rng.normal(size=10))
+        weights += np.outer(np.sin(turn), 0.35 * rng.normal(size=10))
+        level = 0.6 * np.sin(1.3 * turn + seed) - 1.8
+        truth = 1.0 / (1.0 + np.exp(-level - (x * weights).sum(axis=1)))
+        slow = x @ (0.3 * rng.normal(size=10)) + 1.8 * rng.normal(size=count)
+        heard = np.arange(count) + 170.0 * np.exp(slow)
+        heard[rng.random(count) > truth] = np.nan
+        model = LinearModel("logistic", bits=5, silence=0)
+        timeline = bl.Timeline.from_intervals(np.arange(float(count)), heard)
+        values = model.replay(x, np.ones(count), timeline)
+        ratios.append(values[count // 4 :].mean() / truth[count // 4 :].mean())
+    assert abs(np.mean(ratios) - 1.0) < 0.025
