@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -13,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import belated as bl
 from belated.kernels import jit
 from belated.kernels.fours import (
     above,
@@ -140,3 +146,43 @@ def test_sums_cannot_be_changed_in_place() -> None:
     total = all_of(0.0)
     with pytest.raises(ValueError, match="read-only"):
         total += np.ones(4)
+
+
+def lives() -> list[str]:
+    """Return digests of plays and snapshots in which nothing ends with a whole four."""
+    ball, box = bl.Ball(6), bl.Box([-1.0] * 5, [2.0] * 5)
+    slow, quick = bl.rates.Tight(2.0), bl.rates.InverseRoot(0.5)
+    seven = [base(ball, slow) for base in (bl.PFTRL, bl.OMD, bl.DualAveraging)] * 2
+    bases: list[bl.Base] = [
+        bl.Portfolio([*seven, bl.OMD(ball, quick)], reach=40),
+        bl.Portfolio([bl.PFTRL(box, slow), bl.DualAveraging(box, quick)]),
+        bl.Leader(ball, bl.rates.StronglyConvex(0.5), reach=40),
+    ]
+    return [_life(bl.Learner(bl.FirstOrder(base))) for base in bases]
+
+
+def _life(learner: bl.Learner) -> str:
+    rng, digest, still_open = np.random.default_rng(0), hashlib.sha256(), list[int]()
+    for _ in range(80):
+        ticket, point = learner.predict()
+        digest.update(np.asarray(point).tobytes())
+        still_open.append(ticket)
+        while still_open and rng.random() < 0.5:
+            old = still_open.pop(int(rng.integers(len(still_open))))
+            learner.observe(old, rng.standard_normal(np.size(point)))
+    digest.update(learner.snapshot())
+    return digest.hexdigest()
+
+
+@pytest.mark.compiled
+def test_padded_lanes_do_the_same_compiled_and_interpreted() -> None:
+    """Only compiled kernels read and write what pads a vector."""
+    found = subprocess.run(
+        [sys.executable, "-c", "import test_fours; print(*test_fours.lives())"],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert lives() == found.stdout.split()

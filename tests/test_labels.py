@@ -330,6 +330,10 @@ def test_clocks_that_do_not_fit() -> None:
         Model("logistic", bits=4).predict([1.0], deadline=3.0)
     with pytest.raises(SpecError, match="deadline must be"):
         counting.predict([1.0], deadline=-1.0)
+    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
+        counting.predict([1.0], deadline=timedelta(seconds=5))
+    with pytest.raises(ClockError, match="counts its deadlines in predictions"):
+        Model("logistic", deadline=100, bits=4).predict([1.0], deadline="5s")
     with pytest.raises(SpecError, match="only one of the two"):
         Model("squared", wait=timedelta(1), deadline=3)
 

@@ -165,3 +165,36 @@ def test_rewards_may_be_summed(ask: Caller) -> None:
     refused = ask("PUT", "/models/silent/rewards", {"rewards": "sum"})  # of which nothing is known
     assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
     assert ask("GET", "/models/silent").body["rewards"] == "earliest"
+
+
+def test_a_reward_that_is_sent_again_says_what_came_of_it(ask: Caller) -> None:
+    assert ask("POST", "/rank", {**RANK, "eventId": "again", "deferActivation": True}).status == 201
+    for what, body in (("activate", None), ("reward", {"value": 1.0})):
+        for _ in range(2):
+            told = ask("POST", f"/events/again/{what}", body, Idempotency_Key=f"once-{what}")
+            assert (told.status, told.body) == (204, b"")
+            assert told.headers["belated-outcome"] == "applied"
+        assert told.headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize("wrong", [0, False, ""])
+@pytest.mark.parametrize("member", ["excludedActions", "contextFeatures", "features"])
+def test_what_is_no_list_is_refused_also_if_it_is_nothing(
+    ask: Caller, member: str, wrong: Any
+) -> None:
+    body: dict[str, Any] = {**RANK, member: wrong}
+    if member == "features":
+        body = {**RANK, "actions": [{"id": "pasta", "features": wrong}]}
+    assert ask("POST", "/rank", body).status == 422
+    assert ask("POST", "/rank", {**RANK, "excludedActions": {}}).status == 422
+
+
+def test_a_replay_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
+    about = {"name": "sums", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
+    assert ask("POST", "/models", about).status == 201
+    assert ask("PUT", "/models/sums/rewards", {"rewards": "sum"}).status == 200
+    refused = ask("POST", "/models/sums/replay", {"settings": {"bits": 8}})
+    assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
+    other = {"settings": about["settings"], "to": "more"}
+    assert ask("POST", "/models/sums/replay", other).body["rewards"] == "sum"
+    assert ask("GET", "/models/more").body["rewards"] == "sum"

@@ -16,6 +16,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated as bl
 from belated.errors import SpecError
 from belated.service import Limits, Server, Settings
+from belated.service.refusals import Refused
 from belated.service.specs import KINDS, described, made
 from service_calls import Caller, serving
 
@@ -77,6 +78,7 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
     for given in ("PT90S", "90s", {"seconds": 90}, {"seconds": 90.0}):
         assert shown(given) == {"seconds": 90.0}
     assert shown({"predictions": 90}) == {"predictions": 90}
+    assert shown({"seconds": 999999999.9999999}) == shown(shown({"seconds": 1e9}))
     assert shown(None) is None
     assert shown(90) == ({"predictions": 90} if kind == "Knobs" else {"seconds": 90.0})
 
@@ -89,6 +91,8 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
         {"seconds": "90s"},
         {"seconds": -1},
         {"predictions": "1"},
+        {"predictions": 1.5},
+        {"predictions": -1},
         {"rounds": 1},
         [],
     ],
@@ -98,6 +102,45 @@ def test_what_is_no_deadline_is_refused(ask: Caller, kind: str, deadline: Any) -
     about = {"name": "x", "kind": kind, "settings": {**LEAST[kind], "deadline": deadline}}
     refused = ask("POST", "/models", about)
     assert (refused.status, "deadline" in refused.body["error"]["message"]) == (422, True)
+
+
+def test_a_number_of_predictions_alone_is_whole_too() -> None:
+    with pytest.raises(Refused, match="whole number"):
+        made("Knobs", {**LEAST["Knobs"], "deadline": 1.5}, 7, Limits())
+
+
+@pytest.mark.parametrize("kind", ["LinearModel", "Chooser"])
+def test_the_deadline_of_a_ticket_has_the_unit_of_the_model(ask: Caller, kind: str) -> None:
+    verb, item = ("choose", {}) if kind == "Chooser" else ("predict", {"features": {"a": 1.0}})
+    in_time: tuple[Any, ...] = (5, "PT5S", {"seconds": 5})
+    for unit, good, bad in (
+        ("predictions", ({"predictions": 3},), in_time),
+        ("seconds", in_time, ({"predictions": 3},)),
+        (None, (), (*in_time, {"predictions": 3})),
+    ):
+        settings = {**FULL[kind], **({} if unit is None else {"deadline": {unit: 100}})}
+        name = f"{kind}-in-{unit}"
+        assert (
+            ask("POST", "/models", {"name": name, "kind": kind, "settings": settings}).status < 300
+        )
+        said = [ask("POST", f"/models/{name}/{verb}", {**item, "deadline": it}) for it in good]
+        assert [each.status for each in said] == [200] * len(good)
+        for deadline in bad:
+            refused = ask("POST", f"/models/{name}/{verb}", {**item, "deadline": deadline})
+            assert (refused.status, "deadline" in refused.body["error"]["message"]) == (422, True)
+            assert "math" not in refused.body["error"]["message"]
+        assert ask("GET", f"/models/{name}").body["rounds"] == len(good)
+
+
+def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:
+    settings = {"bits": 8, "deadline": {"predictions": 100}}
+    ask("POST", "/models", {"name": "few", "kind": "LinearModel", "settings": settings})
+    path, row = "/models/few", {"features": {"a": 1.0}}
+    ask("POST", f"{path}/predict", {**row, "key": "k", "deadline": {"predictions": 1}})
+    ask("POST", f"{path}/predict", {"items": [row] * 3})
+    for outcome in ("late", "duplicate"):  # the answer that was dropped was the one it gets
+        late = ask("POST", f"{path}/observe", {"key": "k", "value": 1.0})
+        assert late.body["outcome"] == outcome
 
 
 def test_clients_take_durations_of_python(ask: Caller) -> None:

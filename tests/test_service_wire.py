@@ -65,6 +65,33 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.parametrize("head", [b"HTTP/1.0", b"Connection: close, Upgrade"])
+def test_an_upgrade_on_a_connection_that_ends_is_answered(ask: Caller, head: bytes) -> None:
+    old = b"HTTP/1.1" if head.startswith(b"HTTP") else b"Connection: Upgrade, HTTP2-Settings"
+    with wired(ask) as wire:
+        sent = wire.post(PREDICT, ITEM, **UPGRADE).replace(old, head, 1)
+        for part in (sent, sent[:-5]):
+            with wired(ask) as another:
+                another.send(part)
+                if part is not sent:
+                    time.sleep(0.05)
+                    another.send(sent[-5:])
+                assert another.answer().body["outcome"] == "applied"
+                assert another.rest() == b""
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_half_a_body_does_not_hold_up_a_stop(tmp_path: Path, is_chunked: bool) -> None:
+    with serving(tmp_path) as ask, wired(ask) as wire:
+        half = chunked(wire, b"5\r\n", b'{"fea') if is_chunked else wire.post(PREDICT, ITEM)[:-5]
+        wire.send(half)
+        until(lambda: ask.server.app.at_once == 1)
+        begin = time.monotonic()
+        ask.server.stop()
+        assert time.monotonic() - begin < 5.0
+        assert wire.rest() == b""
+
+
 # --- Order ----------------------------------------------------------------------------------------
 
 

@@ -49,6 +49,7 @@ from belated.store import store as of_store
 from belated.store.events import encoded
 from belated.store.lines import key_of
 from belated.store.recovery import Replay, opened, recovered
+from belated.store.sqlite import _said
 from conftest import Python, examples
 
 
@@ -1914,3 +1915,8 @@ def test_a_note_is_committed_with_its_events_or_not_at_all(tmp_path: Path) -> No
 
 def _noted(said: list[Any]) -> tuple[str, bytes]:
     return "said", str(len(said)).encode()
+
+
+def test_a_disk_that_fails_while_a_file_is_opened_again_is_away_for_now() -> None:
+    with pytest.raises(bl.errors.StoreUnavailable, match="disk I/O error"), _said("open"):
+        raise sqlite3.OperationalError("disk I/O error")

@@ -308,15 +308,15 @@ def least(x: Any, y: Any) -> Any:
 
 
 @leaf
-def summed(four: Four) -> float:
+def summed(x: Four) -> float:
     """Return the sum of the four numbers."""
-    a, b, c, d = floats(four)
+    a, b, c, d = floats(x)
     return (a + b) + (c + d)
 
 
 @leaf
-def summed_with(four: Four, rest: Four) -> float:
+def summed_with(x: Four, more: Four) -> float:
     """Return the sum with up to three more, added to the first number one after another."""
-    a, b, c, d = floats(four)
-    e, f, g, _ = floats(rest)
+    a, b, c, d = floats(x)
+    e, f, g, _ = floats(more)
     return (((a + e) + f) + g + b) + (c + d)

@@ -326,7 +326,7 @@ def _own(
 def _members(
     reduction: Reduction, base: Portfolio, numbers: dict[int, float], first: Floats
 ) -> Floats:
-    """Return how the own region of a portfolio starts; see ``kernels.slots``."""
+    """Return how the own region of a portfolio starts; see ``kernels.slots.own``."""
     count, dim = len(base.members), first.size
     # No theorem ties a portfolio that is told values, or has nobody to be tied to. Others begin
     # with the anchor alone: where all members stand is the same until something is answered.
@@ -384,7 +384,8 @@ def numbers_kept(spec: Playable) -> int:
 def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
     """Return the places of the own region that never change."""
     if isinstance(base, Leader):
-        return OWN.RINGS, OWN.REACH, OWN.MEMBERS
+        sums = range(OWN.LED, OWN.GONE + 1)
+        return tuple(slot for slot in range(OWN.HEADER) if slot not in sums)
     if not isinstance(base, Portfolio):
         return tuple(range(size))
     count = len(base.members)

@@ -231,7 +231,8 @@ def _check_numbers(program: Program, memory: Memory, fresh: Memory) -> None:
     vectors = f[F.HEADER : F.HEADER + 2 * room]
     demand((np.abs(vectors) <= _LARGE_VECTOR).all(), "vectors too large to compute with")
     demand((f[[*_NOT_NEGATIVE]] >= 0.0).all(), "negative sums")
-    demand(f[F.LARGEST] <= F.HUGE and abs(f[F.VALUES]) <= _LARGE_VECTOR, "sums of answers")
+    largest = _LARGE_VECTOR if program.code[C.WEIGHED] else F.HUGE  # weights count in it
+    demand(f[F.LARGEST] <= largest and abs(f[F.VALUES]) <= _LARGE_VECTOR, "sums of answers")
     _check_inside(program, memory.point)
     _check_past(program, memory)
 
@@ -274,7 +275,7 @@ def _check_leader(program: Program, memory: Memory) -> None:
     kept = own[OWN.HEADER :].reshape(-1, OWN.point_width(program.dim))
     _check_inside(program, kept[:, OWN.POINT : OWN.POINT + program.dim])
     demand(not kept[:, OWN.POINT + program.dim :].any(), "coordinates of no point")
-    ways = np.append(kept[:, 0], own[OWN.GONE])
+    ways = np.append(kept[:, : OWN.POINT], own[OWN.GONE])
     demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "the way of a leader")
     demand(own[OWN.LED] == memory.n[N.ARRIVED], "answers that a leader used")
 
@@ -312,7 +313,7 @@ def _check_records(program: Program, count: int, records: Floats) -> None:
     )
     points = points.reshape(-1, program.dim, at.wide)
     _check_inside(program, points[..., :count].swapaxes(1, 2))
-    demand((np.abs(ways) <= _LARGE_VECTOR).all(), "ways of members")
+    demand(((ways >= 0.0) & (ways <= _LARGE_VECTOR)).all(), "ways of members")
     _check_weights(weights[:, :count])
     beyond = (ways[:, count:], points[..., count:], weights[:, count:])
     demand(not any(part.any() for part in beyond), "points of no member")

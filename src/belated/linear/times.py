@@ -78,8 +78,17 @@ class Times:
             return NEVER, NEVER
         now, span = self.of(at, "predict"), self._span(deadline)
         if deadline is not None and has_unit(deadline) and not is_date(at):
+            self.check_timed(now, "predict")
             check_seconds(now, "predict")
         return now, span
+
+    def check_timed(self, now: float, who: str) -> None:
+        """Refuse a length of time, where no time is known and predictions are counted instead."""
+        if math.isnan(now) and not self._memory.has_times and self._settings.deadline is not None:
+            raise ClockError(
+                f"{who}: this model counts its deadlines in predictions, so that a deadline is a "
+                "number of them, and no length of time; nothing has changed"
+            )
 
     @property
     def are_counted(self) -> bool:

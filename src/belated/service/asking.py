@@ -23,8 +23,8 @@ Row = Mapping[str, Any] | Sequence[float]
 Item = dict[str, Any]
 Key = str | int
 """A name of a ticket: a text or a whole number, which are not the same."""
-Span = float | str | timedelta
-"""A duration: seconds, a text such as "P30D" or "30d", or a timedelta."""
+Span = float | str | timedelta | Mapping[str, float]
+"""A duration: seconds, a text such as "P30D" or "30d", a timedelta, or {"predictions": 100}."""
 
 AGAIN = frozenset((408, 425, 429, 502, 503, 504))
 """Answers after which a request is sent again."""

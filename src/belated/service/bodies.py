@@ -123,9 +123,23 @@ def span(value: Any, what: str) -> timedelta:
             total = _in_words(value, what)
     else:
         total = number(value, what)
-    if not 0.0 <= total < 1e9:
-        raise bad(f"{what} must be at least 0, and less than 30 years")
+    if not 0.0 <= total <= 1e9:
+        raise bad(f"{what} must be at least 0, and at most 1e9 seconds, which are 31 years")
     return timedelta(seconds=total)
+
+
+def deadline(value: Any) -> timedelta | int:
+    """Return a deadline: a duration, or a whole number of predictions where it says so."""
+    if value.__class__ is not dict or value.keys() == {"seconds"}:
+        return span(value, "deadline")
+    if value.keys() != {"predictions"}:
+        raise bad(
+            'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
+        )
+    count = number(value["predictions"], "deadline: predictions")
+    if count != int(count) or count < 0:
+        raise bad("deadline: predictions must be a whole number of at least 0")
+    return int(count)
 
 
 def _in_words(value: str, what: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,8 +67,11 @@ class Said(NamedTuple):
 class Reader:
     """Reads the items of one model."""
 
-    def __init__(self, kind: str, number: int, signer: Signer, limits: Limits) -> None:
+    def __init__(
+        self, kind: str, number: int, signer: Signer, limits: Limits, unit: str | None = None
+    ) -> None:
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
+        self._unit = unit  # of deadlines
         self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
         self._answers = _ANSWER[kind]
         self._takes_features = kind in ("LinearModel", "Intervals")
@@ -107,7 +111,7 @@ class Reader:
         if given.get("key") is not None:
             named["key"] = bodies.key(given["key"], limits)
         if given.get("deadline") is not None:
-            named["deadline"] = bodies.span(given["deadline"], "deadline")
+            named["deadline"] = self._deadline(given["deadline"])
         if self._takes_features:
             named["features"] = bodies.row(given.get("features"), "features", limits)
             return
@@ -122,6 +126,20 @@ class Reader:
                 if not isinstance(given["shown"], bool):
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
+
+    def _deadline(self, given: Any) -> timedelta | int:
+        """Return the deadline of one ticket, in the unit that those of the model have."""
+        found = bodies.deadline(given)
+        if self._unit is None:
+            raise Refused(
+                422,
+                "bad_settings",
+                "this model has no deadlines: POST /models makes one that has, with a long one for "
+                "all if only some tickets have their own",
+            )
+        if found.__class__ is int and self._unit != "predictions":
+            raise bodies.bad("deadline: this model has deadlines in time, and not in predictions")
+        return found
 
     def _ticket(self, given: dict[str, Any]) -> int | Key:
         """Return what an answer is for: tickets are signed texts, so that a number is a key."""

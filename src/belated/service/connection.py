@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sized
+from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -155,6 +156,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     """
 
     cycle: Any
+    parser: Any
     headers: list[tuple[bytes, bytes]]
 
     def __init__(self, patience: float, shortcut: Shortcut | None, **given: Any) -> None:
@@ -218,13 +220,22 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
                 self.parser.feed_data(data)
                 return
             except httptools.HttpParserUpgrade as stopped:
-                head = self._plain_head() if self._coming is _HEAD else b""
-                data = head + data[stopped.args[0] :]
+                data = data[stopped.args[0] :]
+                if self._coming is _HEAD:
+                    data = self._plain_head() + data
+                    self.parser = self._new_parser()  # the old one may take it for the end of all
             except httptools.HttpParserError as error:
                 self.logger.warning("Invalid HTTP request received.")
                 why = error.__context__
                 self._end(why.args[0] if isinstance(why, _Unread) else _BAD)
                 return
+
+    def _new_parser(self) -> Any:
+        """Return a parser that has read nothing, as uvicorn makes them."""
+        parser = httptools.HttpRequestParser(self)
+        with suppress(AttributeError):  # of old versions
+            parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
 
     def eof_received(self) -> bool:
         """Stay until all is answered that came as a whole, if there is something."""
@@ -435,7 +446,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         return False
 
     def shutdown(self) -> None:
-        """End, for the server stops; who takes nothing does not hold it up."""
+        """End, for the server stops; half a body, or who takes nothing, does not hold it up."""
+        if self._coming is _BODY:
+            self._end(b"", _ENDED)
         super().shutdown()
         self._unsent.hurry(min(self._patience, _LEAVES))
 

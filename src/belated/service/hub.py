@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, TypeVar
 
+from belated.decisions import Chooser
 from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
 from belated.service import bodies, specs
 from belated.service.answers import Answers, name_of
@@ -25,7 +26,7 @@ from belated.service.evaluating import Evaluations
 from belated.service.known import NO_KEY, Form, Known
 from belated.service.limits import Limits
 from belated.service.metrics import Family, Metrics
-from belated.service.refusals import Refused
+from belated.service.refusals import Refused, no_silence
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
@@ -301,9 +302,23 @@ class Hub:
         """Build a model with other settings from the log of one."""
         async with _Rest(self, name):
             model = await self.work(self._made, to, kind, settings)
+            rewards = self._rewards(name, model)
             with self._place(specs.name(to)):
                 await self.work(self._rebuild, name, model, to)
-                return await self.work(self.load, to)
+                built = await self.work(self.load, to)
+                if built.rewards != rewards:
+                    built.rewards = rewards
+                    await self.work(self.keep, built)
+                return built
+
+    def _rewards(self, name: str, model: Any) -> str:
+        """Return which rewards count in a model that follows one, or refuse it."""
+        served = self.models.get(name)
+        if served is None or not isinstance(model, Chooser):
+            return "earliest"
+        if served.rewards == "sum" and model.model.settings.silence is None:
+            raise no_silence()
+        return served.rewards
 
     def _rebuild(self, name: str, model: Any, to: str) -> None:
         with self._turn(to):

@@ -65,12 +65,16 @@ _SECONDS = {
 _PREDICTIONS = {
     "type": "object",
     "required": ["predictions"],
-    "properties": {"predictions": {"type": "number", "minimum": 0}},
+    "properties": {"predictions": {"type": "integer", "minimum": 0}},
     "additionalProperties": False,
 }
 _SPAN: dict[str, Any] = {
     "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, _SECONDS],
     "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
+}
+_OWN = {
+    "oneOf": [*_SPAN["oneOf"], _PREDICTIONS],
+    "description": "Of this ticket alone, in the unit that the deadline of the model has.",
 }
 _TIME = {
     "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
@@ -179,7 +183,7 @@ _SCHEMAS: dict[str, Any] = {
         },
     },
     "Predict": _one_or_many(
-        _object((), features=_ROW, context=_FEATURES, key=_KEY, deadline=_SPAN, at=_TIME)
+        _object((), features=_ROW, context=_FEATURES, key=_KEY, deadline=_OWN, at=_TIME)
     ),
     "Choose": _one_or_many(
         _object(
@@ -187,7 +191,7 @@ _SCHEMAS: dict[str, Any] = {
             context=_FEATURES,
             actions=_ACTIONS,
             key=_KEY,
-            deadline=_SPAN,
+            deadline=_OWN,
             baseline=_TEXT,
             shown={"type": "boolean"},
             at=_TIME,

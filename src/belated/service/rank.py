@@ -23,7 +23,7 @@ from belated.service.handlers import once
 from belated.service.hub import Hub
 from belated.service.known import Known
 from belated.service.limits import Limits
-from belated.service.refusals import Refused, refusal_of
+from belated.service.refusals import Refused, no_silence, refusal_of
 from belated.service.requests import Answer, Request, answer
 from belated.service.served import Served
 
@@ -95,7 +95,7 @@ def _choice(
     listed = given.get("actions")
     if not isinstance(listed, list) or not listed:
         raise bodies.bad("actions must be a list of objects with an id and features")
-    excluded = given.get("excludedActions") or []
+    excluded = _or_none_of(given.get("excludedActions"))
     if not isinstance(excluded, list) or not all(isinstance(each, str) for each in excluded):
         raise bodies.bad("excludedActions must be a list of ids")
     menu: dict[str, Any] = {}
@@ -104,7 +104,7 @@ def _choice(
         name = bodies.text(action.get("id"), "the id of an action", hub.limits)
         if name in menu:
             raise bodies.bad(f"the action {name!r} is there twice")
-        flat = flattened(action.get("features") or [], f"action {name!r}", hub.limits)
+        flat = flattened(_or_none_of(action.get("features")), f"action {name!r}", hub.limits)
         menu[name] = bodies.features(flat, f"action {name!r}", hub.limits)
     without = set(excluded)
     out = [name for name in menu if name in without]
@@ -113,7 +113,7 @@ def _choice(
     if not menu:
         raise bodies.bad("all actions are excluded")
     actions = bodies.actions(menu, hub.limits)
-    context = flattened(given.get("contextFeatures") or [], "contextFeatures", hub.limits)
+    context = flattened(_or_none_of(given.get("contextFeatures")), "contextFeatures", hub.limits)
     deferred = given.get("deferActivation")
     if not isinstance(deferred, bool | None):
         raise bodies.bad("deferActivation must be true or false")
@@ -126,6 +126,11 @@ def _choice(
     }
     hub.check_products(served, named)
     return named, out
+
+
+def _or_none_of(given: Any) -> Any:
+    """Return a list that may be left out, or null."""
+    return [] if given is None else given
 
 
 async def reward(hub: Hub, request: Request) -> Answer:
@@ -145,11 +150,7 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     if document.get("rewards") not in ("earliest", "sum"):
         raise bodies.bad("rewards must be 'earliest' or 'sum'")
     if document["rewards"] == "sum" and served.state.model.settings.silence is None:
-        raise Refused(
-            409,
-            "no_silence",
-            "a sum begins with what silence is worth: make the model with silence, such as 0",
-        )
+        raise no_silence()
     former, served.rewards = served.rewards, document["rewards"]
     try:
         await hub.work(hub.keep, served)
@@ -178,9 +179,16 @@ async def _told(
         if outcome in ("unknown", "invalid"):
             error = said.body["error"]
             raise Refused(said.status, error["code"], error["message"])
-        return Answer(204, b"", headers=(("belated-outcome", outcome),))
+        return Answer(204, outcome.encode())
 
-    return await once(hub, request, served.number, body, lambda said: (204, b""), work)
+    told = await once(hub, request, served.number, body, _outcome, work)
+    outcome = told.body.decode()  # kept as the body, so that who asks again gets it too
+    return Answer(204, b"", headers=(*told.headers, ("belated-outcome", outcome)))
+
+
+def _outcome(said: list[Said]) -> tuple[int, bytes]:
+    """Return what is kept of what came of a reward."""
+    return 204, str(said[0].body["outcome"]).encode()
 
 
 async def _chooser(hub: Hub, request: Request) -> Served:

@@ -30,7 +30,7 @@ class Served:
     def __init__(self, stored: StoredModel, signer: Signer, limits: Limits) -> None:
         self.stored = stored
         self.name, self.kind, self.number = stored.name, stored.kind, stored.number
-        self.reader = Reader(self.kind, self.number, signer, limits)
+        self.reader = Reader(self.kind, self.number, signer, limits, _unit(stored))
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
@@ -202,6 +202,16 @@ class Served:
 def _holder(stored: StoredModel) -> Any:
     """Return what has the tickets and the keys of a model."""
     return stored.state.model if stored.kind == "Intervals" else stored.state
+
+
+def _unit(stored: StoredModel) -> str | None:
+    """Return what deadlines of single tickets are in; None where there are none."""
+    if stored.kind not in ("LinearModel", "Chooser"):
+        return None
+    settings = (stored.state.model if stored.kind == "Chooser" else stored.state).settings
+    if settings.deadline is None:
+        return None
+    return "seconds" if settings.needs_times else "predictions"
 
 
 def _a_round(report: Mapping[str, Any]) -> float | None:

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from belated.decisions import Chooser
@@ -106,9 +105,9 @@ def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
         given["context"] = _ranges(given["context"], "context")
     deadline = given.get("deadline")
     if isinstance(deadline, str | dict):  # a number is one of predictions, as it is in Python
-        given["deadline"] = _deadline(deadline)
-        if type(given["deadline"]) is float:
-            raise bodies.bad("deadline: predictions must be a whole number")
+        given["deadline"] = bodies.deadline(deadline)
+    elif deadline is not None:
+        given["deadline"] = bodies.deadline({"predictions": deadline})
     if given.get("seed") is None:
         given["seed"] = seed
     return Knobs(given.pop("knobs"), **given)
@@ -154,32 +153,19 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
     if bits is not None and (type(bits) is not int or not 1 <= bits <= limits.bits):
         raise Refused(422, "too_many_bits", f"bits must be a whole number from 1 to {limits.bits}")
     if given.get("deadline") is not None:
-        given["deadline"] = _deadline(given["deadline"])
+        given["deadline"] = bodies.deadline(given["deadline"])
     if given.get("seed", 0) is None:
         del given["seed"]
     return given
 
 
-def _deadline(given: Any) -> timedelta | float:
-    """Return a deadline: a duration, or a number of predictions where it says so."""
-    if not isinstance(given, dict) or given.keys() == {"seconds"}:
-        return bodies.span(given, "deadline")
-    if given.keys() != {"predictions"}:
-        raise bodies.bad(
-            'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
-        )
-    found: float = given["predictions"]
-    bodies.number(found, "deadline: predictions")
-    return found
-
-
 def _shown(deadline: float | None, needs_times: bool) -> dict[str, float] | None:
-    """Undo ``_deadline``: what is shown says itself what it counts, and can be given back."""
+    """Undo ``bodies.deadline``: what is shown says itself what it counts, and can be given back."""
     if deadline is None:
         return None
     if needs_times:
         return {"seconds": deadline}
-    return {"predictions": int(deadline) if deadline == int(deadline) else deadline}
+    return {"predictions": int(deadline) if float(deadline).is_integer() else deadline}
 
 
 def _spec(document: Any, what: str) -> Spec:

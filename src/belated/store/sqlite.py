@@ -222,5 +222,7 @@ def _said(what: str) -> Iterator[None]:
     """Turn the errors of SQLite into ours."""
     try:
         yield
+    except sqlite3.OperationalError as error:  # of the disk, and maybe not for long
+        raise StoreUnavailable(f"{what}: {error}") from error
     except sqlite3.Error as error:
         raise StoreError(f"{what}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -298,8 +299,9 @@ class StoredModel:
         if at is None and deadline is None and not self._entry.needs_times:
             return None, None
         now, span = self._now(at, who), span_in(deadline, who)
-        if now is not None and has_unit(deadline):
-            check_seconds(now, who)
+        if has_unit(deadline):
+            self._clocked._times.check_timed(math.nan if now is None else now, who)
+            check_seconds(-math.inf if now is None else now, who)
         return now, span
 
     @property

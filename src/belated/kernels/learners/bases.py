@@ -36,52 +36,31 @@ def largest_entry(code: Code, cost: Floats) -> float:
 
 
 @leaf
-def pftrl_leap(s: State, cost: Floats, eta: float) -> bool:
-    """v = z + eta (p - c), in the place of z."""
-    whole = s.z.size - s.z.size % 4
+def pftrl_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
+    """v = z + eta (p - c), then z = Pi(v) and p = (v - z) / eta."""
+    whole = s.z.size - s.z.size % 4  # four entries of a cost that has so many are read at once
     for i in range(0, whole, 4):
         put(s.z, i, four(s.z, i) + eta * (four(s.p, i) - four(cost, i)))
     if whole < s.z.size:
         put(s.z, whole, four(s.z, whole) + eta * (four(s.p, whole) - rest(cost, whole)))
-    return True
-
-
-@leaf
-def pftrl_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
-    """v as above, then z = Pi(v) and p = (v - z) / eta."""
-    pftrl_leap(s, cost, eta)
     settle(of_set(code), s, eta, True)
 
 
 @leaf
-def omd_leap(s: State, cost: Floats, eta: float) -> bool:
-    """v = z - eta c, in the place of z."""
+def omd_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
+    """v = z - eta c, then z = Pi(v)."""
     for i in range(0, s.z.size, 4):
         put(s.z, i, four(s.z, i) - eta * rest(cost, i))
-    return True
-
-
-@leaf
-def omd_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
-    """v as above, then z = Pi(v)."""
-    omd_leap(s, cost, eta)
     settle(of_set(code), s, eta, False)
 
 
 @leaf
-def dual_averaging_leap(s: State, cost: Floats, eta: float) -> bool:
-    """v = -eta times the sum of all costs, in the place of z; p holds the sum."""
+def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
+    """v = -eta times the sum of all costs, then z = Pi(v); p holds the sum."""
     for i in range(0, s.z.size, 4):
         total = four(s.p, i) + rest(cost, i)
         put(s.p, i, total)
         put(s.z, i, first_of(-eta * total, s.z.size - i))
-    return True
-
-
-@leaf
-def dual_averaging_step(code: Code, s: State, cost: Floats, eta: float, norm: float) -> None:
-    """v as above, then z = Pi(v)."""
-    dual_averaging_leap(s, cost, eta)
     settle(of_set(code), s, eta, False)
 
 
@@ -144,16 +123,16 @@ def _raise_to_floor(z: Floats, weights: Floats, floor: float) -> None:
     low = -1
     while True:
         count = 0
-        rest = 0.0
+        left = 0.0
         for i in range(z.size):
             if factor * z[i] < floor:
                 count += 1
             else:
-                rest += z[i]
+                left += z[i]
         if count == low or count == 0:
             break
         low = count
-        factor = (1.0 - count * floor) / rest
+        factor = (1.0 - count * floor) / left
     if low > 0:
         for i in range(z.size):
             z[i] = max(floor, factor * z[i])

@@ -33,7 +33,7 @@ class Around(NamedTuple):
     """Where the play of an answer was made: between two points that are kept."""
 
     below: Floats
-    above: Floats
+    beyond: Floats
     away: float
     """How far from their mean at most."""
 
@@ -75,22 +75,22 @@ def _find(s: State, width: int) -> Around:
 
 
 @leaf
-def _lead(s: State, around: Around, cost: Floats, count: float) -> float:
+def _lead(s: State, near: Around, cost: Floats, count: float) -> float:
     """Go to the mean, and return h_n(y_n) - h_n(z_n)."""
     late = all_of(0.0)
     whole = cost.size - cost.size % 4
     for i in range(0, whole, 4):
-        late = late + _lead_four(s, around, four(cost, i), count, i)
+        late = late + _lead_four(s, near, four(cost, i), count, i)
     if whole < cost.size:
-        return summed_with(late, _lead_four(s, around, rest(cost, whole), count, whole))
+        return summed_with(late, _lead_four(s, near, rest(cost, whole), count, whole))
     return summed(late)
 
 
 @leaf
-def _lead_four(s: State, around: Around, cost: Four, count: float, i: int) -> Four:
+def _lead_four(s: State, near: Around, cost: Four, count: float, i: int) -> Four:
     """The same for four coordinates."""
     curvature = s.f[F.CURVATURE]
-    y = 0.5 * (four(around.below, i) + four(around.above, i))
+    y = 0.5 * (four(near.below, i) + four(near.beyond, i))
     apart = y - four(s.z, i)
     total = four(s.p, i) + (y - cost / curvature)
     put(s.p, i, total)

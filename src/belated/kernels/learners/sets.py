@@ -103,16 +103,16 @@ def _water_level(v: Floats, absolute: bool, top: float, floor: float, mass: floa
     count = v.size + 1
     while True:
         total = 0.0
-        above = 0
+        higher = 0
         for i in range(v.size):
             w = (abs(v[i]) if absolute else v[i]) - top - floor
             if w > level:
                 total += w
-                above += 1
-        if above >= count or above == 0:
+                higher += 1
+        if higher >= count or higher == 0:
             return level
-        count = above
-        level = max((total - mass) / above, -floor - mass)  # a sum may overflow, not the level
+        count = higher
+        level = max((total - mass) / higher, -floor - mass)  # a sum may overflow, not the level
 
 
 @leaf
@@ -194,11 +194,11 @@ def _box_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
 
 @leaf
 def _simplex_corner(code: Code, size: float, g: Floats, v: Floats) -> None:
-    least = 0
+    best = 0
     for i in range(g.size):
-        least = i if g[i] < g[least] else least
+        best = i if g[i] < g[best] else best
         v[i] = size
-    v[least] = 1.0 - (g.size - 1) * size
+    v[best] = 1.0 - (g.size - 1) * size
 
 
 @leaf
@@ -231,8 +231,8 @@ def _in_l1(points: Floats, size: float, slack: float) -> bool:
 
 
 # ``threshold``: the numbers that the map per coordinate needs; ``onto``: that map, of one or of
-# four; ``padded``: put 0 back into what pads the last four, where the map moves it; ``corner``: put
-# the point of the set with the least <g, v> into v; ``holds``: see above.
+# four; ``padded``: put +0 back into what pads the last four, where the map changes it;
+# ``corner``: put the point of the set with the least <g, v> into v; ``holds``: see above.
 SETS = Parts(
     "set",
     Part(

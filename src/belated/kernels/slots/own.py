@@ -5,7 +5,10 @@ For a portfolio: the weights (a header like that of ``f``, w, what they are with
 charges); ROWS rows, which have a number for every member; a header for every member; their points,
 z, then p, by coordinate: first that of all members, then the next one, so that four members at a
 time take their steps; the records, each the ways and points of all members, then the way and the
-values of the weights. A row has room for a multiple of four, and zeros after the last member.
+values of the weights. A row has room for a multiple of four, and zeros after the last member (but
+for what is passing). z has as many coordinates as a multiple of four, those after the last one 0,
+so that four of them can be mixed at a time; p and the records have none to spare. A way is written
+four times, as all of a record is written by fours.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ RINGS = 0  # the number of the last ring of points
 REACH = 1  # answers after more other arrivals find no point
 MEMBERS = 2  # of a portfolio
 # Of a leader, with F_n the sum of its quadratics h_1 .. h_n; LEARNING to GONE grow together:
-LED = 3  # answers that it has used
+LED = 3  # arrivals that it has taken a step for
 LEARNING = 4  # sum of F_n(z_n) - F_n(z_{n+1})
 DRIFT = 5  # sum of h_n(y_n) - h_n(z_n)
 UNSURE = 6  # the most that knowing x_s instead of y_n would add to that
