@@ -122,10 +122,10 @@ def test_an_edited_leaf_is_compiled_anew(copy: Copy) -> None:
     before = copy.files(".nbc")
     leaves = copy.source / "belated" / "kernels" / "learners" / "bases.py"
     text = leaves.read_text()
-    line = "z[i] -= eta * cost[i]"
+    line = "four(s.z, i) - eta * rest(cost, i)"
     assert text.count(line) == 1
     try:
-        leaves.write_text(text.replace(line, "z[i] -= 2.0 * eta * cost[i]"))
+        leaves.write_text(text.replace(line, "four(s.z, i) - 2.0 * eta * rest(cost, i)"))
         edited = copy.run()
         assert edited["x"] == [2.0 * value for value in PLAY]
         assert edited["hits"] == 0

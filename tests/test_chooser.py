@@ -175,7 +175,9 @@ def test_choices_are_those_of_the_slow_version(
         rows = [_row(hasher, {"action": n, **(f or {})}) for n, f in actions.items()]
         expected = naive.probabilities(_row(hasher, context), dict(zip(actions, rows, strict=True)))
         options = {o.action: o.probability for o in chooser.peek(context, actions)}
-        assert [options[n] for n in actions] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        # Stored numbers have 21 bits. Where the last one falls the other way in the slow version, a
+        # choice of three moves by some units of 5e-7; until then both agree to 1e-14.
+        assert [options[n] for n in actions] == pytest.approx(expected, rel=4e-6, abs=1e-9)
         choice = chooser.choose(context, actions)
         assert choice.probability == options[choice.action]
         row = rows[list(actions).index(choice.action)]
