@@ -350,9 +350,8 @@ def _members(
     for i, member in enumerate(base.members):
         block = own[at.headers + i * OWN.MEMBER_HEADER :]
         _write(block, {**numbers, **_bounds(reduction, member, dim), **_rate_numbers(member)})
-        kind = _base_code(member)
-        block[OWN.KIND], block[OWN.PACE] = kind, RATES.code(member.rate.kind)
-        rows[OWN.LEADS, i], rows[OWN.SUMS, i], normals[:, i] = _LANES[kind]
+        block[OWN.PACE] = RATES.code(member.rate.kind)
+        rows[OWN.LEADS, i], rows[OWN.SUMS, i], normals[:, i] = _LANES[_base_code(member)]
     own[at.z : at.z + points.size] = points.ravel()
     return own
 
@@ -393,9 +392,9 @@ def _fixed(base: Base | UserBase, dim: int, size: int) -> tuple[int, ...]:
     starts = [OWN.HEADER, *(at.headers + i * OWN.MEMBER_HEADER for i in range(count))]
     moving = (*MOVING, OWN.WAY, OWN.SOFT_TOP)
     headers = [start + slot for start in starts for slot in range(F.HEADER) if slot not in moving]
-    kinds = [start + slot for start in starts[1:] for slot in (OWN.KIND, OWN.PACE)]
+    paces = [start + OWN.PACE for start in starts[1:]]
     fixed = (at.rows + row * at.wide + i for row in _FIXED_ROWS for i in range(at.wide))
-    return (*range(OWN.HEADER), *headers, *kinds, *fixed)
+    return (*range(OWN.HEADER), *headers, *paces, *fixed)
 
 
 _FIXED_ROWS = (OWN.PRIOR, OWN.LEADS, OWN.SUMS)

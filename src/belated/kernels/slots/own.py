@@ -37,8 +37,7 @@ PLACES = 16  # points kept per level; a power of 2
 WAY = F.MINE  # length of the way gone, in the 1-norm
 SOFT_TOP = F.MINE + 1  # the soft maximum of the gaps
 # What a member's header holds after that of ``f``.
-KIND = F.HEADER  # code of its base ...
-PACE = F.HEADER + 1  # ... and of its rate
+PACE = F.HEADER  # code of its rate
 MEMBER_HEADER = F.HEADER + 8
 
 # Rows of a portfolio.
