@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any
 
 from belated.learner.keys import Key, Ticket
+from belated.service.answered import Answered
 from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
 from belated.service.limits import Limits
 from belated.service.specs import described
@@ -17,9 +17,8 @@ from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
-from belated.store.lines import key_of
+from belated.store.lines import key_of, rows_in
 
-_MOST = 20_000  # keys that were answered, of which it is known that they were
 _CLOSING = (events.OBSERVE, events.CANCEL)
 _TAIL = 100_000  # events of the log that are looked at when the server starts
 
@@ -34,7 +33,7 @@ class Served:
         self.watch = Watch()
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
-        self._closed: OrderedDict[Key, None] = OrderedDict()
+        self._answered = Answered(lambda: _given(stored))
 
     @property
     def state(self) -> Any:
@@ -64,30 +63,41 @@ class Served:
     # --- Events ---------------------------------------------------------------------------------
 
     def watched(self, event: Any, answer: Any, now: float) -> None:
-        """Watch an event that was applied."""
+        """Watch an event that was committed."""
         if event[0] == events.PREDICT:
             self.watch.ask(answer[0], now)
+            key = key_of(self.kind, event)
+            if key is not None:
+                self._answered.name(answer[0], key)
+                self._answered.tidy()
         else:
             self.watch.hear(event, answer is not False, now)
+            if event[0] in _CLOSING:
+                self._answered.forget(event[1])
 
     def said(self, call: Call, answer: Any) -> Said:
         """Return what came of a call.
 
-        Of a key that nothing is open under, it is known for a while that it was answered.
+        Of a key that nothing is open under, it is known for a while that it was answered, by its
+        own name or by its ticket.
         """
         said, (verb, named) = self.reader.said(answer), call
         key: Key | None = named.get("key" if verb in ASKING else "ticket")
-        if key is None or key.__class__ is Ticket:
+        is_closed = said.status == 200 and verb in ("observe", "cancel")
+        if key is None:
             return said
-        if said.body["outcome"] == UNKNOWN and key in self._closed:
+        if key.__class__ is Ticket:
+            if is_closed:
+                self._answered.close_ticket(int(key))
+            return said
+        if said.body["outcome"] == UNKNOWN and key in self._answered:
             message = "this key was answered or cancelled before; nothing has changed"
             error = {"code": "already_answered", "message": message}
             return Said(409, {"outcome": DUPLICATE, "error": error})
-        if said.status == 200:
-            if verb in ("observe", "cancel"):
-                self._close(key)
-            elif verb in ASKING:  # it stands for a new ticket
-                self._closed.pop(key, None)
+        if is_closed:
+            self._answered.close(key)
+        elif said.status == 200 and verb in ASKING:
+            self._answered.open(key)
         return said
 
     # --- Looking --------------------------------------------------------------------------------
@@ -170,38 +180,59 @@ class Served:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
         times = array("d")
         heard: list[tuple[events.Event, float]] = []
+        named: list[_Named] = []
         rounds, tail = self.stored.tail(_TAIL)
         are_told = True
         for event, written in tail:
-            self._note_key(event)
+            named.append(_named(self.kind, event))
             if event[0] == events.PREDICT:
                 times.append(written)
             elif event[0] == events.PREDICT_MANY:
-                are_told = False  # whose tickets cannot be told from here
+                are_told = False  # whose tickets are not among these
             elif event[0] in ANSWERS:
                 heard.append((event, written))
+        self._note_keys(rounds - sum(asked for asked, _, _ in named), named)
         if are_told:
             self.watch.remember(rounds - len(times), times, heard)
 
-    def _note_key(self, event: events.Event) -> None:
-        """Note what an event of the log says of a key: that it is closed, or open again."""
-        key = key_of(self.kind, event)
-        if key is None:
-            return
-        if event[0] == events.PREDICT:
-            self._closed.pop(key, None)
-        elif event[0] in _CLOSING:
-            self._close(key)
+    def _note_keys(self, ticket: int, named: Iterable[_Named]) -> None:
+        """Note what events of the log say of keys; the first asked for is this ticket."""
+        answered = self._answered
+        for asked, closed, key in named:
+            if asked and key is not None:
+                answered.open(key)
+                answered.name(ticket, key)
+            ticket += asked
+            for each in closed:
+                answered.close_ticket(each)
+                answered.forget(each)
+            if closed and key is not None:
+                answered.close(key)
+        answered.tidy()
 
-    def _close(self, key: Key) -> None:
-        self._closed[key] = None
-        if len(self._closed) > _MOST:
-            self._closed.popitem(last=False)
+
+_Named = tuple[int, tuple[int, ...], Key | None]
+"""Of an event: how many tickets it asked for, which ones it closed, and the key that it has."""
+
+
+def _named(kind: str, event: events.Event) -> _Named:
+    """Return what an event of the log says of keys."""
+    asked = rows_in(event) if event[0] in (events.PREDICT, events.PREDICT_MANY) else 0
+    closed: tuple[int, ...] = (event[1],) if event[0] in _CLOSING else ()
+    if event[0] == events.OBSERVE_MANY:
+        closed = tuple(events.ints_in(event[1]).tolist())
+    return asked, closed, key_of(kind, event)
 
 
 def _holder(stored: StoredModel) -> Any:
     """Return what has the tickets and the keys of a model."""
     return stored.state.model if stored.kind == "Intervals" else stored.state
+
+
+def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
+    """Return the keys that a model knows, and their tickets."""
+    keys = _holder(stored)._keys
+    return () if keys is None else keys.given()
 
 
 def _unit(stored: StoredModel) -> str | None:

@@ -1,0 +1,80 @@
+"""That a key was answered is known, also where its answer came by the ticket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+from belated.service.answered import Answered
+from service_calls import Caller, serving
+from test_service_keys import MODELS, VALUES, asking
+
+MANY = 150  # more than a model remembers of closed tickets
+
+
+def outcomes(ask: Caller, verb: str, items: list[dict[str, Any]]) -> list[str]:
+    """Return what came of items."""
+    said = ask("POST", f"/models/m/{verb}", {"items": items}).body["items"]
+    return [each["outcome"] for each in said]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_key_that_was_answered_by_its_ticket_was_answered(tmp_path: Path, kind: str) -> None:
+    verb, item = asking(kind)
+    value = VALUES.get(kind, 0.5)
+    keys: list[Any] = [*(f"k{i}" for i in range(MANY)), *range(5)]
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "m", "kind": kind, "settings": MODELS[kind]})
+        asked = [{**item, "key": key} for key in (*keys, "cancelled", "again", "open")]
+        said = ask("POST", f"/models/m/{verb}", {"items": asked}).body["items"]
+        tickets = [each["ticket"] for each in said]
+        heard = [{"ticket": ticket, "value": value} for ticket in tickets[: len(keys)]]
+        assert set(outcomes(ask, "observe", heard)) == {"applied"}
+        gone = [{"ticket": ticket} for ticket in tickets[-3:-1]]
+        assert outcomes(ask, "cancel", gone) == ["applied", "applied"]
+        more = [{**item, "key": key} for key in ("again", *(f"n{i}" for i in range(2 * MANY)))]
+        assert set(outcomes(ask, verb, more)) == {"applied"}
+
+        again = [{"key": key, "value": value} for key in (*keys, "cancelled")]
+        assert set(outcomes(ask, "observe", again)) == {"duplicate"}
+        token = ask.token
+    with serving(tmp_path) as ask:
+        ask.token = token
+        assert set(outcomes(ask, "observe", again)) == {"duplicate"}
+        if kind != "Learner":  # whose spec may have no other settings
+            settings = ask("GET", "/models/m").body["settings"]
+            assert ask("POST", "/models/m/replay", {"settings": settings}).status == 200
+            assert set(outcomes(ask, "observe", again)) == {"duplicate"}
+        both = [{"key": key, "value": value} for key in ("again", "open", "never")]
+        assert outcomes(ask, "observe", both) == ["applied", "applied", "unknown"]
+
+
+def test_a_key_that_was_given_up_on_was_not_answered(tmp_path: Path) -> None:
+    settings = {"loss": "squared", "bits": 8, "deadline": {"predictions": 2}}
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "m", "kind": "LinearModel", "settings": settings})
+        items = [{"features": {"a": 1.0}, "key": f"k{i}"} for i in range(MANY)]
+        said = ask("POST", "/models/m/predict", {"items": items}).body["items"]
+        late = [{"ticket": said[1]["ticket"], "value": 1.0}] * 2
+        assert outcomes(ask, "observe", late) == ["late", "duplicate"]
+        both = [{"key": key, "value": 1.0} for key in ("k0", "k1")]
+        assert outcomes(ask, "observe", both) == ["late", "duplicate"]
+
+
+def test_what_is_remembered_of_keys_is_bounded() -> None:
+    model = {"open": 3}
+    answered = Answered(model.items)
+    for ticket in range(4, 10_000):
+        answered.name(ticket, f"k{ticket}")
+        answered.tidy()
+        assert len(answered._keys) <= 65
+    answered.close_ticket(3)
+    assert "open" in answered
+    for ticket in range(30_000):
+        answered.close(ticket)
+    assert len(answered._closed) == 20_000
+    assert "open" not in answered
