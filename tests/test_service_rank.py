@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +58,29 @@ def test_an_event_that_is_ranked_again_gets_the_first_answer(ask: Caller) -> Non
     rounds = ask("GET", "/models/rank").body["rounds"]
     assert ask("POST", "/personalizer/v1.0/rank", event).body == first.body
     assert ask("GET", "/models/rank").body["rounds"] == rounds
-    assert ask("POST", "/rank", {**event, "actions": RANK["actions"][:2]}).status == 422
+    assert ask("POST", "/rank", event, Idempotency_Key="a try").body == first.body
+    refused = ask("POST", "/rank", {**event, "actions": RANK["actions"][:2]})
+    assert (refused.status, refused.body["error"]["code"]) == (409, "event_taken")
+    assert "'twice'" in refused.body["error"]["message"]
+    assert "Idempotency-Key" not in refused.body["error"]["message"]
+
+
+def test_an_event_is_ranked_once_whatever_key_its_requests_have(ask: Caller) -> None:
+    event = {**RANK, "eventId": "keyed"}
+    first = ask("POST", "/rank", event, Idempotency_Key="one")
+    assert first.status == 201
+    rounds = ask("GET", "/models/rank").body["rounds"]
+    assert ask("POST", "/rank", event).body == first.body
+    assert ask("POST", "/rank", event, Idempotency_Key="two").body == first.body
+    assert ask("POST", "/events/keyed/reward", {"value": 1.0}).status == 204
+    assert ask("POST", "/rank", event).body == first.body
+    assert ask("GET", "/models/rank").body["rounds"] == rounds
+    ask.server.hub.answers._known.clear()  # as a day later
+    assert ask("POST", "/rank", {**RANK, "eventId": "old"}).status == 201
+    ask.server.hub.answers._known.clear()
+    refused = ask("POST", "/rank", {**RANK, "eventId": "old"})
+    assert (refused.status, refused.body["error"]["code"]) == (409, "event_taken")
+    assert "waits for its reward" in refused.body["error"]["message"]
 
 
 def test_an_event_id_may_be_as_long_as_any_text(ask: Caller) -> None:
@@ -198,3 +221,45 @@ def test_a_replay_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Cal
     other = {"settings": about["settings"], "to": "more"}
     assert ask("POST", "/models/sums/replay", other).body["rewards"] == "sum"
     assert ask("GET", "/models/more").body["rewards"] == "sum"
+
+
+def test_an_import_counts_the_rewards_that_its_export_did(ask: Caller) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    about = {"name": "sold", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
+    assert ask("POST", "/models", about).status == 201
+    assert ask("PUT", "/models/sold/rewards", {"rewards": "sum"}).status == 200
+    for event in ("a", "b"):
+        ask("POST", "/models/sold/rank", {**RANK, "eventId": event})
+        ask("POST", f"/models/sold/events/{event}/reward", {"value": 2})
+    ask("POST", "/models/sold/cancel", {"key": "b"})
+    file = ask("GET", "/models/sold/export").body
+    made = ask.raw("POST", "/models/moved/import", file)
+    assert (made.status, made.body["rewards"]) == (201, "sum")
+    models = [ask("GET", f"/models/{name}").body for name in ("sold", "moved")]
+    assert {**models[0], "name": "moved"} == models[1]
+    said = []
+    for name in ("sold", "moved"):
+        told = [
+            ask("POST", f"/models/{name}/events/{event}/reward", {"value": 3})
+            for event in ("a", "b", "c")
+        ]
+        outcomes = [each.headers.get("belated-outcome") for each in told]
+        said.append((outcomes, ask("GET", f"/models/{name}/report").body))
+    assert said[0] == said[1]
+    assert said[0][0] == ["applied", "duplicate", None]
+    hub = ask.server.hub
+    states = [hub.models[name].stored.snapshot() for name in ("sold", "moved")]
+    assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b"[]", b'{"rewards": "mean"}', b'{"rewards": "sum"}'])
+def test_what_an_import_says_of_rewards_counts_where_it_can(
+    ask: Caller, tmp_path: Path, note: bytes
+) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    about = {"name": "unsaid", "kind": "Chooser", "settings": {"bits": 8}}  # without silence
+    assert ask("POST", "/models", about).status in (200, 201)
+    ask.server.hub.store.export("unsaid", tmp_path / "log.parquet", note=note)
+    made = ask.raw("POST", "/models/said/import", (tmp_path / "log.parquet").read_bytes())
+    assert (made.status, made.body["rewards"]) == (201, "earliest")
+    assert ask("DELETE", "/models/said").status == 204

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from time import time
 from typing import NamedTuple
 
-from belated.service.refusals import Refused
+from belated.service.refusals import OtherRequest
 from belated.store import Store
 
 LIFETIME = 86_400.0
@@ -76,11 +76,7 @@ class Answers:
         found = self._known.get(name)
         if found is not None and found.at > time() - LIFETIME:
             if found.asked != asked:
-                raise Refused(
-                    422,
-                    "other_request",
-                    "this Idempotency-Key was used for another request; use a new one",
-                )
+                raise OtherRequest
             return found
         self._busy[name] = asyncio.get_running_loop().create_future()
         return None

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from belated.errors import BelatedError
-from belated.service import bodies, specs
+from belated.service import bodies, rewards, specs
 from belated.service.bodies import decoded
 from belated.service.calls import DUPLICATE, Said
+from belated.service.families import families
 from belated.service.hub import Hub
 from belated.service.known import Form, Known
 from belated.service.refusals import Refused
@@ -54,19 +55,17 @@ async def once(
     body: bytes,
     form: Form,
     work: Callable[[Known], Awaitable[Answer]],
-    otherwise: str | None = None,
+    own: str | None = None,
 ) -> Answer:
     """Do something unless it was done before under the same key: then say what was said then.
 
-    ``number`` is that of the model that it is done to, 0 where that is the list of models;
-    ``otherwise`` is the key of a request that has none.
+    ``number`` is that of the model that it is done to, 0 where that is the list of models; ``own``
+    is a key that goes before that of the header.
     """
     key = request.header(b"idempotency-key")
     if key is not None:
         hub.check_key(key)
-    else:
-        key = otherwise
-    known = hub.known(_token(request), request.where, number, key, body, form)
+    known = hub.known(_token(request), request.where, number, own or key, body, form)
     await known.turn()
     first = known.begin()
     if first is not None:
@@ -222,7 +221,7 @@ async def export_model(hub: Hub, request: Request) -> Answer:
     def work() -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "log.parquet"
-            hub.store.export(served.name, path)
+            hub.store.export(served.name, path, note=rewards.note_of(served))
             return path.read_bytes()
 
     headers = (("content-disposition", 'attachment; filename="log.parquet"'),)
@@ -315,5 +314,5 @@ async def ready(hub: Hub, request: Request) -> Answer:
 
 async def metrics(hub: Hub, request: Request) -> Answer:
     """Return counts for Prometheus."""
-    text = hub.metrics.text(hub.families())
+    text = hub.metrics.text(families(hub))
     return Answer(200, text.encode(), "text/plain; version=0.0.4; charset=utf-8")

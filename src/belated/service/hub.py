@@ -15,9 +15,8 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, TypeVar
 
-from belated.decisions import Chooser
 from belated.errors import BelatedError, SpecError, StoreInUse, UnknownModel
-from belated.service import bodies, specs
+from belated.service import bodies, rewards, specs
 from belated.service.answers import Answers, name_of
 from belated.service.applied import begun
 from belated.service.calls import Said
@@ -25,8 +24,8 @@ from belated.service.commits import Commits
 from belated.service.evaluating import Evaluations
 from belated.service.known import NO_KEY, Form, Known
 from belated.service.limits import Limits
-from belated.service.metrics import Family, Metrics
-from belated.service.refusals import Refused, no_silence
+from belated.service.metrics import Metrics
+from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.service.tickets import Signer
 from belated.service.tokens import Token, Tokens, checked, made
@@ -302,23 +301,12 @@ class Hub:
         """Build a model with other settings from the log of one."""
         async with _Rest(self, name):
             model = await self.work(self._made, to, kind, settings)
-            rewards = self._rewards(name, model)
+            counting = rewards.following(self.models.get(name), model)
             with self._place(specs.name(to)):
                 await self.work(self._rebuild, name, model, to)
                 built = await self.work(self.load, to)
-                if built.rewards != rewards:
-                    built.rewards = rewards
-                    await self.work(self.keep, built)
+                await self.count(built, counting)
                 return built
-
-    def _rewards(self, name: str, model: Any) -> str:
-        """Return which rewards count in a model that follows one, or refuse it."""
-        served = self.models.get(name)
-        if served is None or not isinstance(model, Chooser):
-            return "earliest"
-        if served.rewards == "sum" and model.model.settings.silence is None:
-            raise no_silence()
-        return served.rewards
 
     def _rebuild(self, name: str, model: Any, to: str) -> None:
         with self._turn(to):
@@ -332,7 +320,20 @@ class Hub:
             with self._place(name):
                 await self.work(self.store.load, name, path)
                 self.names.add(name)
-                return await self.work(self.load, name)
+                brought = await self.work(self.load, name)
+                await self.count(brought, await self.work(rewards.read, path, brought.state))
+                return brought
+
+    async def count(self, served: Served, counting: str) -> None:
+        """Have these rewards of events count from now on."""
+        former, served.rewards = served.rewards, counting
+        if former == counting:
+            return
+        try:
+            await self.work(self.keep, served)
+        except BelatedError:  # what is not kept does not count
+            served.rewards = former
+            raise
 
     # --- Events ---------------------------------------------------------------------------------
 
@@ -378,45 +379,6 @@ class Hub:
                 f"{self.limits.products} in a request; send fewer, or set interactions",
             )
         return found
-
-    def families(self) -> list[Family]:
-        """Return what is counted of models and of the store."""
-        models = [(name, self.models[name]) for name in sorted(self.models)]
-        writer = self.store.writer
-        return [
-            (
-                "belated_open_tickets",
-                "gauge",
-                "Tickets that wait for their answers.",
-                [({"model": name}, float(each.open)) for name, each in models],
-            ),
-            (
-                "belated_rounds_total",
-                "counter",
-                "Predictions and choices.",
-                [({"model": name}, float(each.rounds)) for name, each in models],
-            ),
-            ("belated_models", "gauge", "Models.", [({}, float(len(self.names)))]),
-            ("belated_commits_total", "counter", "Commits.", [({}, float(writer.commits))]),
-            (
-                "belated_committed_events_total",
-                "counter",
-                "Events in them.",
-                [({}, float(writer.events))],
-            ),
-            (
-                "belated_damaged_models",
-                "gauge",
-                "Models that could not be brought back.",
-                [({}, float(len(self.damaged)))],
-            ),
-            (
-                "belated_ready",
-                "gauge",
-                "Whether all models are there.",
-                [({}, float(self.is_ready))],
-            ),
-        ]
 
 
 class _Turn:

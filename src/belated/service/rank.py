@@ -6,7 +6,8 @@
 
 They stand for ``choose``, ``observe`` (or ``add``, where rewards are summed) and ``shown`` of a
 ``Chooser``; the event id is the key. A rank with an event id that was ranked before gets the first
-answer. In apprentice mode the first action is the baseline, as it was there.
+answer, whatever ``Idempotency-Key`` it has. In apprentice mode the first action is the baseline, as
+it was there.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ import secrets
 from time import time
 from typing import Any, NamedTuple
 
-from belated.errors import BelatedError, UnknownModel
-from belated.service import bodies
+from belated.errors import BadKey, BelatedError, UnknownModel
+from belated.service import bodies, rewards
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import Said
 from belated.service.handlers import once
 from belated.service.hub import Hub
 from belated.service.known import Known
 from belated.service.limits import Limits
-from belated.service.refusals import Refused, no_silence, refusal_of
+from belated.service.refusals import OtherRequest, Refused, refusal_of
 from belated.service.requests import Answer, Request, answer
 from belated.service.served import Served
 
@@ -50,8 +51,13 @@ async def rank(hub: Hub, request: Request) -> Answer:
     def form(said: list[Said]) -> tuple[int, bytes]:
         return 201, encoded(said[0].body)
 
-    otherwise = f"\0{event}" if is_named else None  # which no header can be
-    return await once(hub, request, served.number, body, form, work, otherwise)
+    own = f"\0{event}" if is_named else None  # which no header can be
+    try:
+        return await once(hub, request, served.number, body, form, work, own)
+    except OtherRequest as error:
+        if not is_named:
+            raise
+        raise _taken(event, "was ranked before, with another body") from error
 
 
 async def _ranked(
@@ -78,6 +84,8 @@ async def _ranked(
         ranking += [{"id": one.action, "probability": one.probability} for one in options]
         pending = served.stored.begin_many([("choose", named)], noted if known.name else None)
     (chosen,) = pending.answer
+    if isinstance(chosen, BadKey):
+        raise _taken(event, "waits for its reward, and what was said of it is not known any more")
     if isinstance(chosen, BelatedError):
         raise refusal_of(chosen)
     served.said(("choose", named), chosen)
@@ -86,6 +94,11 @@ async def _ranked(
     served.watched(pending.events[0], chosen, now)
     hub.metrics.events[served.name, "choose", "applied"] += 1
     return Answer(*(known.answer or (201, encoded(body(chosen)))))
+
+
+def _taken(event: str, why: str) -> Refused:
+    """Return the refusal of an event id that stands for something else."""
+    return Refused(409, "event_taken", f"the event {event!r} {why}: use another eventId")
 
 
 def _choice(
@@ -139,7 +152,7 @@ async def reward(hub: Hub, request: Request) -> Answer:
     body = await request.body()
     given = bodies.an_object(decoded(body), frozenset(("value",)))
     item = {"key": request.path["event"], "value": given.get("value")}
-    verb = "add" if served.rewards == "sum" else "observe"
+    verb = "add" if served.rewards == rewards.SUM else "observe"
     return await _told(hub, request, served, verb, item, body)
 
 
@@ -147,16 +160,7 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
     """Say which reward of an event counts: the earliest, or the sum of all."""
     served = await _chooser(hub, request)
     document = bodies.an_object(await request.json(), frozenset(("rewards",)))
-    if document.get("rewards") not in ("earliest", "sum"):
-        raise bodies.bad("rewards must be 'earliest' or 'sum'")
-    if document["rewards"] == "sum" and served.state.model.settings.silence is None:
-        raise no_silence()
-    former, served.rewards = served.rewards, document["rewards"]
-    try:
-        await hub.work(hub.keep, served)
-    except BelatedError:  # what is not kept does not count
-        served.rewards = former
-        raise
+    await hub.count(served, rewards.checked(document.get("rewards"), served.state))
     return answer(document)
 
 

@@ -59,6 +59,15 @@ class Refused(Exception):
         return {"error": {"code": self.code, "message": self.message}}
 
 
+class OtherRequest(Refused):
+    """What has a key that was used for something else."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            422, "other_request", "this Idempotency-Key was used for another request; use a new one"
+        )
+
+
 def refusal_of(error: BelatedError) -> Refused:
     """Return what clients are told of an error of ours."""
     if isinstance(error, StoreUnavailable) and error.is_full:

@@ -35,7 +35,7 @@ from belated.store.lines import Logged, done, predicted, rows_in
 from belated.store.recovery import chunks, opened
 from belated.store.tables import LARGEST
 
-_ABOUT = b"belated.store"
+_ABOUT, _NOTE = b"belated.store", b"belated.note"
 _VERSION = 1
 ENDINGS = ("", ".parquet", ".pq")
 """How the name of an exported log may end."""
@@ -65,10 +65,12 @@ def exporting(path: StrPath) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def export(database: Source, about: Described, path: Path, start: Any, end: int) -> int:
+def export(
+    database: Source, about: Described, path: Path, start: Any, end: int, note: bytes
+) -> int:
     """Write the log of a model that was ``start`` before it, up to the event before ``end``.
 
-    Returns how many events it has.
+    Returns how many events it has. ``note`` is written into the file as it is.
     """
     arrow, parquet = _arrow("store.export")
     schema = arrow.schema(
@@ -86,7 +88,7 @@ def export(database: Source, about: Described, path: Path, start: Any, end: int)
             ("features", arrow.string()),
             ("event", arrow.string()),
         ],
-        metadata={_ABOUT: _described(database, about)},
+        metadata={_ABOUT: _described(database, about), _NOTE: note},
     )
     count, ticket = 0, KINDS[about.kind].rounds(start)
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -191,6 +193,15 @@ def _exported(parquet: Any, path: StrPath, kind: str) -> Iterator[Logged]:
             continue
         line = predicted(kind, event) if event[0] == PREDICT else done(event)
         yield line._replace(number=number, written=written, ticket=ticket)
+
+
+def note_in(path: StrPath) -> bytes:
+    """Return the note that ``export`` has put into a file; empty where there is none."""
+    _, parquet = _arrow("reading a log")
+    try:
+        return bytes((parquet.read_schema(path).metadata or {}).get(_NOTE, b""))
+    except Exception as error:  # whatever a hostile file makes of what reads it
+        raise StoreError(f"load: {path} is no log that a store has exported ({error})") from error
 
 
 def loaded(path: StrPath, name: str) -> tuple[Described, list[Row], list[Saved]]:

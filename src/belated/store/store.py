@@ -544,11 +544,12 @@ class Store:
 
     # --- Files ----------------------------------------------------------------------------------
 
-    def export(self, name: str, path: StrPath) -> int:
+    def export(self, name: str, path: StrPath, *, note: bytes = b"") -> int:
         """Write the log of a model to a Parquet file, and return how many events it has.
 
         One row per event, with columns to look at; ``load`` makes the same model of it again. A
-        name that ends like another kind of file, such as .csv, is refused.
+        name that ends like another kind of file, such as .csv, is refused. ``note`` goes into the
+        file as well, for whoever keeps something beside the model (``exported_note``).
         """
         from belated.store import parquet
 
@@ -556,7 +557,7 @@ class Store:
         with self.writer.turn:
             end = self._database.end(about.number)
         with parquet.exporting(path) as beside:
-            count = parquet.export(self._in_turns, about, beside, start, end)
+            count = parquet.export(self._in_turns, about, beside, start, end, note)
             self._check_same(about)
         return count
 
@@ -569,6 +570,13 @@ class Store:
                 f"export: {about.name!r} was deleted, compacted or replayed meanwhile; nothing is "
                 "written"
             )
+
+    @staticmethod
+    def exported_note(path: StrPath) -> bytes:
+        """Return the note that ``export`` has put into a file; empty where there is none."""
+        from belated.store import parquet
+
+        return parquet.note_in(path)
 
     def load(self, name: str, path: StrPath, spec: Any = None) -> Any:
         """Put the model that ``export`` wrote into the store, log and all, bit for bit the same.
