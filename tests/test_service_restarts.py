@@ -68,7 +68,7 @@ def test_a_model_that_is_damaged_does_not_stop_the_others(
         assert found["value"] == {"name": "value", "is_ready": False, "is_damaged": True}
         assert found["layout"]["is_ready"]
         refused = ask("POST", "/models/value/predict", item)
-        assert refused.body["error"]["code"] == "store"
+        assert (refused.status, refused.body["error"]["code"]) == (500, "store_damaged")
         assert ask("POST", "/models/layout/choose", {}).status == 200
         assert ask("DELETE", "/models/value").status == 204
         assert until_ready(ask).body == {"status": "ready", "models": 2}

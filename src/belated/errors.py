@@ -98,6 +98,17 @@ class StoreUnavailable(StoreError):
         self.is_full = is_full
 
 
+class StoreDamaged(StoreError):
+    """A store that does not have what was written there, or whose database will not give it.
+
+    Nobody who asks can help it, and time does not either: somebody has to look.
+    """
+
+
+class StoreClosed(StoreError):
+    """A store that was closed before, by a server that is being stopped or by a program."""
+
+
 class NotCommitted(StoreError):
     """An event that could not be written, so that it does not count.
 

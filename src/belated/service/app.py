@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic, perf_counter
 from typing import Any
 
-from belated.errors import BelatedError, StoreInUse
+from belated.errors import BelatedError, StoreError, StoreInUse
 from belated.service.forwarding import SENT_ON, Forwarding, Unreachable
 from belated.service.hub import Hub
 from belated.service.journal import Journal
@@ -129,8 +129,10 @@ class App:
         """Return what a client is told of whatever went wrong."""
         if isinstance(error, Refused):
             return no(error)
+        if type(error) is StoreError and isinstance(error.__cause__, OSError):
+            error = error.__cause__  # of a file beside the store, such as a log that is exported
         if isinstance(error, BelatedError):
-            return no(self._refusal(error))
+            return no(self._refusal(error, route))
         if isinstance(error, OSError):
             return no(self._of_system(error))
         trace = "".join(traceback.format_exception(error))
@@ -144,9 +146,11 @@ class App:
         self.journal.say("failed", trace="".join(traceback.format_exception(error)))
         return Refused(500, "failed", "the server failed; its log says how")
 
-    def _refusal(self, error: BelatedError) -> Refused:
+    def _refusal(self, error: BelatedError, route: Route | None) -> Refused:
         """Return what a client is told; where the store lies is none of his business."""
         refused = refusal_of(error)
+        if refused.status == 500:
+            self.journal.say("failed", route=route and route.path, message=str(error))
         for path in self.hub.paths:
             refused.message = refused.message.replace(path, "the store")
         return refused

@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from belated.errors import BelatedError
+from belated.errors import (
+    BelatedError,
+    MissingExtra,
+    NotCommitted,
+    StoreClosed,
+    StoreInUse,
+    StoreUnavailable,
+)
 from belated.service import bodies, rewards, specs
 from belated.service.bodies import decoded
 from belated.service.calls import DUPLICATE, Said
@@ -177,8 +184,15 @@ async def replay_model(hub: Hub, request: Request) -> Answer:
     served = await hub.model(name)
     given = bodies.an_object(await request.json(), _REPLAY)
     kind, to = given.get("kind", served.kind), specs.name(given.get("to", name))
+    if to != name:
+        _check_free(hub, to)
     built = await hub.replay(name, kind, given.get("settings", {}), to)
     return answer(await hub.work(built.about))
+
+
+def _check_free(hub: Hub, name: str) -> None:
+    if name in hub.names:
+        raise Refused(409, "name_taken", f"there is a model {name!r}")
 
 
 async def set_mode(hub: Hub, request: Request) -> Answer:
@@ -231,14 +245,15 @@ async def export_model(hub: Hub, request: Request) -> Answer:
 async def import_model(hub: Hub, request: Request) -> Answer:
     """Make the model of an exported log."""
     name = specs.name(request.path["name"])
-    if name in hub.names:
-        raise Refused(409, "name_taken", f"there is a model {name!r}")
+    _check_free(hub, name)
     body = await request.body(hub.limits.upload)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.parquet"
         await hub.work(path.write_bytes, body)
         try:
             served = await hub.bring(name, str(path))
+        except (StoreUnavailable, StoreInUse, StoreClosed, NotCommitted, MissingExtra):
+            raise  # which are not about the file
         except BelatedError as error:
             why = str(error).replace(str(path), "the file")
             raise Refused(422, "bad_file", why) from error

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeatures, SnapshotError, StoreError
+from belated.errors import BadFeatures, SnapshotError, StoreDamaged
 from belated.learner.keys import Key, Ticket
 from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
@@ -77,7 +77,7 @@ def opened_row(row: Row) -> bytes:
     """Return the text of a row, or say that it is damaged."""
     body = _opened(row[:4], row.events)
     if body is None:
-        raise StoreError("a row of the log is damaged (checksum does not match)")
+        raise StoreDamaged("a row of the log is damaged (checksum does not match)")
     return body
 
 
@@ -112,7 +112,7 @@ def _opened(place: tuple[int, int, int, float], sealed: Any) -> bytes | None:
     except (TypeError, struct.error):
         return None
     if version != _VERSION:
-        raise StoreError(
+        raise StoreDamaged(
             f"the log is of version {version}, this version of belated reads {_VERSION}"
         )
     body = bytes(sealed[_HEAD.size :])
@@ -124,7 +124,7 @@ def decoded(bodies: Iterable[bytes]) -> list[Event]:
     try:
         return cast("list[Event]", json.loads(b"[" + b",".join(bodies) + b"]"))
     except (RecursionError, ValueError) as error:
-        raise StoreError(f"the log cannot be read ({error})") from error
+        raise StoreDamaged(f"the log cannot be read ({error})") from error
 
 
 def padded(event: Event, length: int) -> Event:

@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
-from belated.errors import MissingExtra, StoreError, StoreInUse, StoreUnavailable
+from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.database import Note, Row, Saved
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
@@ -85,7 +85,7 @@ class PostgreSQL(Tables):
                 self._prepare(connection)
             except self._driver.Error as error:
                 connection.close()
-                raise StoreError(f"open: {self.where}: {_said(error)}") from error
+                raise self._ours(f"open: {self.where}", error) from error
             except BaseException:
                 connection.close()
                 raise
@@ -143,12 +143,19 @@ class PostgreSQL(Tables):
             with suppress(self._driver.Error):
                 connection.close()
             self.lost()
-            if isinstance(error, self._driver.OperationalError):
-                is_full = isinstance(error, self._driver.errors.DiskFull)
-                raise StoreUnavailable(f"{self.where}: {_said(error)}", is_full) from error
             if isinstance(error, self._driver.Error):
-                raise StoreError(f"{self.where}: {_said(error)}") from error
+                raise self._ours(self.where, error) from error
             raise
+
+    def _ours(self, what: str, error: Exception) -> StoreError:
+        """Return our error for one of the driver."""
+        driver, errors = self._driver, self._driver.errors
+        # The last is said by a server that another one takes the place of.
+        away = driver.OperationalError, driver.InterfaceError, errors.ReadOnlySqlTransaction
+        if isinstance(error, away):
+            is_full = isinstance(error, errors.DiskFull)
+            return StoreUnavailable(f"{what}: {_said(error)}", is_full)
+        return StoreDamaged(f"{what}: {_said(error)}")
 
     def write(
         self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()

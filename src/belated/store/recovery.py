@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from belated.errors import SnapshotError, StoreError, StoreWarning
+from belated.errors import SnapshotError, StoreDamaged, StoreError, StoreWarning
 from belated.store.database import Described, Era, Readable, Row, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
@@ -47,7 +47,7 @@ def recovered(
     with _uncollected():
         length = _applied(kind, model, database, about, length, until)
     if until is None and length < about.length:
-        raise StoreError(
+        raise StoreDamaged(
             f"{about.name!r}: the log ends before event {length}, and once had {about.length}: "
             "something was taken out of it"
         )
@@ -70,7 +70,7 @@ def _start(database: Source, about: Described, objects: Any, until: int | None) 
                 stacklevel=2,
             )
     if about.first > 0:
-        raise StoreError(
+        raise StoreDamaged(
             f"{about.name!r}: the log begins at event {about.first}, and the snapshot of what was "
             "before cannot be used"
         )
@@ -87,7 +87,7 @@ def chunks(database: Readable, about: Described, first: int) -> Iterator[list[Ro
     expected, count, some = first, 0, []
     for row in database.rows(about.number, first):
         if row.first > expected or (row.first < expected and expected > first):
-            raise StoreError(
+            raise StoreDamaged(
                 f"{about.name!r}: the log goes from event {expected} to event {row.first}: "
                 "something was taken out of it"
             )
@@ -110,12 +110,12 @@ def _applied(
         events = decoded(opened(about, row) for row in some)
         start = some[0].first
         if start + len(events) != some[-1].first + some[-1].size:
-            raise StoreError(f"{about.name!r}: rows of the log have other events than they say")
+            raise StoreDamaged(f"{about.name!r}: rows of the log have other events than they say")
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
             kind.apply_each(model, wanted)
         except Exception as error:  # what a hostile log makes of it, too
-            raise StoreError(
+            raise StoreDamaged(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
                 "it written by another version of belated?"
             ) from error
@@ -141,8 +141,8 @@ def opened(about: Described, row: Row) -> bytes:
     """Return the text of a row of the log, or say which one is damaged."""
     try:
         return opened_row(row)
-    except StoreError as error:
-        raise StoreError(
+    except StoreDamaged as error:
+        raise StoreDamaged(
             f"{about.name!r}: events {row.first} to {row.first + row.size - 1}: {error}"
         ) from None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from belated.errors import StoreError, StoreInUse, StoreUnavailable
+from belated.errors import StoreClosed, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
@@ -50,7 +50,7 @@ class SQLite(Tables):
     def _open(self) -> sqlite3.Connection:
         """Return the connection; one that failed was closed, and is opened again here."""
         if self._lock is None:
-            raise StoreError(f"{self.path} is closed, or belongs to the process before a fork")
+            raise StoreClosed(f"{self.path} is closed, or belongs to the process before a fork")
         if self._connection is None:
             with _said(f"{self.path}"):
                 connection = sqlite3.connect(
@@ -99,11 +99,8 @@ class SQLite(Tables):
         with suppress(sqlite3.Error):
             connection.close()
         self.lost()
-        if isinstance(error, sqlite3.OperationalError):
-            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-            raise StoreUnavailable(f"{self.path}: {error}", is_full) from error
         if isinstance(error, sqlite3.Error):
-            raise StoreError(f"{self.path}: {error}") from error
+            raise _ours(f"{self.path}", error) from error
 
     def hold(self, model: int) -> None:
         """Do nothing: who has the file open has all models."""
@@ -222,7 +219,13 @@ def _said(what: str) -> Iterator[None]:
     """Turn the errors of SQLite into ours."""
     try:
         yield
-    except sqlite3.OperationalError as error:  # of the disk, and maybe not for long
-        raise StoreUnavailable(f"{what}: {error}") from error
     except sqlite3.Error as error:
-        raise StoreError(f"{what}: {error}") from error
+        raise _ours(what, error) from error
+
+
+def _ours(what: str, error: sqlite3.Error) -> StoreError:
+    """Return our error for one of SQLite."""
+    if isinstance(error, sqlite3.OperationalError):  # of the disk, and maybe not for long
+        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        return StoreUnavailable(f"{what}: {error}", is_full)
+    return StoreDamaged(f"{what}: {error}")

@@ -11,7 +11,15 @@ from time import time
 from typing import Any, Self, overload
 
 from belated.decisions import Chooser
-from belated.errors import SnapshotError, SpecError, StoreError, StoreInUse, UnknownModel
+from belated.errors import (
+    SnapshotError,
+    SpecError,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreInUse,
+    UnknownModel,
+)
 from belated.files import StrPath
 from belated.intervals import Intervals
 from belated.knobs import Knobs
@@ -119,7 +127,7 @@ class Store:
     def check_open(self) -> None:
         """Refuse calls after the end."""
         if not self._is_open:
-            raise StoreError(f"the store {self.where} is closed")
+            raise StoreClosed(f"the store {self.where} is closed")
         if _forks[0] != self._process:
             raise StoreError(
                 f"the store {self.where} was opened by the process that this one was forked from"
@@ -258,7 +266,7 @@ class Store:
                 about = self._database.described(numbers[name])
                 if about is not None:
                     if about.kind not in KINDS:
-                        raise StoreError(f"{name!r} is a {about.kind}, which no store holds")
+                        raise StoreDamaged(f"{name!r} is a {about.kind}, which no store holds")
                     self._known[name] = about
 
     def _forget(self, name: str) -> None:

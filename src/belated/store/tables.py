@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from belated.errors import StoreError
+from belated.errors import StoreDamaged
 from belated.store.database import Described, Era, Note, Row, Saved
 from belated.store.events import moved_row, sealed_snapshot
 
@@ -214,7 +214,7 @@ class Tables(ABC):
         number, name, kind, spec, first, rule, length = found[0]
         is_sound = isinstance(kind, str) and isinstance(name, str) and isinstance(spec, bytes)
         if not (is_sound and _is_event(first) and _is_event(length)):
-            raise StoreError(f"what is said of model {name!r} is damaged")
+            raise StoreDamaged(f"what is said of model {name!r} is damaged")
         return Described(number, name, kind, spec, first, past, bool(rule), length)
 
     def end(self, model: int) -> int:
@@ -243,7 +243,7 @@ class Tables(ABC):
             for number, size, written, events in found:
                 place = number - at(model, 0)
                 if type(size) is not int or not 0 < size <= LARGEST - place:
-                    raise StoreError(f"a row of the log, from event {place} on, is damaged")
+                    raise StoreDamaged(f"a row of the log, from event {place} on, is damaged")
                 if place + size > first:
                     yield Row(model, place, size, written, events)
             if len(found) < _FETCHED:
