@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import os
@@ -164,6 +165,14 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         assert model.cancel(ticket=second.ticket) == "applied"
         assert [model.pause(), model.revert(), model.resume()] == ["paused", "reverted", "learning"]
         assert ask("POST", "/models/value/pause").body["error"]["code"] == "no_such_verb"
+        for verb in ("pause", "revert", "resume"):  # which nothing more can be said of
+            bodies: tuple[Any, ...] = ({"until": 3}, {"mode": "pause"}, [], None)
+            for body in bodies:
+                said = json.dumps(body).encode()
+                refused = ask.raw("POST", f"/models/knobs/{verb}", said)
+                assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
+            assert ask.raw("POST", f"/models/knobs/{verb}", b"{").status == 400
+        assert ask("POST", "/models/knobs/resume", {}).status == 200
         paused = ask("POST", "/models/knobs/pause", Idempotency_Key="p")
         assert model.resume() == "learning"
         again = ask("POST", "/models/knobs/pause", Idempotency_Key="p")  # a try that was late
@@ -223,7 +232,7 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
         {
             "name": "x",
             "kind": "Knobs",
-            "settings": {"knobs": {"a": [0, 1]}, "deadline": {"predictions": 2.5}},
+            "settings": {"knobs": {"a": [0, 1]}, "deadline": {"predictions": -2.5}},
         },
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "start": 3}},
         {"name": "x", "kind": "Knobs", "settings": {"knobs": {"a": [0, 1]}, "max_step": "x"}},
@@ -265,6 +274,37 @@ def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
     assert (copy.body["name"], copy.body["rounds"]) == ("new", 3)
     for name in ("old", "new"):
         assert ask("DELETE", f"/models/{name}").status == 204
+
+
+def test_a_replay_that_says_nothing_makes_a_model_of_defaults(ask: Caller) -> None:
+    ask("POST", "/models", {"name": "plain", "kind": "LinearModel", "settings": LINEAR})
+    ask("POST", "/models/plain/predict", {"features": {"x": 1.0}})
+    ask("POST", "/models", {"name": "fresh", "kind": "LinearModel"})
+    defaults = ask("GET", "/models/fresh").body["settings"]
+    assert defaults["bits"] != LINEAR["bits"]
+    built = ask("POST", "/models/plain/replay", {})
+    assert (built.status, built.body["rounds"]) == (200, 1)
+    assert built.body["settings"] == defaults
+    described = ask("GET", "/openapi.json").body["components"]["schemas"]["Replay"]
+    assert "{} makes a model of defaults" in described["description"]
+    for name in ("plain", "fresh"):
+        ask("DELETE", f"/models/{name}")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "br", "identity, gzip", "zstd"])
+def test_bodies_are_sent_as_they_are(ask: Caller, encoding: str) -> None:
+    body = gzip.compress(b'{"features": {"x": 1.0}}')
+    before = ask("GET", "/models/value").body["rounds"]
+    for path in ("/models/value/predict", "/models", "/models/zipped/import", "/rank"):
+        refused = ask.raw("POST", path, body, Content_Encoding=encoding)
+        assert (refused.status, refused.body["error"]["code"]) == (415, "encoded_body")
+        assert repr(encoding) in refused.body["error"]["message"]
+        assert refused.headers["accept-encoding"] == "identity"
+    assert ask("GET", "/models/value").body["rounds"] == before
+    plain = b'{"features": {"x": 1.0}}'
+    for same in ("identity", "Identity", ""):
+        answer = ask.raw("POST", "/models/value/predict", plain, Content_Encoding=same)
+        assert answer.status == 200
 
 
 def test_an_export_comes_back_as_it_was(ask: Caller) -> None:
@@ -726,6 +766,7 @@ def test_what_the_server_library_logs_is_json_too(
     assert logged
     assert {(line["level"], line["by"]) for line in logged} == {("warning", "uvicorn.error")}
     assert "Invalid HTTP" in logged[0]["message"]
+    assert logged[0]["code"] == "bad_http"
     assert not logging.getLogger("uvicorn").handlers
 
 

@@ -245,6 +245,24 @@ def test_an_outbox_sends_a_batch_under_one_key_until_it_is_answered(flaky: str) 
     assert len(set(Flaky.seen)) == 1
 
 
+def test_clients_send_numbers_of_numpy_as_numbers(ask: Caller) -> None:
+    with bl.Client(ask.server.url, ask.token or "") as client:
+        model = client.model("value")
+        row = {"a": np.float32(0.5), "b": np.int64(3), "c": np.bool_(True), "d": np.str_("x")}
+        numbers = {"a": 0.5, "b": 3, "c": True, "d": "x"}
+        assert model.peek(row) == model.peek(numbers)
+        for features in (row, np.array([0.5, 1.0], np.float32), [np.float16(1.0)]):
+            assert model.predict(features, key="of NumPy").ticket  # type: ignore[arg-type]
+            assert model.observe("of NumPy", np.float32(2.0)) == "applied"
+        said = model.many("predict", [{"features": row, "key": np.int64(7)}])
+        assert said[0]["outcome"] == "applied"
+        assert model.observe(7, np.int32(1)) == "applied"
+        with pytest.raises(TypeError, match="JSON has no set"):
+            model.predict({"a": {1}})
+        with pytest.raises(TypeError, match="JSON has no datetime"):
+            model.predict({"a": np.datetime64("2026-01-01T00:00:00")})
+
+
 def test_what_an_outbox_cannot_send_is_told_where_it_is_put_in() -> None:
     sent: list[Any] = []
 
@@ -254,13 +272,14 @@ def test_what_an_outbox_cannot_send_is_told_where_it_is_put_in() -> None:
 
     value = [1.0, 2.0]
     with Outbox(send, "m", most=10, every=0.05) as outbox:
-        for wrong in (np.float32(1.0), math.nan, {1, 2}, "\ud800"):
+        for wrong in (np.float32("nan"), math.nan, {1, 2}, "\ud800"):
             with pytest.raises(SpecError, match="JSON"):
                 outbox.put("observe", "a", wrong)
         outbox.put("observe", "b", value)
         value[0] = 7.0  # what was put in is what is sent
-    assert sent == [{"key": "b", "value": [1.0, 2.0]}]
-    assert outbox.outcomes == {"applied": 1}
+        outbox.put("observe", 3, np.float32(0.5))
+    assert sent == [{"key": "b", "value": [1.0, 2.0]}, {"key": 3, "value": 0.5}]
+    assert outbox.outcomes == {"applied": 2}
 
 
 def test_an_outbox_that_failed_says_so() -> None:

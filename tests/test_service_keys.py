@@ -85,6 +85,17 @@ def test_what_is_no_key_is_refused(ask: Caller, key: Any) -> None:
     assert ask("GET", "/models/value").body["rounds"] == before
 
 
+def test_zero_has_no_sign(ask: Caller) -> None:
+    asked = ask.raw("POST", "/models/value/predict", b'{"features": {"a": 1}, "key": -0}')
+    assert asked.status == 200
+    for key in (b"-0.0", b"0.0", b"-0e0"):  # which have a point or an exponent
+        refused = ask.raw("POST", "/models/value/observe", b'{"value": 1, "key": %b}' % key)
+        assert (refused.status, told(refused)) == (422, "bad_request")
+    assert told(ask("POST", "/models/value/observe", {"key": "-0", "value": 1})) == "unknown_ticket"
+    assert told(ask("POST", "/models/value/observe", {"key": 0, "value": 1})) == "applied"
+    assert told(ask.raw("POST", "/models/value/cancel", b'{"key": -0}')) == "duplicate"
+
+
 def test_a_ticket_without_a_key_is_answered_after_a_restart_too(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for name, verb, item in (("value", "predict", ROW), ("layout", "choose", {})):

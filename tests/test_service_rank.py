@@ -200,6 +200,24 @@ def test_a_reward_that_is_sent_again_says_what_came_of_it(ask: Caller) -> None:
         assert told.headers["idempotency-replayed"] == "true"
 
 
+def test_what_an_older_server_kept_of_a_reward_says_that_it_counted(ask: Caller) -> None:
+    assert ask("POST", "/rank", {**RANK, "eventId": "kept"}).status == 201
+    ask("POST", "/events/kept/reward", {"value": 1.0}, Idempotency_Key="kept once")
+    known = ask.server.hub.answers._known
+    name = next(reversed(known))
+    assert known[name].body == b"applied"
+    known[name] = known[name]._replace(body=b"")  # as it was kept before
+    told = ask("POST", "/events/kept/reward", {"value": 1.0}, Idempotency_Key="kept once")
+    assert (told.status, told.headers["belated-outcome"]) == (204, "applied")
+    assert told.headers["idempotency-replayed"] == "true"
+
+
+def test_an_activation_says_nothing_more(ask: Caller) -> None:
+    ask("POST", "/rank", {**RANK, "eventId": "mute", "deferActivation": True})
+    assert ask("POST", "/events/mute/activate", {"value": 1}).status == 422
+    assert ask("POST", "/events/mute/activate", {}).status == 204
+
+
 @pytest.mark.parametrize("wrong", [0, False, ""])
 @pytest.mark.parametrize("member", ["excludedActions", "contextFeatures", "features"])
 def test_what_is_no_list_is_refused_also_if_it_is_nothing(

@@ -80,6 +80,7 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
     assert shown({"predictions": 90}) == {"predictions": 90}
     assert shown({"seconds": 999999999.9999999}) == shown(shown({"seconds": 1e9}))
     assert shown(None) is None
+    assert shown({"predictions": 1.5}) == {"predictions": 1.5}  # as Python takes it
     assert shown(90) == ({"predictions": 90} if kind == "Knobs" else {"seconds": 90.0})
 
 
@@ -91,8 +92,8 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
         {"seconds": "90s"},
         {"seconds": -1},
         {"predictions": "1"},
-        {"predictions": 1.5},
         {"predictions": -1},
+        {"predictions": -1.5},
         {"rounds": 1},
         [],
     ],
@@ -114,7 +115,7 @@ def test_the_deadline_of_a_ticket_has_the_unit_of_the_model(ask: Caller, kind: s
     verb, item = ("choose", {}) if kind == "Chooser" else ("predict", {"features": {"a": 1.0}})
     in_time: tuple[Any, ...] = (5, "PT5S", {"seconds": 5})
     for unit, good, bad in (
-        ("predictions", ({"predictions": 3},), in_time),
+        ("predictions", ({"predictions": 3},), (*in_time, {"predictions": 1.5})),
         ("seconds", in_time, ({"predictions": 3},)),
         (None, (), (*in_time, {"predictions": 3})),
     ):
@@ -130,6 +131,19 @@ def test_the_deadline_of_a_ticket_has_the_unit_of_the_model(ask: Caller, kind: s
             assert (refused.status, "deadline" in refused.body["error"]["message"]) == (422, True)
             assert "math" not in refused.body["error"]["message"]
         assert ask("GET", f"/models/{name}").body["rounds"] == len(good)
+
+
+def test_a_deadline_with_a_fraction_is_shown_and_taken_back(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        store.model("half", bl.LinearModel("squared", bits=8, deadline=1.5))
+    with serving(tmp_path) as ask:
+        about = ask("GET", "/models/half").body
+        assert about["settings"]["deadline"] == {"predictions": 1.5}
+        made = {"name": "half", "kind": "LinearModel", "settings": about["settings"]}
+        again = ask("POST", "/models", made)
+        assert (again.status, again.body) == (200, about)
+        replayed = ask("POST", "/models/half/replay", {"settings": about["settings"]})
+        assert (replayed.status, replayed.body) == (200, about)
 
 
 def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:

@@ -25,8 +25,9 @@ import uvicorn
 import belated as bl
 from belated.service import Limits, bodies
 from belated.service.commits import Commits
-from belated.service.connection import HELD, WAITING
+from belated.service.connection import HELD
 from belated.service.hub import Hub
+from belated.service.lasts import WAITING
 from belated.service.refusals import Refused
 from belated.service.served import Served
 from belated.service.wire import KNOWN, protocol
@@ -93,6 +94,34 @@ def test_half_a_body_does_not_hold_up_a_stop(tmp_path: Path, is_chunked: bool) -
 
 
 # --- Order ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_what_is_refused_on_a_connection_is_logged_with_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: Any
+) -> None:
+    with serving(tmp_path, log=form) as ask:
+        with wired(ask) as wire:
+            head = wire.head("GET", "/health", 0)
+            refused = (
+                (GARBAGE, 400, "bad_http"),
+                (head[:-2] + b"x: " + b"y" * (33 << 10) + b"\r\n\r\n", 431, "head_too_large"),
+                (head[:-2] + b"x: y\r\n" * 101 + b"\r\n", 431, "head_too_large"),
+                (b"GET /" + b"x" * (40 << 10), 431, "head_too_large"),
+                (chunked(wire, b"5;" + b"x" * (999 << 10)), 431, "chunks_too_large"),
+            )
+        for sent, status, code in refused:
+            with wired(ask) as wire:
+                wire.send(sent)
+                assert is_refusal(wire.answer(), status, code)
+    lines = capsys.readouterr().err.splitlines()
+    if form == "json":
+        found = [json.loads(line).get("code") for line in lines if '"what": "logged"' in line]
+    else:
+        found = [
+            line.partition('code="')[2].partition('"')[0] for line in lines if "logged" in line
+        ]
+    assert found == [code for _, _, code in refused]
 
 
 def broken(wire: Wire) -> Iterator[bytes]:

@@ -117,7 +117,7 @@ class Ask(NamedTuple, Generic[T]):
     @property
     def content(self) -> bytes:
         """The body as it is sent."""
-        return b"" if self.body is None else json.dumps(self.body).encode()
+        return b"" if self.body is None else json.dumps(self.body, default=plain_of).encode()
 
 
 class Tries(Generic[T]):
@@ -152,6 +152,18 @@ class Tries(Generic[T]):
         if status >= 400:
             raise _refusal(status, body)
         return self._ask.read(json.loads(body) if body else None)
+
+
+def plain_of(value: Any) -> Any:
+    """Return a scalar or an array of NumPy as plain data, for JSON, which has neither.
+
+    >>> import numpy as np
+    >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
+    '{"hour": 7.5, "day": 3}'
+    """
+    if type(value).__module__ != "numpy":  # which clients do not have to import
+        raise TypeError(f"JSON has no {type(value).__name__}")
+    return value.tolist()
 
 
 def pause(attempt: int, after: str | None = None) -> float:

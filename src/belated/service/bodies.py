@@ -61,9 +61,16 @@ def an_object(document: Any, allowed: frozenset[str]) -> dict[str, Any]:
         raise bad("the body must be a JSON object")
     if not allowed.issuperset(document):
         unknown = next(name for name in document if name not in allowed)
-        raise bad(f"no such member: {unknown!r}; there are: {', '.join(sorted(allowed))}")
+        there = ", ".join(sorted(allowed)) or "none"
+        raise bad(f"no such member: {unknown!r}; there are: {there}")
     found: dict[str, Any] = document
     return found
+
+
+def nothing(body: bytes) -> None:
+    """Refuse a body that says anything, where nothing can be said."""
+    if body:
+        an_object(decoded(body), frozenset())
 
 
 def bad(message: str) -> Refused:
@@ -128,8 +135,11 @@ def span(value: Any, what: str) -> timedelta:
     return timedelta(seconds=total)
 
 
-def deadline(value: Any) -> timedelta | int:
-    """Return a deadline: a duration, or a whole number of predictions where it says so."""
+def deadline(value: Any) -> timedelta | float:
+    """Return a deadline: a duration, or a number of predictions where it says so.
+
+    One with a fraction is what models may have that were made in Python, and is shown so.
+    """
     if value.__class__ is not dict or value.keys() == {"seconds"}:
         return span(value, "deadline")
     if value.keys() != {"predictions"}:
@@ -137,9 +147,15 @@ def deadline(value: Any) -> timedelta | int:
             'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
         )
     count = number(value["predictions"], "deadline: predictions")
-    if count != int(count) or count < 0:
+    if count < 0:
+        raise bad("deadline: predictions must be a number of at least 0")
+    return int(count) if count.is_integer() else count
+
+
+def check_whole(deadline: timedelta | float) -> None:
+    """Refuse a number of predictions that has a fraction."""
+    if isinstance(deadline, float):
         raise bad("deadline: predictions must be a whole number of at least 0")
-    return int(count)
 
 
 def _in_words(value: str, what: str) -> float:

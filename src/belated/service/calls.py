@@ -127,9 +127,10 @@ class Reader:
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
 
-    def _deadline(self, given: Any) -> timedelta | int:
+    def _deadline(self, given: Any) -> timedelta | float:
         """Return the deadline of one ticket, in the unit that those of the model have."""
         found = bodies.deadline(given)
+        bodies.check_whole(found)
         if self._unit is None:
             raise Refused(
                 422,

@@ -33,39 +33,20 @@ import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from belated.service.refusals import Refused
-from belated.service.replies import whole
-from belated.service.requests import AFTER, no
+from belated.service import lasts
+from belated.service.lasts import HEADERS, WAITING, Last
 from belated.service.timers import Once, Quiet, Unsent
 from belated.service.wire import BYTES
 
 if TYPE_CHECKING:
     from belated.service.shortcut import Place, Shortcut
 
-HEADERS = 100
 HELD = 64 << 10
 """Bytes of a body that are held for the short way; what is longer takes the long one."""
-WAITING = 64
-"""Requests of a connection that wait for the ones before them."""
 _SOON = 0.02  # seconds that a body may take to come after its head, on the short way
 _LINGERS = 1.0  # seconds that a client has to hang up after the last answer
 _LEAVES = 5.0  # seconds without progress that a client has to take its answers in at a stop
 _CLOSES = b"\r\nconnection: close\r\n"
-
-
-def _last(status: int, code: str, message: str) -> bytes:
-    """Return a refusal after which the connection ends."""
-    return whole(no(Refused(status, code, message, AFTER if status == 429 else ())), is_last=True)
-
-
-_BAD = _last(400, "bad_http", "what came is no HTTP request")
-_TOO_LARGE = _last(431, "head_too_large", f"a head has {BYTES} bytes and {HEADERS} headers at most")
-_TOO_WORDY = _last(
-    431,
-    "chunks_too_large",
-    f"around the chunks of a body (extensions, trailers) there are {BYTES} bytes at most",
-)
-_TOO_MANY = _last(429, "too_many_waiting", f"{WAITING} requests of a connection may wait at once")
 
 
 class _Unread(Exception):
@@ -166,7 +147,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._quiet, self._size = 0, 0  # bytes since something was heard, and of the head
         self._held: _Held | None = None  # while that is what comes
         self._first: Any = None  # of several requests the one that is being answered
-        self._last = b""  # what is said when all is answered
+        self._last: Last | None = None  # what is said when all is answered
         self._timer = Once(self.loop)  # for a head, or for what is held
         self._idle = Quiet(self.loop, self.timeout_keep_alive)
         self._unsent: Unsent
@@ -203,7 +184,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         if not self._is_read:
             self._held = None
         elif self._quiet > BYTES:
-            self._end(_TOO_WORDY if self._coming in (_HELD, _BODY) else _TOO_LARGE)
+            self._end(lasts.TOO_WORDY if self._coming in (_HELD, _BODY) else lasts.TOO_LARGE)
         elif self._coming is _HEAD:
             self._wait_for_head()
         elif self._coming is _HELD:
@@ -225,9 +206,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
                     data = self._plain_head() + data
                     self.parser = self._new_parser()  # the old one may take it for the end of all
             except httptools.HttpParserError as error:
-                self.logger.warning("Invalid HTTP request received.")
                 why = error.__context__
-                self._end(why.args[0] if isinstance(why, _Unread) else _BAD)
+                self._end(why.args[0] if isinstance(why, _Unread) else lasts.BAD)
                 return
 
     def _new_parser(self) -> Any:
@@ -239,7 +219,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
 
     def eof_received(self) -> bool:
         """Stay until all is answered that came as a whole, if there is something."""
-        return self._coming is not _OVER and self._end(b"", _ENDED)
+        return self._coming is not _OVER and self._end(None, _ENDED)
 
     def on_message_begin(self) -> None:
         self._size, self._coming = 0, _HEAD
@@ -248,7 +228,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def on_url(self, url: bytes) -> None:
         self._size += len(url)
         if self._size > BYTES:
-            raise _Unread(_TOO_LARGE)
+            raise _Unread(lasts.TOO_LARGE)
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -256,7 +236,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return
         self._size += len(name) + len(value)
         if self._size > BYTES or len(self.headers) >= HEADERS:
-            raise _Unread(_TOO_LARGE)
+            raise _Unread(lasts.TOO_LARGE)
         name = name.lower()
         if name == b"expect":
             self.expect_100_continue = value.lower() == b"100-continue"
@@ -265,12 +245,12 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def on_headers_complete(self) -> None:
         if self.parser.should_upgrade() and self._has_body:
             if self.parser.get_method() == b"CONNECT":  # which asks for a tunnel in any case
-                raise _Unread(_BAD)
+                raise _Unread(lasts.BAD)
             return  # it comes again: see ``_feed``
         self._quiet = 0
         self._timer.end()
         if len(self.pipeline) >= WAITING:
-            raise _Unread(_TOO_MANY)
+            raise _Unread(lasts.TOO_MANY)
         place = self._short_place()
         if place is not None:
             self._coming, self._held = _HELD, _Held(place)
@@ -398,7 +378,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
             return  # the next answer looks again
         self.timeout_keep_alive_handler()
 
-    def _end(self, last: bytes, coming: _Coming = _REFUSED) -> bool:
+    def _end(self, last: Last | None, coming: _Coming = _REFUSED) -> bool:
         """Read no more; say this when all is answered that came before, and hang up.
 
         Tells whether there is something to be answered.
@@ -407,6 +387,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         self._held = None
         if self._is_read:
             self._last = last
+            if last is not None:
+                last.log(self.logger)
         is_due = self._is_due()
         self._coming = coming
         if is_due:
@@ -421,8 +403,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
         Where something is left unread, the system would throw away what is still on its way.
         """
         is_deaf, self._coming = self._coming is _ENDED, _OVER
-        if self._last:
-            self.transport.write(self._last)
+        if self._last is not None:
+            self.transport.write(self._last.content)
         if is_deaf or not self.transport.can_write_eof():
             self.transport.close()
             return
@@ -448,7 +430,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is not loo
     def shutdown(self) -> None:
         """End, for the server stops; half a body, or who takes nothing, does not hold it up."""
         if self._coming is _BODY:
-            self._end(b"", _ENDED)
+            self._end(None, _ENDED)
         super().shutdown()
         self._unsent.hurry(min(self._patience, _LEAVES))
 

@@ -209,6 +209,7 @@ def turn(verb: str) -> Handler:
     """Return what pauses, reverts or resumes knobs."""
 
     async def handle(hub: Hub, request: Request) -> Answer:
+        bodies.nothing(await request.body())
         served = await hub.model(request.path["name"])
         if served.kind != "Knobs":
             raise Refused(409, "no_such_verb", f"a model of kind {served.kind} has no {verb}")

@@ -66,6 +66,8 @@ class Told(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line."""
         about = {"level": record.levelname.lower(), "by": record.name}
+        if hasattr(record, "code"):  # of a refusal
+            about["code"] = record.code
         if record.exc_info:
             about["trace"] = logging.Formatter().formatException(record.exc_info)
         self._journal.say("logged", **about, message=record.getMessage())

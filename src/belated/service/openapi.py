@@ -65,15 +65,16 @@ _SECONDS = {
 _PREDICTIONS = {
     "type": "object",
     "required": ["predictions"],
-    "properties": {"predictions": {"type": "integer", "minimum": 0}},
+    "properties": {"predictions": {"type": "number", "minimum": 0}},
     "additionalProperties": False,
 }
+_WHOLE = {**_PREDICTIONS, "properties": {"predictions": {"type": "integer", "minimum": 0}}}
 _SPAN: dict[str, Any] = {
     "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, _SECONDS],
     "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
 }
 _OWN = {
-    "oneOf": [*_SPAN["oneOf"], _PREDICTIONS],
+    "oneOf": [*_SPAN["oneOf"], _WHOLE],
     "description": "Of this ticket alone, in the unit that the deadline of the model has.",
 }
 _TIME = {
@@ -153,7 +154,12 @@ _SCHEMAS: dict[str, Any] = {
     "Error": {"type": "object", "required": ["error"], "properties": {"error": _ERROR}},
     "Status": {"type": "object", "properties": {"status": {"type": "string"}}},
     "Create": _object(("name", "kind"), name=_NAME, kind=_KIND, settings=_SETTINGS),
-    "Replay": _object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
+    "Replay": {
+        **_object((), kind=_KIND, settings=_SETTINGS, to=_NAME),
+        "description": "The settings of the new model, all of them: those that are not said are "
+        "the defaults, so that {} makes a model of defaults. It takes the place of the model, or "
+        "stands beside it under the name 'to'.",
+    },
     "Mode": _object(("mode",), mode=_MODE),
     "Rewards": _object(("rewards",), rewards=_REWARDS),
     "Model": {

@@ -120,10 +120,13 @@ class Outbox:
         self.errors.update(each["error"]["code"] for each in found if "error" in each)
 
 
+_dumps = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=asking.plain_of).encode
+
+
 def _as_sent(item: Item) -> Item:
     """Return what a server will read; one that it cannot would take its whole batch with it."""
     try:
-        found: Item = json.loads(json.dumps(item, allow_nan=False, ensure_ascii=False).encode())
+        found: Item = json.loads(_dumps(item).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"Outbox: a value must be plain data that JSON has: {error}") from error
     return found

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from belated.errors import BadKey, BelatedError, UnknownModel
 from belated.service import bodies, rewards
 from belated.service.bodies import decoded, encoded
-from belated.service.calls import Said
+from belated.service.calls import APPLIED, Said
 from belated.service.handlers import once
 from belated.service.hub import Hub
 from belated.service.known import Known
@@ -167,8 +167,8 @@ async def set_rewards(hub: Hub, request: Request) -> Answer:
 async def activate(hub: Hub, request: Request) -> Answer:
     """Say that what was ranked was shown."""
     served = await _chooser(hub, request)
-    body = await request.body()
-    return await _told(hub, request, served, "shown", {"key": request.path["event"]}, body)
+    bodies.nothing(await request.body())
+    return await _told(hub, request, served, "shown", {"key": request.path["event"]}, b"")
 
 
 async def _told(
@@ -186,7 +186,7 @@ async def _told(
         return Answer(204, outcome.encode())
 
     told = await once(hub, request, served.number, body, _outcome, work)
-    outcome = told.body.decode()  # kept as the body, so that who asks again gets it too
+    outcome = told.body.decode() or APPLIED  # kept as the body; older servers kept none
     return Answer(204, b"", headers=(*told.headers, ("belated-outcome", outcome)))
 
 

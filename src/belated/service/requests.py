@@ -92,6 +92,7 @@ class Request:
         """Return the body, or refuse one that is too large or does not come."""
         if self.content is None:
             self.content = await self._whole(most)
+        check_plain(self.raw(b"content-encoding"))
         return self.content
 
     async def _whole(self, most: int | None) -> bytes:
@@ -128,6 +129,18 @@ class Request:
     async def json(self) -> Any:
         """Return the body as plain data."""
         return decoded(await self.body())
+
+
+def check_plain(encoding: bytes | None) -> None:
+    """Refuse a body that is not sent as it is."""
+    if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
+        raise Refused(
+            415,
+            "encoded_body",
+            "a body is sent as it is, without Content-Encoding; this one has "
+            f"{encoding.decode('latin-1')!r}",
+            (("accept-encoding", "identity"),),
+        )
 
 
 def too_large(most: int) -> Refused:

@@ -22,7 +22,7 @@ from belated.service.commits import lost, safely
 from belated.service.handlers import items_of
 from belated.service.known import NO_KEY, Form
 from belated.service.replies import whole
-from belated.service.requests import Answer, too_large
+from belated.service.requests import Answer, check_plain, too_large
 from belated.service.routes import Route
 from belated.service.tokens import Token
 
@@ -153,6 +153,7 @@ class _Asked:
         app.check(self._token, place.scope)
         if len(self._body) > hub.limits.body:
             raise too_large(hub.limits.body)
+        check_plain(self._headers.get(b"content-encoding"))
         served = hub.here(place.name)
         if served is None:
             return False

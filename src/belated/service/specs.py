@@ -108,6 +108,7 @@ def _knobs(settings: dict[str, Any], seed: int, limits: Limits) -> Knobs:
         given["deadline"] = bodies.deadline(deadline)
     elif deadline is not None:
         given["deadline"] = bodies.deadline({"predictions": deadline})
+        bodies.check_whole(given["deadline"])
     if given.get("seed") is None:
         given["seed"] = seed
     return Knobs(given.pop("knobs"), **given)
