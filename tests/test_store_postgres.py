@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import belated as bl
-from belated.errors import MissingExtra, StoreError, StoreInUse
+from belated.errors import MissingExtra, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
 from belated.store.recovery import recovered
 from postgres_server import Server, running
 
@@ -205,6 +205,27 @@ def test_a_server_that_goes_away_and_comes_back(server: Server, url: str) -> Non
         server.start()
         assert model.snapshot() == state
         assert model.predict([1.0]).ticket == 8
+
+
+def test_a_database_that_may_not_be_written_is_told_from_one_that_is_damaged(
+    server: Server, url: str
+) -> None:
+    with bl.open(url) as store:
+        model = store.model("m", bl.LinearModel("squared", bits=8))
+        database: Any = store._database
+        database._open().execute("SET default_transaction_read_only = on")
+        with pytest.raises(StoreUnavailable, match="read-only"):
+            store.keep_first("a", b"")
+        assert model.predict([1.0]).ticket == 0
+        server.execute("ALTER TABLE belated.notes RENAME TO gone")
+        with pytest.raises(StoreDamaged, match="notes"):
+            store.notes()
+        server.execute("ALTER TABLE belated.gone RENAME TO notes")
+        assert store.notes() == []
+        database._open().close()  # as a network does
+        with pytest.raises(StoreUnavailable):
+            store.notes()
+        assert model.predict([1.0]).ticket == 1
 
 
 def test_what_is_wrong_is_said_without_secrets(
