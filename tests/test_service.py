@@ -636,6 +636,18 @@ def test_the_description_is_whole(ask: Caller) -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_the_description_has_what_may_be_null_and_which_modes_there_are(ask: Caller) -> None:
+    rank = SCHEMAS["Rank"]["properties"]
+    left_out = {name for name, about in rank.items() if "null" in about["type"]}
+    assert left_out == set(rank) - {"actions"}
+    body = {"actions": [{"id": "a", "features": None}], **dict.fromkeys(left_out)}
+    assert ask("POST", "/models/layout/rank", body).status == 201
+    for mode in SCHEMAS["SetMode"]["properties"]["mode"]["enum"]:
+        assert ask("PUT", "/models/layout/mode", {"mode": mode}).status == 200
+    assert ask("PUT", "/models/layout/mode", {"mode": "learn"}).status == 200
+    assert ask("PUT", "/models/layout/mode", {"mode": "paused"}).status == 422
+
+
 def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
     limits = Limits()
     for route in ROUTES:
@@ -643,9 +655,9 @@ def test_the_description_has_the_members_and_limits_that_are_checked() -> None:
         kinds = [kind for kind, verbs in VERBS.items() if verb in verbs]
         if kinds and route.path.startswith("/models/{name}/"):
             one, many = SCHEMAS[str(route.takes)]["oneOf"]
-            assert set(one["properties"]) == set().union(*(members(k, verb) for k in kinds)) | (
-                {"weight"} if verb in ("revise", "add") else set()  # which share it with observe
-            )
+            assert set(one["properties"]) == set().union(*(members(k, verb) for k in kinds))
+            if "ticket" in one["properties"]:  # or a key, and not both
+                assert one["oneOf"] == [{"required": ["ticket"]}, {"required": ["key"]}]
             assert many["properties"]["items"]["maxItems"] == limits.batch
             assert one["properties"]["key"]["maxLength"] == limits.text
     choose = SCHEMAS["Choose"]["oneOf"][0]["properties"]

@@ -113,6 +113,12 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     }
 
 
+def _told(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    """Return what is said of a ticket, which is named by itself or by its key."""
+    one = _object(required, ticket=_TICKET, key=_KEY, **properties)
+    return {**one, "oneOf": [{"required": ["ticket"]}, {"required": ["key"]}]}
+
+
 def _one_or_many(one: dict[str, Any]) -> dict[str, Any]:
     many = _object(("items",), items={"type": "array", "items": one, "maxItems": _Most("batch")})
     return {"oneOf": [one, many]}
@@ -134,6 +140,8 @@ _OUTCOME = {
         "error": _ERROR,
     },
 }
+_ANSWER = {"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}
+_WEIGHT = {"type": "number", "description": "Of a LinearModel alone."}
 _MODE = {"enum": ["learn", "apprentice", *MODES]}
 _REWARDS = {"enum": ["earliest", "sum"]}
 _KIND = {"enum": list(KINDS)}
@@ -143,11 +151,12 @@ _ABOUT = {
     "rounds": {"type": "integer"},
     "open": {"type": "integer"},
 }
+_NESTED = {"type": ["array", "object", "null"], "items": {"type": "object"}}
 _RANKED = {
     "type": "array",
     "minItems": 1,
     "maxItems": _Most("actions"),
-    "items": _object(("id",), id=_TEXT, features={"type": "array", "items": {"type": "object"}}),
+    "items": _object(("id",), id=_TEXT, features=_NESTED),
 }
 
 _SCHEMAS: dict[str, Any] = {
@@ -161,6 +170,7 @@ _SCHEMAS: dict[str, Any] = {
         "stands beside it under the name 'to'.",
     },
     "Mode": _object(("mode",), mode=_MODE),
+    "SetMode": _object(("mode",), mode={"enum": ["learn", "apprentice"]}),
     "Rewards": _object(("rewards",), rewards=_REWARDS),
     "Model": {
         "type": "object",
@@ -203,19 +213,11 @@ _SCHEMAS: dict[str, Any] = {
             at=_TIME,
         )
     ),
-    "Hear": _one_or_many(
-        _object(
-            ("value",),
-            ticket=_TICKET,
-            key=_KEY,
-            value={"oneOf": [_NUMBER, {"type": "array", "items": _NUMBER}]},
-            weight=_NUMBER,
-            at=_TIME,
-        )
-    ),
-    "Played": _one_or_many(_object(("setting",), ticket=_TICKET, key=_KEY, setting=_FEATURES)),
-    "Close": _one_or_many(_object((), ticket=_TICKET, key=_KEY)),
-    "Show": _one_or_many(_object((), ticket=_TICKET, key=_KEY, at=_TIME)),
+    "Hear": _one_or_many(_told(("value",), value=_ANSWER, weight=_WEIGHT, at=_TIME)),
+    "HearSoFar": _one_or_many(_told(("value",), value=_NUMBER, at=_TIME)),
+    "Played": _one_or_many(_told(("setting",), setting=_FEATURES)),
+    "Close": _one_or_many(_told()),
+    "Show": _one_or_many(_told(at=_TIME)),
     "Said": {
         "oneOf": [
             _OUTCOME,
@@ -231,11 +233,15 @@ _SCHEMAS: dict[str, Any] = {
     "Report": {"type": "object"},
     "Rank": _object(
         ("actions",),
-        contextFeatures={"type": "array", "items": {"type": "object"}},
+        contextFeatures=_NESTED,
         actions=_RANKED,
-        excludedActions={"type": "array", "items": {"type": "string"}},
-        eventId=_TEXT,
-        deferActivation={"type": "boolean"},
+        excludedActions={"type": ["array", "null"], "items": {"type": "string"}},
+        eventId={
+            **_TEXT,
+            "type": ["string", "null"],
+            "description": "The key of the event: the same body gets the first answer again.",
+        },
+        deferActivation={"type": ["boolean", "null"]},
     ),
     "Ranking": _object(
         ("ranking", "eventId", "rewardActionId"),
