@@ -72,6 +72,7 @@ def test_an_event_is_ranked_once_whatever_key_its_requests_have(ask: Caller) -> 
     rounds = ask("GET", "/models/rank").body["rounds"]
     assert ask("POST", "/rank", event).body == first.body
     assert ask("POST", "/rank", event, Idempotency_Key="two").body == first.body
+    assert ask("POST", "/models/rank/rank", event).body == first.body
     assert ask("POST", "/events/keyed/reward", {"value": 1.0}).status == 204
     assert ask("POST", "/rank", event).body == first.body
     assert ask("GET", "/models/rank").body["rounds"] == rounds

@@ -67,12 +67,13 @@ async def once(
     """Do something unless it was done before under the same key: then say what was said then.
 
     ``number`` is that of the model that it is done to, 0 where that is the list of models; ``own``
-    is a key that goes before that of the header.
+    is a key that goes before that of the header, and counts on every path.
     """
     key = request.header(b"idempotency-key")
     if key is not None:
         hub.check_key(key)
-    known = hub.known(_token(request), request.where, number, own or key, body, form)
+    where = request.where if own is None else ""
+    known = hub.known(_token(request), where, number, own or key, body, form)
     await known.turn()
     first = known.begin()
     if first is not None:
