@@ -13,7 +13,7 @@ from belated.service.answered import Answered
 from service_calls import Caller, serving
 from test_service_keys import MODELS, VALUES, asking
 
-MANY = 150  # more than a model remembers of closed tickets
+MANY = 90  # more than a model remembers of closed tickets
 
 
 def outcomes(ask: Caller, verb: str, items: list[dict[str, Any]]) -> list[str]:
