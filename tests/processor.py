@@ -2,6 +2,8 @@
 
 The last digits of a product of matrices, or of an exponential of an array, depend on how many
 numbers the processor takes at once. Digests of them are those of AVX2: what is wider is not used.
+Slow versions of methods compute with such products too, and where a method divides by gaps that are
+tiny at first, the last digit of one grows to the eighth.
 """
 
 from __future__ import annotations
