@@ -1,4 +1,4 @@
-"""A server in a process of its own, and a client that asks as fast as it can.
+"""A server in a process of its own, and clients: as fast as they can, or at random times.
 
 ``python -m benchmarks.service_load ours`` serves models; ``floor`` serves a handler that parses the
 same bodies and answers the same JSON, on the same server library with the same settings.
@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import select
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import accumulate
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 from belated.service import Limits, Server, Settings
@@ -101,7 +104,6 @@ class _Wire(asyncio.Protocol):
         self._ask, self._done = ask, done
         self._got = b""
         self.times: list[float] = []
-        self.pause = 0.0
         self._sent = 0.0
 
     def connection_made(self, transport: Any) -> None:
@@ -123,8 +125,7 @@ class _Wire(asyncio.Protocol):
         head, found, rest = self._got.partition(b"\r\n\r\n")
         if not found:
             return
-        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        if len(rest) < length:
+        if len(rest) < _length(head):
             return
         if not head.startswith(b"HTTP/1.1 20"):
             self._done.set_exception(RuntimeError(f"{head[:40]!r} {rest!r}"))
@@ -132,10 +133,7 @@ class _Wire(asyncio.Protocol):
             return
         self._got = b""
         self.times.append(perf_counter() - self._sent)
-        if self.pause:
-            asyncio.get_running_loop().call_later(self.pause, self.start)
-        else:
-            self.start()
+        self.start()
 
 
 class Load(NamedTuple):
@@ -148,7 +146,7 @@ class Load(NamedTuple):
     """Of every request."""
 
 
-def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
+def load(where: Where, contents: Iterator[bytes]) -> Load:
     """Send requests over 32 connections, each as soon as the last one is answered."""
 
     async def run() -> Load:
@@ -157,7 +155,6 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
         for _ in range(CONNECTIONS):
             done: asyncio.Future[None] = loop.create_future()
             wire = _Wire(lambda: next(contents, None), done)
-            wire.pause = pause
             await loop.create_connection(lambda wire=wire: wire, "127.0.0.1", where.port)  # type: ignore[misc]
             wires.append(wire)
             ends.append(done)
@@ -170,6 +167,58 @@ def load(where: Where, contents: Iterator[bytes], pause: float = 0.0) -> Load:
         return Load(took, where.used() - before, [time for wire in wires for time in wire.times])
 
     return asyncio.run(run())
+
+
+def at_random(where: Where, contents: Sequence[bytes], rate: float, seed: int) -> list[float]:
+    """Send so many requests a second at random times; return how long each took.
+
+    The times are those of a Poisson process, and do not wait for answers: a request counts from
+    when it was due, also where all 32 connections were busy then. The loop never sleeps, as a timer
+    would be late by more than an answer takes.
+    """
+    draw = random.Random(seed)
+    due = list(accumulate(draw.expovariate(rate) for _ in contents))
+    with ExitStack() as stack, select.epoll() as ready:
+        wires = {}
+        for _ in range(CONNECTIONS):
+            wire = stack.enter_context(socket.create_connection(("127.0.0.1", where.port)))
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            ready.register(wire.fileno(), select.EPOLLIN)
+            wires[wire.fileno()] = wire
+        sleep(0.2)  # until all are accepted: answers must not overtake questions
+        return _asked(ready, wires, contents, due)
+
+
+def _asked(
+    ready: select.epoll,
+    wires: dict[int, socket.socket],
+    contents: Sequence[bytes],
+    due: list[float],
+) -> list[float]:
+    """Return how long requests took, each from when it was due."""
+    took: list[float] = []
+    idle, begin, sent = list(wires), perf_counter(), 0
+    got, since = dict.fromkeys(wires, b""), dict.fromkeys(wires, 0.0)
+    while len(took) < len(contents):
+        while sent < len(contents) and idle and due[sent] <= perf_counter() - begin:
+            wire = idle.pop()
+            since[wire] = due[sent]
+            wires[wire].sendall(contents[sent])
+            sent += 1
+        for wire, _ in ready.poll(0):
+            got[wire] += wires[wire].recv(1 << 16)
+            head, found, rest = got[wire].partition(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 20"):
+                raise RuntimeError(f"{got[wire]!r}")
+            if found and len(rest) >= _length(head):
+                took.append(perf_counter() - begin - since[wire])
+                got[wire] = b""
+                idle.append(wire)
+    return took
+
+
+def _length(head: bytes) -> int:
+    return int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
 
 
 if __name__ == "__main__":

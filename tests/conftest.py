@@ -6,6 +6,9 @@ and compiling is slow. ``CONTRIBUTING.md`` says what the marks are for.
 
 from __future__ import annotations
 
+import processor  # noqa: F401, before NumPy
+
+# isort: split
 import gc
 import os
 import signal

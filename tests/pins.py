@@ -12,6 +12,9 @@ rounded, as its last digits depend on its version.
 
 from __future__ import annotations
 
+import processor  # noqa: F401, before NumPy
+
+# isort: split
 import dataclasses
 import hashlib
 import inspect

@@ -1001,6 +1001,46 @@ def test_an_interrupt_of_a_leader_lets_another_one_lead(
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+@pytest.mark.parametrize("place", ["_write_one", "_step_down"])
+def test_an_interrupt_of_one_who_is_alone_lets_another_one_lead(path: Path, place: str) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict([1.0])
+        once = getattr(store.writer, place)
+
+        def interrupted(*arguments: Any) -> Any:
+            setattr(store.writer, place, once)
+            raise KeyboardInterrupt
+
+        setattr(store.writer, place, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.predict([2.0])
+        found: list[int] = []
+        other = threading.Thread(target=lambda: found.append(model.predict([3.0]).ticket))
+        other.start()
+        other.join(5.0)
+        assert found == [2 if place == "_step_down" else 1]  # the log says whether it counts
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
+def test_one_who_is_alone_is_told_of_a_disk_that_fails_and_goes_on_from_the_log(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        model.predict([1.0])
+        write = disk(store).write
+
+        def failing(*arguments: Any) -> Any:
+            disk(store).write = write
+            raise StoreError("the disk is gone")
+
+        disk(store).write = failing
+        with pytest.raises(NotCommitted, match=r"could not be committed.*the disk is gone"):
+            model.predict([2.0])
+        assert model.rounds == 1
+        assert model.predict([3.0]).ticket == 1
+        assert from_log(store, "m").model.snapshot() == model.snapshot()
+
+
 def queue_up(store: Any, calls: list[Callable[[], Any]]) -> list[Any]:
     """Return what came of calls that wait while another one commits, and then go together."""
     write, writing, go_on = disk(store).write, threading.Event(), threading.Event()

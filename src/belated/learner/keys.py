@@ -47,10 +47,11 @@ class Keys:
     (3, 7)
     """
 
-    __slots__ = ("_most", "_tickets", "has_numbers")
+    __slots__ = ("_most", "has_numbers", "tickets")
 
     def __init__(self, given: Iterable[tuple[Key, int]] = (), has_numbers: bool = False) -> None:
-        self._tickets: dict[Key, int] = dict(given)
+        self.tickets: dict[Key, int] = dict(given)
+        """By key, also some of tickets that are closed."""
         self._most = 64
         self.has_numbers = has_numbers
 
@@ -76,11 +77,11 @@ class Keys:
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""
-        return bool(self._tickets)
+        return bool(self.tickets)
 
     def __contains__(self, key: object) -> bool:
         """Tell whether a key is known."""
-        return key in self._tickets
+        return key in self.tickets
 
     def ticket(self, name: Any) -> Any:
         """Return the ticket of a key; what is none is returned as it is."""
@@ -88,7 +89,7 @@ class Keys:
             return int(name)
         if not may_be_key(name, self):
             return name
-        found = self._tickets.get(name)
+        found = self.tickets.get(name)
         if found is None:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
@@ -99,7 +100,7 @@ class Keys:
             raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
         if type(key) is int and abs(key) >= LARGEST:
             raise BadKey("a key that is a number has at most 100 digits; nothing has changed")
-        found = self._tickets.get(key)
+        found = self.tickets.get(key)
         if found is not None and is_open(found):
             raise BadKey(
                 f"the key {key!r} belongs to ticket {found}, which is still open; nothing has "
@@ -108,7 +109,7 @@ class Keys:
 
     def give(self, key: Key, ticket: int) -> None:
         """Give a key to a ticket."""
-        self._tickets[key] = ticket
+        self.tickets[key] = ticket
         self.has_numbers = self.has_numbers or type(key) is int
 
     def drop(self, name: Any) -> None:
@@ -117,30 +118,30 @@ class Keys:
         Of a ``Ticket`` it is the key that is the same number, if that has such a key: whether it
         was answered by the one or the other, the same is left.
         """
-        if self._tickets and (name.__class__ is not Ticket or self._tickets.get(name) == name):
-            self._tickets.pop(name, None)
+        if self.tickets and (name.__class__ is not Ticket or self.tickets.get(name) == name):
+            self.tickets.pop(name, None)
 
     def tidy(self, alive: Callable[[], set[int]]) -> None:
         """Forget the keys of tickets that are closed, when there may be many of them."""
-        if len(self._tickets) > self._most:
+        if len(self.tickets) > self._most:
             living = alive()
-            self._tickets = {k: t for k, t in self._tickets.items() if t in living}
-            self._most = max(64, 2 * len(self._tickets))
+            self.tickets = {k: t for k, t in self.tickets.items() if t in living}
+            self._most = max(64, 2 * len(self.tickets))
 
     def about(self, alive: Callable[[], set[int]]) -> dict[str, Any]:
         """Return what a snapshot says of them."""
         return {
-            "keys": self.pairs(alive()) if self._tickets else [],
+            "keys": self.pairs(alive()) if self.tickets else [],
             "number_keys": self.has_numbers,
         }
 
     def given(self) -> Iterable[tuple[Key, int]]:
         """Return all that are known, also some of tickets that are closed."""
-        return self._tickets.items()
+        return self.tickets.items()
 
     def pairs(self, alive: set[int]) -> list[tuple[Key, int]]:
         """Return the keys of tickets that can still be answered, in the order of tickets."""
-        kept = [(key, ticket) for key, ticket in self._tickets.items() if ticket in alive]
+        kept = [(key, ticket) for key, ticket in self.tickets.items() if ticket in alive]
         return sorted(kept, key=lambda pair: pair[1])
 
 

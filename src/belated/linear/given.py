@@ -47,12 +47,9 @@ class GivenRows:
             if (
                 indices.__class__ is np.ndarray
                 and values.__class__ is np.ndarray
-                and indices.dtype is _INT
-                and values.dtype is _FLOAT
-                and indices.ndim == 1
                 and indices.shape == values.shape
-            ):
-                return indices, values, len(indices)
+            ):  # the entries themselves refuse other types and ranks
+                return indices, values, indices.size
         elif (
             features.__class__ is np.ndarray
             and features.dtype is _FLOAT

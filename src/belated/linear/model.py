@@ -366,7 +366,8 @@ class LinearModel:
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
                 raise self._answers.refusal(status, ticket, label, weight, "observe")
-            self._keys.drop(name)
+            if self._keys.tickets:
+                self._keys.drop(name)
         finally:
             turn.append(None)
         return status == S.USED

@@ -9,9 +9,9 @@ from belated.errors import StoreError, UnknownModel
 from belated.store.database import Described
 
 if TYPE_CHECKING:
+    from belated.store.batches import Batch
     from belated.store.recovery import Recovered
     from belated.store.store import Store
-    from belated.store.writer import Batch
 
 
 class Entry:

@@ -238,7 +238,7 @@ def _rows(lines: list[tuple[int, int, float, str]], first: int) -> Iterator[Row]
         written = float(group[0][2])
         if not math.isfinite(written):
             raise ValueError(f"event {expected} was written at {written}")
-        yield new_row(0, expected, written, [_event(line[3]) for line in group], len(group))
+        yield new_row(0, expected, written, ",".join(_event(line[3]) for line in group), len(group))
         expected += len(group)
 
 

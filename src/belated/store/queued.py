@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from belated.errors import NotCommitted
 
 if TYPE_CHECKING:
+    from belated.store.batches import Batch
     from belated.store.entry import Entry
-    from belated.store.writer import Batch
 
 
 class Queued:

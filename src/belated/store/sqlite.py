@@ -83,7 +83,7 @@ class SQLite(Tables):
 
     def _add_row(self, row: tuple[int, int, float, bytes]) -> None:
         """Add one row of events, and commit."""
-        connection = self._open()
+        connection = self._connection or self._open()
         try:
             connection.execute(ADD_ROW, row)
         except BaseException as error:

@@ -26,6 +26,7 @@ from belated.knobs import Knobs
 from belated.learner.learner import Learner
 from belated.linear.clock import Time, time_of
 from belated.linear.model import LinearModel
+from belated.store.batches import Part
 from belated.store.database import Database, Described, Era, Note, Row, Saved
 from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
@@ -38,7 +39,7 @@ from belated.store.of_knobs import StoredKnobs
 from belated.store.of_learners import StoredLearner
 from belated.store.of_linear import StoredLinear
 from belated.store.recovery import Replay, begun, opened, recovered
-from belated.store.writer import Part, Writer
+from belated.store.writer import Writer
 
 SNAPSHOT_EVERY = 200_000
 """Events after which a model is saved, where nothing else is said."""
@@ -69,7 +70,7 @@ class Store:
         self._lock = threading.RLock()  # around the list of models
         self._process = _forks[0]
         self._is_open = True
-        self.writer = Writer(self._write)
+        self.writer = Writer(self._write, self._write_one)
         """Commits what models did."""
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
@@ -318,17 +319,20 @@ class Store:
         for entry, part in parts.items():
             number = entry.about.number
             if part.size:
-                if part.first != entry.committed:
-                    raise StoreError(
-                        f"{entry.about.name!r}: event {part.first} would follow event "
-                        f"{entry.committed - 1} of the log; it is not written"
-                    )
-                rows.append(new_row(number, part.first, now, part.texts, part.size))
+                _check_next(entry, part.first)
+                rows.append(new_row(number, part.first, now, ",".join(part.texts), part.size))
             if part.snapshots:
                 snapshots += [Saved(number, length, blob) for length, blob in part.snapshots]
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += part.size
+
+    def _write_one(self, entry: Entry, text: str) -> None:
+        """Put one event on disk; who calls this has just looked whether the store is open."""
+        first = entry.length
+        _check_next(entry, first)
+        self._database.write([new_row(entry.about.number, first, time(), text, 1)], ())
+        entry.length = entry.committed = first + 1
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""
@@ -654,3 +658,12 @@ def _listed(names: Iterable[str]) -> str:
     shown = sorted(names)
     more = f", and {len(shown) - 20} more" if len(shown) > 20 else ""
     return (", ".join(repr(name) for name in shown[:20]) + more) or "none"
+
+
+def _check_next(entry: Entry, first: int) -> None:
+    """Refuse to write an event that would not follow the last one of its log."""
+    if first != entry.committed:
+        raise StoreError(
+            f"{entry.about.name!r}: event {first} would follow event {entry.committed - 1} of the "
+            "log; it is not written"
+        )

@@ -17,10 +17,10 @@ from belated.knobs import Knobs
 from belated.learner.keys import Key, may_be_key
 from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
 from belated.linear.model import LinearModel
+from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
 from belated.store.events import CANCEL, Event, encoded, name_in, span_in
 from belated.store.queued import Queued
-from belated.store.writer import After, Batch, done
 
 T = TypeVar("T")
 Done = tuple[Any, Event]
@@ -96,7 +96,8 @@ class StoredModel:
     def _done(self, verb: Callable[..., Done], *arguments: Any) -> Any:
         """Apply a verb, and return its answer once it is committed."""
         entry, writer, answer, batch = self._entry, self._writer, None, None
-        if not writer.is_idle:  # others are at work, and one does it for all
+        is_alone = writer.is_idle
+        if not is_alone:  # others are at work, and one does it for all
             entry.store.check_open()
             writer.check()
             if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's
@@ -104,19 +105,27 @@ class StoredModel:
                 writer.do(call)
                 answer, batch = call.result()
         if batch is None:  # it is left to this thread, which may wait for what it needs
-            answer, batch = self._begun(verb, arguments, {})
-        writer.settle(batch)
+            answer, batch = self._begun(verb, arguments, {}, is_alone)
+        if batch is not COMMITTED:
+            writer.settle(batch)
         return answer
 
     def _begun(
-        self, verb: Callable[..., Done], arguments: tuple[Any, ...], named: dict[str, Any]
+        self,
+        verb: Callable[..., Done],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        is_alone: bool = False,
     ) -> tuple[Any, Batch]:
-        """Apply a verb under the lock, and add it to the log, so that both have one order."""
+        """Apply a verb under the lock, and add it to the log, so that both have one order.
+
+        Where the caller ``is_alone`` it is committed as well.
+        """
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
         with entry.lock:
-            return self._applied(entry.ready(), verb, arguments, named)
+            return self._applied(entry.ready(), verb, arguments, named, is_alone)
 
     def _applied(
         self,
@@ -124,18 +133,24 @@ class StoredModel:
         verb: Callable[..., Done],
         arguments: tuple[Any, ...],
         named: dict[str, Any],
+        is_alone: bool = False,
     ) -> tuple[Any, Batch]:
         """Apply a verb, and add it to the log; the lock is held."""
-        entry = self._entry
+        entry, writer = self._entry, self._writer
+        is_due = entry.length + 1 - entry.saved >= entry.store.snapshot_every
         try:
             answer, event = verb(self, model, *arguments, **named)
-            batch = self._writer.add(entry, encoded(event), 1)
+            text = encoded(event)
+            if is_alone and not is_due:
+                batch = writer.put(entry, text)
+            else:
+                batch = writer.add(entry, text, 1)
         except BelatedError:  # refused: nothing has changed
             raise
         except BaseException as error:
             self._spoil(error)
             raise
-        if entry.length - entry.saved >= entry.store.snapshot_every:
+        if is_due:
             self._save(model)
         return answer, batch
 

@@ -15,7 +15,6 @@ thread is alone (``is_idle``), it applies its call itself.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -23,68 +22,31 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted
+from belated.store.batches import COMMITTED, After, Batch, Part, call_after, lost, open_gate, tell
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
     from belated.store.queued import Queued
 
-After = Callable[[BaseException | None], None]
-"""Is told why a batch failed, or None when it is committed."""
-
-_LOG = logging.getLogger("belated")
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _LONGEST = 0.005  # seconds
 _FAILURES = 3  # in a row, after which commits are tried only now and then
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 
 
-class Part:
-    """Events of one model in a batch, and its snapshots if there are any."""
-
-    __slots__ = ("first", "size", "snapshots", "texts")
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        """Number of the first event."""
-        self.size = 0
-        """How many there are."""
-        self.texts: list[str] = []
-        """What they are, some in each."""
-        self.snapshots: list[tuple[int, bytes]] = []
-        """Number of the event before which each was taken, and what it holds."""
-
-
-class Batch:
-    """What is committed together."""
-
-    __slots__ = ("after", "error", "is_done", "notes", "parts", "waiting")
-
-    def __init__(self) -> None:
-        self.parts: dict[Entry, Part] = {}
-        self.notes: dict[str, bytes] = {}
-        """What is kept beside the models, by name."""
-        self.after: list[After] = []
-        self.waiting: list[threading.Lock] = []
-        """Locks that callers wait at; who commits the batch opens them."""
-        self.is_done = False
-        self.error: BaseException | None = None
-
-
-def done() -> Batch:
-    """Return a batch of nothing, which is committed."""
-    batch = Batch()
-    batch.is_done = True
-    return batch
-
-
 class Writer:
     """Commits batches, one at a time and in order.
 
-    ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was.
+    ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was;
+    ``write_one`` does that with one event of one model, which is quicker.
     """
 
-    def __init__(self, write: Callable[[dict[Entry, Part], dict[str, bytes]], None]) -> None:
-        self._write = write
+    def __init__(
+        self,
+        write: Callable[[dict[Entry, Part], dict[str, bytes]], None],
+        write_one: Callable[[Entry, str], None],
+    ) -> None:
+        self._write, self._write_one = write, write_one
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
         self._calls: list[Queued] = []  # to be applied by the one who leads next
@@ -161,6 +123,53 @@ class Writer:
             part = self._open.parts[entry] = Part(entry.length)
         return part
 
+    # --- Alone ----------------------------------------------------------------------------------
+
+    def put(self, entry: Entry, text: str) -> Batch:
+        """Commit one event here and now, where nobody else is at work; else ``add`` it.
+
+        The caller has locked the model, and who wants to read it waits for the commit as well. An
+        interrupt may come anywhere in here, as in ``_wait``.
+        """
+        gate = threading.Lock()  # nobody waits at it: it says who leads
+        try:
+            with self._lock:
+                is_busy = self._leader or self._calls or self._open.is_used or entry.is_stale
+                if not is_busy:
+                    self._leader = gate
+            if is_busy:
+                return self.add(entry, text, 1)
+            with self.turn:
+                begin = perf_counter()
+                try:
+                    self._write_one(entry, text)
+                finally:
+                    self._took = perf_counter() - begin
+                self._failures = 0
+                self.commits += 1
+                self.events += 1
+            with self._lock:
+                self._expected = 1 + len(self._open.waiting) + len(self._calls)
+                self._step_down()
+        except BaseException as error:
+            if self._leader is not gate:
+                raise
+            self._fail_alone(entry, error)
+            if isinstance(error, Exception):
+                raise lost(error) from error
+            raise
+        return COMMITTED
+
+    def _fail_alone(self, entry: Entry, error: BaseException) -> None:
+        """Let the one event fail that is being committed, and what came later; step down."""
+        mine = Batch()
+        mine.parts[entry] = Part(entry.length)
+        taken = [mine]
+        with self._lock:
+            self._fail_all(taken, error)
+            self._step_down()
+        tell(taken)
+
     # --- Waiting --------------------------------------------------------------------------------
 
     def do(self, call: Queued) -> None:
@@ -197,9 +206,7 @@ class Writer:
         if not batch.is_done:
             self._wait(batch)
         if batch.error is not None:
-            raise NotCommitted(
-                f"the event could not be committed, and does not count: {batch.error}"
-            ) from batch.error
+            raise lost(batch.error) from batch.error
 
     def settle_all(self) -> None:
         """Return when everything that was added before is committed or has failed."""
@@ -219,7 +226,7 @@ class Writer:
             error = self._commit(batch, taken)
             with self._lock:
                 self._end(taken, error)
-            _tell(taken)
+            tell(taken)
             return
         try:
             if self._enter(batch, gate):
@@ -271,15 +278,15 @@ class Writer:
                     self._fail_all(taken, error)
                 self._step_down()
             elif self._leader is not None:
-                _open_gate(self._leader)  # the interrupt may have come just before that
-        _tell(taken)
+                open_gate(self._leader)  # the interrupt may have come just before that
+        tell(taken)
 
     def _put_back(self) -> None:
         """Have calls applied by another one that were taken and not applied; the lock is held."""
         for call in self._taken:
             if call.is_begun:
                 call.give_up()
-                _open_gate(call.gate)
+                open_gate(call.gate)
         self._calls[:0] = [call for call in self._taken if not call.is_begun]
         self._taken, self._applies = [], None
 
@@ -310,7 +317,7 @@ class Writer:
             self._open.waiting += [gate for gate in added if gate is not self._leader]
         for call in self._taken:
             if call.batch is None:
-                _open_gate(call.gate)
+                open_gate(call.gate)
         self._taken, self._applies = [], None
         return bool(added)
 
@@ -354,7 +361,7 @@ class Writer:
         with self._lock:
             self._end(taken, error)
             self._step_down()
-        _tell(taken)
+        tell(taken)
 
     def _end(self, taken: list[Batch], error: BaseException | None) -> None:
         """Say what became of a batch; what was added since fails with it. The lock is held."""
@@ -385,7 +392,7 @@ class Writer:
             closed = [self._open]
             self._open = Batch()
             self._mark(closed, error)
-        _tell(closed)
+        tell(closed)
 
     def _mark(self, batches: list[Batch], error: BaseException) -> None:
         for batch in batches:
@@ -400,7 +407,7 @@ class Writer:
         else:
             self._leader = self._calls[0].gate if self._calls else None
         if self._leader is not None:
-            _open_gate(self._leader)
+            open_gate(self._leader)
 
     # --- Not waiting ----------------------------------------------------------------------------
 
@@ -425,11 +432,11 @@ class Writer:
                 )
                 self._thread.start()
         if is_done:
-            _call(after, batch.error)
+            call_after(after, batch.error)
         elif is_here:
             self._wait(batch)
         else:
-            _open_gate(self._wanted)
+            open_gate(self._wanted)
 
     def _work(self) -> None:
         """Commit what nobody waits for."""
@@ -445,33 +452,6 @@ class Writer:
         with self._lock:
             self._is_stopped = True
             thread = self._thread
-        _open_gate(self._wanted)
+        open_gate(self._wanted)
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-
-
-def _open_gate(gate: threading.Lock) -> None:
-    """Let the one go on who waits at a lock; once more does no harm."""
-    try:  # the quickest way to say it, for every event there is
-        gate.release()
-    except RuntimeError:
-        return
-
-
-def _tell(batches: list[Batch]) -> None:
-    """Let those go on who wait for batches that are done."""
-    for batch in batches:
-        for gate in batch.waiting:
-            _open_gate(gate)
-    for batch in batches:
-        while batch.after:
-            _call(batch.after.pop(0), batch.error)
-        batch.parts = {}  # models know their newest batch, and it need not know them, or keep all
-
-
-def _call(after: After, error: BaseException | None) -> None:
-    """Tell one who did not wait; what goes wrong there is no matter of those who commit."""
-    try:
-        after(error)
-    except Exception:
-        _LOG.exception("what was to be called after a commit has raised")
