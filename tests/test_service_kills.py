@@ -77,7 +77,7 @@ def more(told: dict[str, Any], count: int) -> None:
     target, until = len(told) + count, time.monotonic() + 60.0
     while len(told) < target:
         assert time.monotonic() < until, "nothing is answered"
-        assert not [key for key in list(told) if key.endswith("error")]
+        assert not {key: said for key, said in list(told.items()) if key.endswith("error")}
         time.sleep(0.005)
 
 
