@@ -136,6 +136,9 @@ FEW = 5_000
 DELAY = 100
 BITS = 20
 REPEATS = 5
+OVER_VW = {"30 dense": 0.04, "100 of 2^20": 0.12}
+OVER_RIVER = {"30 dense": 0.02, "100 of 2^20": 0.03}
+"""How long a compiled replay may take, as a part of theirs, by log."""
 RIVER = {"river": peers.river_regression, "river, scaled": peers.river_scaled_regression}
 """Models for numbers: regression alone, and as it is recommended, with a scaler before it."""
 
@@ -193,7 +196,7 @@ def replayed(made: Made, *, has_vw: bool, has_river: bool) -> Iterator[Result]:
     if has_vw:
         texts, labels = made.texts, peers.vw_labels(made.labels)
         for way, play, target in (
-            ("VW", peers.vw_replay, 1.0 / 25.0 if made.name == "30 dense" else 1.0 / 20.0),
+            ("VW", peers.vw_replay, OVER_VW[made.name]),
             ("VW, examples kept", peers.vw_kept, NO_TARGET),
         ):
             floor = partial(_vw, play, texts, labels, made.events)
@@ -204,7 +207,7 @@ def replayed(made: Made, *, has_vw: bool, has_river: bool) -> Iterator[Result]:
         for way, model in RIVER.items():
             floor = partial(_river_delayed, model, pairs)
             name = f"replay, {made.name}, over {way}"
-            yield timed(name, (ours, events), (floor, 2 * FEW), 1.0 / 50.0)
+            yield timed(name, (ours, events), (floor, 2 * FEW), OVER_RIVER[made.name])
 
 
 def live_arrays(made: Made) -> Result:

@@ -23,6 +23,7 @@ from belated.kernels import jit
 from belated.kernels.fours import (
     above,
     all_of,
+    any_above,
     first_of,
     floats,
     four,
@@ -34,6 +35,7 @@ from belated.kernels.fours import (
     roots,
     summed,
     summed_with,
+    truncated,
     turned,
 )
 from belated.kernels.jit import leaf
@@ -73,6 +75,9 @@ def _all_of_them(given: Any, made: Any, count: int) -> None:
     put(made, 48, joined(floats(e)[1], floats(f)[2], floats(g)[3], floats(h)[0]))
     put(made, 52, all_of(summed(a)))
     put(made, 56, all_of(summed_with(a, first_of(b, 3))))
+    put(made, 60, truncated(a))
+    put(made, 64, all_of(1.0 if any_above(a, b) else 0.0))
+    put(made, 68, all_of(truncated(floats(a)[0]) + roots(abs(floats(b)[0]))))
 
 
 @compiled
@@ -108,6 +113,9 @@ def _by_floats(x: list[float], count: int) -> list[list[float]]:
             [b[0], c[1], d[2], a[3]],
             [(p + q) + (r + s)] * 4,
             [((((p + u) + v) + w) + q) + (r + s)] * 4,
+            np.trunc(a).tolist(),
+            [float((a > b).any())] * 4,
+            [float(np.trunc(p)) + math.sqrt(abs(u))] * 4,
         ]
 
 

@@ -10,6 +10,7 @@ Never ``+=``, which would change an array in place.
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -21,15 +22,19 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 from belated.arrays import Floats
-from belated.kernels.jit import leaf
+from belated.kernels.jit import EMITS, leaf
 from belated.kernels.vectors import tagged
+
+if EMITS:
+    from belated.kernels.leaves import arithmetic
 
 Four = Any  # four floats: an array, or a register
 
 # --- Compiled ------------------------------------------------------------------------------------
 
 _LONG, _SHORT = ir.IntType(64), ir.IntType(32)
-_LANES = ir.VectorType(ir.DoubleType(), 4)
+_ONE = ir.DoubleType()
+_LANES = ir.VectorType(_ONE, 4)
 
 
 class _Type(types.Type):  # type: ignore[misc]  # numba is not typed
@@ -39,7 +44,8 @@ class _Type(types.Type):  # type: ignore[misc]  # numba is not typed
         super().__init__(name="Four")
 
 
-_FOUR = _Type()
+FOUR = _Type()
+"""The type itself."""
 
 
 @register_model(_Type)
@@ -48,40 +54,50 @@ class _Model(models.PrimitiveModel):  # type: ignore[misc]  # numba is not typed
         super().__init__(manager, kind, _LANES)
 
 
-def _spread(builder: Any, number: Any) -> Any:
+def spread(builder: Any, number: Any) -> Any:
     """Return a register with one number in all lanes."""
     alone = ir.Constant(ir.VectorType(number.type, 4), ir.Undefined)
     alone = builder.insert_element(alone, number, _SHORT(0))
     return builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(_SHORT, 4), [0] * 4))
 
 
-def _type_operator(context: Any) -> Any:
-    def typed(left: Any, right: Any) -> Any:
-        both = {left, right}
-        return _FOUR if _FOUR in both and both <= {_FOUR, types.float64} else None
+def offer(group: Any, lane: Any, methods: dict[str, str]) -> None:
+    """Let lanes have operators, with their like or with one number for all lanes.
 
-    return typed
+    ``methods`` has what emits them by the names that ``operator`` has.
+    """
+
+    def type_operator(context: Any) -> Any:
+        def typed(left: Any, right: Any) -> Any:
+            both = {left, right}
+            return group if group in both and both <= {group, lane} else None
+
+        return typed
+
+    def lower_operator(method: str) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            both = [
+                register if kind == group else spread(builder, register)
+                for kind, register in zip(signature.args, arguments, strict=True)
+            ]
+            return getattr(builder, method)(*both)
+
+        return generate
+
+    for name, method in methods.items():
+        type_callable(getattr(operator, name))(type_operator)
+        for pair in ((group, group), (group, lane), (lane, group)):
+            lower_builtin(getattr(operator, name), *pair)(lower_operator(method))
+    if EMITS:
+        by_operator = {getattr(operator, name): method for name, method in methods.items()}
+        arithmetic.LANES[group] = arithmetic.Lanes(lane, by_operator, spread)
 
 
-def _lower_operator(method: str) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        both = [
-            register if kind == _FOUR else _spread(builder, register)
-            for kind, register in zip(signature.args, arguments, strict=True)
-        ]
-        return getattr(builder, method)(*both)
-
-    return generate
-
-
-for _name, _method in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), ("truediv", "fdiv")):
-    type_callable(getattr(operator, _name))(_type_operator)
-    for _left, _right in ((_Type, _Type), (_Type, types.Float), (types.Float, _Type)):
-        lower_builtin(getattr(operator, _name), _left, _right)(_lower_operator(_method))
+offer(FOUR, types.float64, {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"})
 
 
 def _type_alone(context: Any) -> Any:
-    return lambda four: _FOUR if four == _FOUR else None
+    return lambda four: FOUR if four == FOUR else None
 
 
 def _lower_negative(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -92,8 +108,9 @@ def _lower_intrinsic(name: str) -> Any:
     """Return what emits a function of LLVM's with one argument."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(_LANES, [_LANES])
-        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v4f64")
+        of, ending = (_LANES, "v4f64") if signature.args[0] == FOUR else (_ONE, "f64")
+        kind = ir.FunctionType(of, [of])
+        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.{ending}")
         return builder.call(function, arguments)
 
     return generate
@@ -116,7 +133,7 @@ def _type_load(typing_context: Any, vector: Any, index: Any) -> Any:
         place = _address(context, builder, signature, arguments)
         return tagged(builder, builder.load(place, align=8), str(types.float64))
 
-    return _FOUR(vector, types.intp), generate
+    return FOUR(vector, types.intp), generate
 
 
 def _type_store(typing_context: Any, vector: Any, index: Any, four: Any) -> Any:
@@ -125,7 +142,7 @@ def _type_store(typing_context: Any, vector: Any, index: Any, four: Any) -> Any:
         tagged(builder, builder.store(arguments[2], place, align=8), str(types.float64))
         return context.get_dummy_value()
 
-    return types.void(vector, types.intp, _FOUR), generate
+    return types.void(vector, types.intp, FOUR), generate
 
 
 def _type_rest(typing_context: Any, vector: Any, index: Any) -> Any:
@@ -139,7 +156,7 @@ def _type_rest(typing_context: Any, vector: Any, index: Any) -> Any:
         zeros = ir.Constant(_LANES, [0.0] * 4)
         return tagged(builder, builder.call(load, [place, _SHORT(8), there, zeros]), "float64")
 
-    return _FOUR(vector, types.intp), generate
+    return FOUR(vector, types.intp), generate
 
 
 def _type_floats(typing_context: Any, four: Any) -> Any:
@@ -149,7 +166,7 @@ def _type_floats(typing_context: Any, four: Any) -> Any:
         each = [builder.extract_element(arguments[0], _SHORT(lane)) for lane in range(4)]
         return context.make_tuple(builder, result, each)
 
-    return result(_FOUR), generate
+    return result(FOUR), generate
 
 
 def _type_joined(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -159,12 +176,12 @@ def _type_joined(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
             made = builder.insert_element(made, register, _SHORT(lane))
         return made
 
-    return _FOUR(*[types.float64] * 4), generate
+    return FOUR(*[types.float64] * 4), generate
 
 
 def _are_there(builder: Any, count: Any) -> Any:
     """Return which of the lanes are among the first so many."""
-    count = _spread(builder, count)
+    count = spread(builder, count)
     return builder.icmp_signed(">", count, ir.Constant(count.type, [0, 1, 2, 3]))
 
 
@@ -173,36 +190,51 @@ def _type_first(typing_context: Any, four: Any, count: Any) -> Any:
         zeros = ir.Constant(_LANES, [0.0] * 4)
         return builder.select(_are_there(builder, arguments[1]), arguments[0], zeros)
 
-    return _FOUR(_FOUR, types.intp), generate
+    return FOUR(FOUR, types.intp), generate
 
 
 def _type_all(typing_context: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _spread(builder, arguments[0])
+        return spread(builder, arguments[0])
 
-    return _FOUR(types.float64), generate
+    return FOUR(types.float64), generate
 
 
-def _type_roots(typing_context: Any, four: Any) -> Any:
-    return _FOUR(_FOUR), _lower_intrinsic("sqrt")
+def _type_each(name: str) -> Any:
+    """Return what compiles (x) -> a function of LLVM's, of a four or of a float."""
+
+    def typed(typing_context: Any, x: Any) -> Any:
+        kind = FOUR if x == FOUR else types.float64
+        return kind(kind), _lower_intrinsic(name)
+
+    return typed
+
+
+def _type_any_above(typing_context: Any, x: Any, y: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        is_above = builder.fcmp_ordered(">", *arguments)
+        found = builder.bitcast(is_above, ir.IntType(4))
+        return builder.icmp_unsigned("!=", found, ir.Constant(found.type, 0))
+
+    return types.boolean(FOUR, FOUR), generate
 
 
 def _type_above(typing_context: Any, x: Any, y: Any, then: Any, otherwise: Any) -> Any:
     given = (x, y, then, otherwise)
-    kinds = [_FOUR if kind == _FOUR else types.float64 for kind in given]
+    kinds = [FOUR if kind == FOUR else types.float64 for kind in given]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if _FOUR in kinds:
+        if FOUR in kinds:
             each = zip(kinds, arguments, strict=True)
-            arguments = [a if kind == _FOUR else _spread(builder, a) for kind, a in each]
+            arguments = [a if kind == FOUR else spread(builder, a) for kind, a in each]
         x, y, then, otherwise = arguments
         return builder.select(builder.fcmp_ordered(">", x, y), then, otherwise)
 
-    return (_FOUR if _FOUR in kinds else types.float64)(*kinds), generate
+    return (FOUR if FOUR in kinds else types.float64)(*kinds), generate
 
 
 def _type_turned(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    result = types.UniTuple(_FOUR, 4)
+    result = types.UniTuple(FOUR, 4)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def shuffled(x: Any, y: Any, *lanes: int) -> Any:
@@ -216,7 +248,7 @@ def _type_turned(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         second = [shuffled(x, y, 2, 3, 6, 7) for x, y in pairs]
         return context.make_tuple(builder, result, [*first, *second])
 
-    return result(*[_FOUR] * 4), generate
+    return result(*[FOUR] * 4), generate
 
 
 # --- Interpreted ---------------------------------------------------------------------------------
@@ -251,6 +283,24 @@ def _all(number: float) -> Floats:
     return made
 
 
+_WHOLE = 2.0**52  # floats from here on have nothing after the point
+
+
+def _roots(x: Any) -> Any:
+    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
+
+
+def _truncated(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return np.trunc(x)
+    return math.copysign(abs(x) // 1.0, x) if abs(x) < _WHOLE else x
+
+
+def _any_above(x: Any, y: Any) -> bool:
+    is_above = x > y
+    return bool(is_above.any()) if isinstance(is_above, np.ndarray) else bool(is_above)
+
+
 def _above(x: Any, y: Any, then: Any, otherwise: Any) -> Any:
     is_above = x > y
     if isinstance(is_above, np.ndarray):
@@ -281,10 +331,13 @@ joined: Any = _either(_joined, _type_joined)
 all_of: Any = _either(_all, _type_all)
 # The same with nothing but zeros after the first so many numbers.
 first_of: Any = _either(_first, _type_first)
-# The four square roots.
-roots: Any = _either(np.sqrt, _type_roots)
+# The square roots, and what is left without what is after the point; of a four or of a float.
+roots: Any = _either(_roots, _type_each("sqrt"))
+truncated: Any = _either(_truncated, _type_each("trunc"))
 # (x, y, then, otherwise): ``then`` where x > y, ``otherwise`` elsewhere; of fours or of floats.
 above: Any = _either(_above, _type_above)
+# (x, y): whether x > y anywhere.
+any_above: Any = _either(_any_above, _type_any_above)
 # Of four fours: their first numbers, their second ones, and so on.
 turned: Any = _either(_turned, _type_turned)
 

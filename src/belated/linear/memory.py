@@ -32,7 +32,8 @@ class ModelMemory(TimedMemory):
 
     def __init__(self, settings: Settings, memory: Memory) -> None:
         super().__init__(memory.f, memory.n)
-        self.c: Ints = aligned_zeros(lm.ROW * ((1 << settings.bits) + 1)).view(np.int64)
+        rows = (1 << settings.bits) + 1 + lm.SPARE
+        self.c: Ints = aligned_zeros(lm.ROW * rows).view(np.int64)
         self.pool: Floats = np.zeros(2 * _POOL)
 
     @property
@@ -43,7 +44,7 @@ class ModelMemory(TimedMemory):
     @property
     def rows(self) -> Ints:
         """A view of the coordinates as they are kept, one row each; the last is the bias."""
-        return self.c.reshape(-1, lm.ROW)
+        return self.c.reshape(-1, lm.ROW)[: -lm.SPARE]
 
     def coordinates(self, indices: Ints | slice = slice(None)) -> Coordinates:
         """Return what is known of coordinates."""
@@ -115,7 +116,7 @@ class ModelMemory(TimedMemory):
 
     def make_room(self, entries: int) -> None:
         """Let grow whatever has no room for one more ticket with so many entries."""
-        if entries > (int(self.n[N.KEPT_AT]) - lm.HEADER) // lm.SCALES:
+        if lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries > self.n[N.KEPT_AT]:
             self._widen(2 * entries)
         due = int(self.n[N.DUE])
         pairs = int(self.n[N.POOL_LIVE]) + due + entries
@@ -130,7 +131,7 @@ class ModelMemory(TimedMemory):
 
     def _widen(self, entries: int) -> None:
         """Make the passing work, between parameters and what is kept per ticket, longer."""
-        work = np.zeros(lm.SCALES * entries)
+        work = np.zeros(lm.OF_ROW + lm.OF_ENTRY * entries)
         self.f = aligned(np.concatenate([self.f[: lm.HEADER], work, self.f[self.n[N.KEPT_AT] :]]))
         self.n[N.KEPT_AT] = lm.HEADER + work.size
 
@@ -150,7 +151,7 @@ class ModelMemory(TimedMemory):
         pairs = np.repeat(starts, counts) + _ranges(counts)
         n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
         parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
-        seen = np.flatnonzero(self.c.view(np.uint32)[lm.SEEN :: lm.WORDS])
+        seen = np.flatnonzero(self.rows.view(np.uint32)[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}
         return parts | more
 

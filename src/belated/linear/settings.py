@@ -100,7 +100,9 @@ class Settings:
             numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: self.patience}
         elif self.wait is not None:
             numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
-        return Memory.fresh(np.append(self.header(), np.zeros(lm.SCALES * WORK)), numbers)
+        return Memory.fresh(
+            np.append(self.header(), np.zeros(lm.OF_ROW + lm.OF_ENTRY * WORK)), numbers
+        )
 
 
 def checked(

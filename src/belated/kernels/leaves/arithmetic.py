@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -60,6 +60,18 @@ _ARITHMETIC: dict[tuple[Any, Any], _Emit] = {
     **{(getattr(operator, x), WHOLE): _compares("icmp_signed", y) for x, y in _SIGNS.items()},
 }
 _NUMBERS = {REAL, WHOLE, TRUTH}
+
+
+class Lanes(NamedTuple):
+    """What is emitted for lanes of a kind: numbers like ``lane`` go into all of them."""
+
+    lane: Any
+    methods: Mapping[Any, str]
+    spread: Callable[[Any, Register], Register]
+
+
+LANES: dict[Any, Lanes] = {}
+"""Lanes by kind. Numba would emit the same, but it takes long to find out what."""
 # min and max return the second number where it compares so with the first, as Python's do.
 _EXTREMES = {min: operator.lt, max: operator.gt}
 
@@ -128,6 +140,11 @@ def binary(builder: Any, operation: Any, left: Operand, right: Operand) -> Opera
         if emit is not None and (a.kind, b.kind) != (TRUTH, TRUTH):
             register = emit(builder, *cast(builder, a, kind).parts, *cast(builder, b, kind).parts)
             return Value(TRUTH if operation in _COMPARISONS else kind, (register,))
+    kind = a.kind if a.kind in LANES else b.kind
+    lanes = LANES.get(kind)
+    if lanes is not None and operation in lanes.methods and {a.kind, b.kind} <= {kind, lanes.lane}:
+        both = [x.parts[0] if x.kind == kind else lanes.spread(builder, *x.parts) for x in (a, b)]
+        return Value(kind, (getattr(builder, lanes.methods[operation])(*both),))
     return ask_numba(builder, operation, [a, b])
 
 

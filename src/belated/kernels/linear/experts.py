@@ -13,35 +13,69 @@ with the same slope.
 
 from __future__ import annotations
 
-import math
+from typing import Any, NamedTuple
 
 from belated.arrays import Code, Floats, Ints
+from belated.kernels.fours import above, any_above, least, most, roots
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.losses import implicit, slope, slope_unit
 from belated.kernels.linear.rows import (
-    AHEAD,
+    LEAVES,
     LOW,
+    OPENS,
+    STAYS,
     Four,
     Two,
-    added,
-    ask,
-    enter,
     enter_all,
-    leave,
-    raise_stake,
-    row_of,
-    stake_of,
+    open_or_leave,
+    raised,
+    stake_in,
+    with_stakes,
 )
-from belated.kernels.narrow import bits, count, number, put_bits, put_number
+from belated.kernels.linear.together import (
+    Entries,
+    Laid,
+    ask_ahead,
+    entries_of,
+    lay_out,
+    room_for,
+)
+from belated.kernels.narrow import bits, number, put_bits, put_number
 from belated.kernels.slots import ints as N
+from belated.kernels.words import (
+    Bits,
+    Lanes,
+    columns,
+    counted,
+    each_sum,
+    four_sums,
+    in_turn,
+    keep,
+    kept,
+    lower,
+    packed,
+    put_columns,
+    upper,
+    weighed,
+    with_lower,
+    with_upper,
+)
 
 # a_k, powers of two, so that multiplying by them is exact.
 _A1, _A2, _A3, _A4 = 0.015625, 0.0625, 0.25, 1.0
 # c_k = 0.01 / sqrt(a_k): what an open ticket adds to the energy, in the unit U of slopes.
 _C2, _C3, _C4 = 0.04, 0.02, 0.01
 _MOST_WON = 100.0  # what the coin can win, in units of S and of L: beyond, it would only overflow
+
+
+class Said(NamedTuple):
+    """What experts predict: those that step at a scale, the coin, and the mean of weights."""
+
+    scales: Any
+    coin: float
+    mean: float
 
 
 # --- Predictions ---------------------------------------------------------------------------------
@@ -55,21 +89,28 @@ def issue(
 
     p_k = base + sum_i w[i, k] x_i, clipped; p = sum_k v_k p_k.
     """
-    f, kept = s.f, s.kept
-    start, entries = int(kept[record + lm.START]), int(kept[record + lm.PAIRS])
-    given = entries - s.n[N.INTERCEPT]
-    pairs = pool[2 * start : 2 * (start + entries)]
-    places, numbers = indices[first : first + given], values[first : first + given]
-    enter_all(c, kept[record + lm.ISSUED : record + lm.KEEP], pairs, places, numbers)
+    f, n, kept = s.f, s.n, s.kept
+    pairs = _row_of(s, pool, record)
+    entries = pairs.size // 2
+    given = entries - n[N.INTERCEPT]
+    row = room_for(s.work, entries, n[N.COORDINATES] + 1)
+    for j in range(given):
+        lay_out(row, c, j, indices[first + j], values[first + j])
+        pairs[2 * j] = indices[first + j]
     if given < entries:
-        enter(row_of(c, s.n[N.COORDINATES]), pairs, given, s.n[N.COORDINATES], 1.0)
-    sums, others = _present(f, c, pairs, False)
+        lay_out(row, c, given, n[N.COORDINATES], 1.0)
+        pairs[2 * given] = n[N.COORDINATES]
+    enter_all(c, row)
+    for j in range(entries):
+        pairs[2 * j + 1] = row.x[j]
+    said = _present(f, c, row, OPENS)
+    sums = each_sum(said.scales)
     kept[record + lm.ISSUED] = sums[0]
     kept[record + lm.ISSUED + 1] = sums[1]
     kept[record + lm.ISSUED + 2] = sums[2]
     kept[record + lm.ISSUED + 3] = sums[3]
-    kept[record + lm.ISSUED + 4] = others[0]
-    kept[record + lm.ISSUED + 5] = others[1]
+    kept[record + lm.ISSUED + 4] = said.coin
+    kept[record + lm.ISSUED + 5] = said.mean
     kept[record + lm.MIXTURE] = mixture(f, kept[record + lm.ISSUED : record + lm.MIXTURE])
 
 
@@ -156,11 +197,13 @@ def learn(
     """Let every expert take its step at its current weights; the row counts as open no longer."""
     f = s.f
     pairs = _row_of(s, pool, record)
-    p, others = _present(f, c, pairs, True)
+    row = _laid_out(s, c, pairs)
+    said = _present(f, c, row, LEAVES)
     if f[lm.SIZE] <= 0.0:
         return
+    p = each_sum(said.scales)
     g = _slopes(code, f, p, y)
-    q = _lengths(code, s, c, pairs, (abs(g[0]), abs(g[1]), abs(g[2]), abs(g[3])), weight)
+    q = _lengths(code, s, c, row, (abs(g[0]), abs(g[1]), abs(g[2]), abs(g[3])), weight)
     r = _after(code, f, p, y, g, q, weight)
     step = (
         _A1 * weight * r[0],
@@ -168,7 +211,8 @@ def learn(
         _A3 * weight * r[2],
         _A4 * weight * r[3],
     )
-    _move(f, c, s.work, pairs, step, weight * slope(code, f, others[0], y), g, weight)
+    pull = weight * slope(code, f, said.coin, y)
+    _move(f, c, row, step, pull, g, weight)
 
 
 @leaf
@@ -185,9 +229,11 @@ def correct(
     """
     f = s.f
     pairs = _row_of(s, pool, record)
-    p, _ = _present(f, c, pairs, False)
+    row = _laid_out(s, c, pairs)
+    said = _present(f, c, row, STAYS)
     if f[lm.SIZE] <= 0.0:
         return
+    p = each_sum(said.scales)
     least = 0.5 * abs(old - new)
     g, h = _slopes(code, f, p, new), _slopes(code, f, p, old)
     pulls = (
@@ -196,7 +242,7 @@ def correct(
         max(abs(g[2]), least),
         max(abs(g[3]), least),
     )
-    q = _lengths(code, s, c, pairs, pulls, 1.0)
+    q = _lengths(code, s, c, row, pulls, 1.0)
     r, back = _after(code, f, p, new, g, q, 1.0), _after(code, f, p, old, h, q, 1.0)
     step = (
         _A1 * (r[0] - back[0]),
@@ -204,7 +250,7 @@ def correct(
         _A3 * (r[2] - back[2]),
         _A4 * (r[3] - back[3]),
     )
-    _move(f, c, s.work, pairs, step, old - new, (0.0, 0.0, 0.0, 0.0), 0.0)
+    _move(f, c, row, step, old - new, (0.0, 0.0, 0.0, 0.0), 0.0)
 
 
 @leaf
@@ -215,25 +261,40 @@ def _row_of(s: State, pool: Floats, record: int) -> Floats:
 
 
 @leaf
-def _present(f: Floats, c: Ints, pairs: Floats, leaving: bool) -> tuple[Four, Two]:
-    """Return what the experts predict now; the row is taken out of the open ones if it leaves."""
-    base = f[lm.BASE]
-    p = (base, base, base, base)
-    others = (base, base)
-    entries = pairs.size // 2
-    if leaving:
-        for j in range(min(AHEAD, entries)):
-            ask(c, int(pairs[2 * j]))
-    for j in range(entries):
-        if leaving:
-            ask(c, int(pairs[2 * min(j + AHEAD, entries - 1)]))
-        index, x = int(pairs[2 * j]), pairs[2 * j + 1]
-        row = row_of(c, index)
-        if leaving:
-            leave(row, x)
-        p = added(p, row, lm.WEIGHT, x)
-        others = with_others(others, row, x)
-    return p, others
+def _laid_out(s: State, c: Ints, pairs: Floats) -> Laid:
+    """Lay out the row of a ticket."""
+    row = room_for(s.work, pairs.size // 2, s.n[N.COORDINATES] + 1)
+    for j in range(row.entries):
+        lay_out(row, c, j, int(pairs[2 * j]), pairs[2 * j + 1])
+    return row
+
+
+@leaf
+def _present(f: Floats, c: Ints, row: Laid, sign: float) -> Said:
+    """Return what the experts predict now; the row is taken in or out of the open ones."""
+    said = _nothing_said(f)
+    j = 0
+    while j < row.entries:
+        if sign < 0.0:
+            ask_ahead(c, row, j)
+        e = entries_of(row, j)
+        opened, wealth = columns(c, e.rows, lm.OPEN_AT)
+        if sign != 0.0:
+            open_or_leave(c, e, opened, wealth, sign)
+        average, _ = columns(c, e.rows, lm.AVERAGE_AT)
+        said = Said(
+            weighed(said.scales, c, e.rows, lm.WEIGHT_AT, e.x),
+            in_turn(said.coin, upper(opened) * lower(wealth) * e.x),
+            in_turn(said.mean, lower(average) * e.x),
+        )
+        j += e.taken
+    return said
+
+
+@leaf
+def _nothing_said(f: Floats) -> Said:
+    base = float(f[lm.BASE])
+    return Said(four_sums(base), base, base)
 
 
 @leaf
@@ -259,49 +320,50 @@ def _after(code: Code, f: Floats, p: Four, y: float, g: Four, q: Four, weight: f
 
 
 @leaf
-def _lengths(code: Code, s: State, c: Ints, pairs: Floats, pulls: Four, weight: float) -> Four:
-    """Heat the row, leave S / sqrt(A) in ``work``, and return sum x^2 S / sqrt(A)."""
-    unit, crowd_unit = s.f[lm.SIZE], slope_unit(code, s.f) / lm.GRAINS
-    q = (0.0, 0.0, 0.0, 0.0)
-    for j in range(pairs.size // 2):
-        row, x = row_of(c, int(pairs[2 * j])), abs(pairs[2 * j + 1])
-        eta = s.work[lm.SCALES * j : lm.SCALES * (j + 1)]
-        crowd = crowd_unit * count(row, lm.OPEN)
-        eta[1] = _eta(_heated(row, 0, pulls[1] * x, _C2 * crowd, weight), unit)
-        eta[2] = _eta(_heated(row, 1, pulls[2] * x, _C3 * crowd, weight), unit)
-        eta[3] = _eta(_heated(row, 2, pulls[3] * x, _C4 * crowd, weight), unit)
-        eta[0] = eta[1]
+def _lengths(code: Code, s: State, c: Ints, row: Laid, pulls: Four, weight: float) -> Four:
+    """Heat the row, keep S / sqrt(A), and return sum x^2 S / sqrt(A)."""
+    unit, crowd_unit = float(s.f[lm.SIZE]), float(slope_unit(code, s.f) / lm.GRAINS)
+    q2, q3, q4 = 0.0, 0.0, 0.0
+    j = 0
+    while j < row.entries:
+        e = entries_of(row, j)
+        x = abs(e.x)
+        opened, _ = columns(c, e.rows, lm.OPEN_AT)
+        first, others = columns(c, e.rows, lm.AVERAGE_AT)
+        crowd = crowd_unit * counted(opened)
+        a2 = _heated(upper(first), pulls[1] * x, _C2 * crowd, weight)
+        a3 = _heated(lower(others), pulls[2] * x, _C3 * crowd, weight)
+        a4 = _heated(upper(others), pulls[3] * x, _C4 * crowd, weight)
+        put_columns(c, e.rows, lm.AVERAGE_AT, with_upper(first, a2), packed(a3, a4))
+        eta2, eta3, eta4 = _eta(a2, unit), _eta(a3, unit), _eta(a4, unit)
+        keep(row.eta2, j, eta2)
+        keep(row.eta3, j, eta3)
+        keep(row.eta4, j, eta4)
         square = x * x
-        q = (
-            q[0] + eta[0] * square,
-            q[1] + eta[1] * square,
-            q[2] + eta[2] * square,
-            q[3] + eta[3] * square,
-        )
-    return q
+        q2 = in_turn(q2, eta2 * square)
+        q3 = in_turn(q3, eta3 * square)
+        q4 = in_turn(q4, eta4 * square)
+        j += e.taken
+    return q2, q2, q3, q4
 
 
 @leaf
-def _heated(row: Ints, e: int, pull: float, drag: float, weight: float) -> float:
+def _heated(energy: Lanes, pull: Lanes, drag: Lanes, weight: float) -> Lanes:
     """A += h g |x| (g |x| + c U open)."""
-    energy = number(row, lm.ENERGY + e) + weight * pull * (pull + drag)
-    put_number(row, lm.ENERGY + e, energy)
-    return energy
+    return energy + weight * pull * (pull + drag)
 
 
 @leaf
-def _eta(energy: float, unit: float) -> float:
-    """Return S / sqrt(A), or 0 where A = 0; in this form it becomes vector instructions."""
-    is_warm = energy > 0.0
-    return (unit if is_warm else 0.0) / math.sqrt(energy if is_warm else 1.0)
+def _eta(energy: Lanes, unit: float) -> Lanes:
+    """Return S / sqrt(A), or 0 where A = 0."""
+    return above(energy, 0.0, unit, 0.0) / roots(above(energy, 0.0, energy, 1.0))
 
 
 @leaf
 def _move(
     f: Floats,
     c: Ints,
-    work: Floats,
-    pairs: Floats,
+    row: Laid,
     step: Four,
     pull: float,
     g: Four,
@@ -312,23 +374,46 @@ def _move(
     Penalties count ``weight`` times. Where it is 0, a label is corrected, and the mean stays.
     """
     penalised = weight > 0.0 and (f[lm.L1] > 0.0 or f[lm.L2] > 0.0)
-    for j in range(pairs.size // 2):
-        index, x = int(pairs[2 * j]), pairs[2 * j + 1]
-        row = row_of(c, index)
-        eta = work[lm.SCALES * j : lm.SCALES * (j + 1)]
-        _step(row, 0, eta[0] * x * step[0])
-        _step(row, 1, eta[1] * x * step[1])
-        _step(row, 2, eta[2] * x * step[2])
-        _step(row, 3, eta[3] * x * step[3])
-        coin = coin_of(row)
-        z = pull * x
+    _step(f, c, row, step, g, weight, penalised)
+    j = 0
+    while j < row.entries:
+        e = entries_of(row, j)
+        bets, wealth = columns(c, e.rows, lm.OPEN_AT)
+        coin = upper(bets) * lower(wealth)
+        z = pull * e.x
         if penalised:
-            _shrink(f, row, eta, g, weight)
-            z += weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
+            z = z + weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
+        _bet(c, e, bets, wealth, z, coin, float(f[lm.SIZE]))
+        j += e.taken
+
+
+@leaf
+def _step(
+    f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float, penalised: bool
+) -> None:
+    """Take the steps of the scales, and let weights of the third one count in their mean."""
+    l1, l2 = weight * f[lm.L1], weight * f[lm.L2]
+    j = 0
+    while j < row.entries:
+        e = entries_of(row, j)
+        eta2, eta3, eta4 = kept(row.eta2, j), kept(row.eta3, j), kept(row.eta4, j)
+        first, second = columns(c, e.rows, lm.WEIGHT_AT)
+        w1, w2 = lower(first) - eta2 * e.x * step[0], upper(first) - eta2 * e.x * step[1]
+        w3, w4 = lower(second) - eta3 * e.x * step[2], upper(second) - eta4 * e.x * step[3]
+        first, second = packed(w1, w2), packed(w3, w4)
+        if penalised:
+            w1 = _shrunk(lower(first), _A1 * eta2, g[0], l1, l2)
+            w2 = _shrunk(upper(first), _A2 * eta2, g[1], l1, l2)
+            w3 = _shrunk(lower(second), _A3 * eta3, g[2], l1, l2)
+            w4 = _shrunk(upper(second), _A4 * eta4, g[3], l1, l2)
+            first, second = packed(w1, w2), packed(w3, w4)
+        put_columns(c, e.rows, lm.WEIGHT_AT, first, second)
         if weight > 0.0:
-            _take_mean(row)
-        if z != 0.0:
-            _bet(row, z, coin, f[lm.SIZE])
+            _, seen = columns(c, e.rows, lm.CENTRE_AT)
+            average, energies = columns(c, e.rows, lm.AVERAGE_AT)
+            mean = _with_mean(lower(average), counted(seen), lower(second))
+            put_columns(c, e.rows, lm.AVERAGE_AT, with_lower(average, mean), energies)
+        j += e.taken
 
 
 @leaf
@@ -340,16 +425,9 @@ def unlearn(row: Ints) -> None:
 
 
 @leaf
-def _step(row: Ints, k: int, step: float) -> None:
-    put_number(row, lm.WEIGHT + k, number(row, lm.WEIGHT + k) - step)
-
-
-@leaf
-def _take_mean(row: Ints) -> None:
-    """Let the weight of the third scale count in its mean."""
-    mean = number(row, lm.AVERAGE)
-    share = 2.0 / (count(row, lm.SEEN) + 1.0)
-    put_number(row, lm.AVERAGE, mean + share * (number(row, lm.WEIGHT + 2) - mean))
+def _with_mean(mean: Lanes, seen: Lanes, w: Lanes) -> Lanes:
+    """Let weights of the third scale count in their means."""
+    return mean + 2.0 / (seen + 1.0) * (w - mean)
 
 
 @leaf
@@ -365,45 +443,45 @@ def coin_of(row: Ints) -> float:
 
 
 @leaf
-def _bet(row: Ints, z: float, coin: float, unit: float) -> None:
-    """One round of the coin, whose weight is ``coin``, on a coordinate with gradient z != 0.
+def _bet(
+    c: Ints,
+    e: Entries,
+    bets: Bits,
+    wealth: Bits,
+    z: Lanes,
+    coin: Lanes,
+    unit: float,
+) -> None:
+    """One round of the coins, whose weights are ``coin``, on coordinates with gradients z.
 
     won = max((V - S / 4) L - z w, 0); L = max(L, |z|); G += |z|; theta -= z;
-    V = S / 4 + min(won / L, 100 S); w = theta / (G + L) V.
+    V = S / 4 + min(won / L, 100 S); w = theta / (G + L) V. Where z = 0, nothing changes.
     """
     size, quarter = abs(z), lm.ENDOWMENT * unit
-    before, turnover = stake_of(row), number(row, lm.TURNOVER)
-    bets = number(row, lm.FRACTION) * (turnover + before) - z
-    won = max((number(row, lm.WEALTH) - quarter) * before - z * coin, 0.0)
-    stake = raise_stake(row, size) if size > before else before
-    turnover += size
-    put_number(row, lm.TURNOVER, turnover)
-    put_number(row, lm.FRACTION, bets / (turnover + stake))
-    put_number(row, lm.WEALTH, quarter + min(won / stake, _MOST_WON * unit))
+    centres, seen = columns(c, e.rows, lm.CENTRE_AT)
+    before, turnover = stake_in(centres), upper(wealth)
+    theta = upper(bets) * (turnover + before) - z
+    won = most((lower(wealth) - quarter) * before - z * coin, 0.0)
+    stake = before
+    if any_above(size, before):
+        stake = above(size, before, raised(size), before)
+        put_columns(c, e.rows, lm.CENTRE_AT, with_stakes(centres, stake), seen)
+    turnover = turnover + size
+    fraction = theta / above(size, 0.0, turnover + stake, 1.0)
+    has = quarter + least(won / above(size, 0.0, stake, 1.0), _MOST_WON * unit)
+    fraction = above(size, 0.0, fraction, upper(bets))
+    has = above(size, 0.0, has, lower(wealth))
+    put_columns(c, e.rows, lm.OPEN_AT, with_upper(bets, fraction), packed(has, turnover))
 
 
 @leaf
-def _sign(x: float) -> float:
-    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
+def _sign(x: Lanes) -> Lanes:
+    return above(x, 0.0, 1.0, above(0.0, x, -1.0, 0.0))
 
 
 @leaf
-def _put_shrunk(row: Ints, at: int, eta: float, l1: float, l2: float) -> None:
-    """w = soft(w, eta l1) / (1 + eta l2)."""
-    w = number(row, at)
-    put_number(row, at, _sign(w) * max(abs(w) - eta * l1, 0.0) / (1.0 + eta * l2))
-
-
-@leaf
-def _shrink(f: Floats, row: Ints, eta: Floats, g: Four, weight: float) -> None:
-    """Shrink the weights of a coordinate, for every scale that has taken a step."""
-    l1, l2 = weight * f[lm.L1], weight * f[lm.L2]
-    w = lm.WEIGHT
-    if g[0] != 0.0:
-        _put_shrunk(row, w, _A1 * eta[0], l1, l2)
-    if g[1] != 0.0:
-        _put_shrunk(row, w + 1, _A2 * eta[1], l1, l2)
-    if g[2] != 0.0:
-        _put_shrunk(row, w + 2, _A3 * eta[2], l1, l2)
-    if g[3] != 0.0:
-        _put_shrunk(row, w + 3, _A4 * eta[3], l1, l2)
+def _shrunk(w: Lanes, eta: Lanes, g: float, l1: float, l2: float) -> Lanes:
+    """w = soft(w, eta l1) / (1 + eta l2), for a scale that has taken a step."""
+    if g == 0.0:
+        return w
+    return _sign(w) * most(abs(w) - eta * l1, 0.0) / (1.0 + eta * l2)

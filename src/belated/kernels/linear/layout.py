@@ -18,6 +18,8 @@ COIN = SCALES  # one more bets coins, ...
 MEAN_OF_STEPS = COIN + 1  # ... and one has the mean of the weights of a scale
 EXPERTS = SCALES + 2
 ENERGIES = 3  # the first two scales share theirs
+TOGETHER = 4  # entries of a row that are taken together, and ...
+SPARE = TOGETHER - 1  # ... coordinates behind all others that fill them up; see ``together``
 ENDOWMENT = 0.25  # what the coin starts with, as a part of S
 
 # ``f``
@@ -71,6 +73,11 @@ FORESEEN = OWED + 2  # sum of q - silence since counting began, and C + D as it 
 VARIED = OWED + 3  # V: sum of q (1 - q)
 HEADER = OWED + 4
 
+# Passing work: five numbers of each entry, see ``together``, and what ``peek`` keeps behind them.
+WORK_AT = -HEADER % 8  # on a cache line
+OF_ENTRY = 5 + SCALES
+OF_ROW = WORK_AT + 5 * 3 * TOGETHER
+
 # n[GIVES_UP]: no; by the ages of labels so far; after a fixed wait w, PATIENCE being w^2.
 NEVER, BY_AGES, AFTER = range(3)
 
@@ -87,6 +94,8 @@ AVERAGE = 12  # mean of w_3
 ENERGY = 13  # A
 WORDS = 16
 ROW = WORDS // 2  # ints of 64 bits
+# The ints that these words begin.
+CENTRE_AT, OPEN_AT, WEIGHT_AT, AVERAGE_AT = CENTRE // 2, OPEN // 2, WEIGHT // 2, AVERAGE // 2
 GRAINS = 1024  # to 1
 
 # ``kept``: what a ticket remembers. A pair of the pool is a coordinate and its standardised value.

@@ -219,16 +219,17 @@ def peek(
     count = given + s.n[N.INTERCEPT]
     if not (pool_has_room(_of_clock(code), s, pool, count) and has_room(s)):
         return S.FULL, 0.0
+    spared = s.work[s.work.size - lm.SCALES * count : s.work.size]
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]
-        keep(row_of(c, index), s.work[lm.SCALES * j : lm.SCALES * (j + 1)])
+        keep(row_of(c, index), spared[lm.SCALES * j : lm.SCALES * (j + 1)])
     record = tail(s) * lm.KEEP
     s.kept[record + lm.START] = s.n[N.POOL_TAIL]
     s.kept[record + lm.PAIRS] = count
     issue(s, c, pool, record, indices, values, 0)
     for j in range(count):
         index = indices[j] if j < given else s.n[N.COORDINATES]
-        put_back(row_of(c, index), s.work[lm.SCALES * j : lm.SCALES * (j + 1)])
+        put_back(row_of(c, index), spared[lm.SCALES * j : lm.SCALES * (j + 1)])
     p = _shown(of_loss(code), s, record)
     return S.USED, link(of_loss(code), p)
 

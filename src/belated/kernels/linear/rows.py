@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from belated.arrays import Code, Floats, Ints
+from belated.kernels.fours import above, least, most, roots, truncated
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.due import drop_closed
+from belated.kernels.linear.together import (
+    Entries,
+    Laid,
+    ask_ahead,
+    entries_of,
+    put_values,
+)
 from belated.kernels.narrow import (
     MOST,
     bits,
@@ -25,12 +32,23 @@ from belated.kernels.prefetch import prefetch
 from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
 from belated.kernels.vectors import vector
+from belated.kernels.words import (
+    Bits,
+    Lanes,
+    bits_in,
+    columns,
+    counted,
+    floats_in,
+    put_columns,
+    upper,
+    with_counts,
+    with_upper,
+)
 
 Three: TypeAlias = tuple[float, float, float]
 Four: TypeAlias = tuple[float, float, float, float]
 Two: TypeAlias = tuple[float, float]
 
-AHEAD = 16  # entries that memory is asked for ahead of the one in hand
 # CENTRE and STAKE share 64 bits. STAKE has 9 of the exponent and 7 after the point; 0 is 0.
 LOW = 0xFFFF
 _HALF = 0x8000
@@ -38,6 +56,10 @@ CUT = 45  # bits of a float64 that STAKE leaves out
 LEAST = (1023 - 256) << 7  # exponents start at -256
 # Rounding up leaves 2^-30 out, so that 1 and what is 1 but for rounding are the same.
 _ALMOST = (1 << CUT) - (1 << 22)
+_CUT_OFF = -(1 << CUT)
+_NO_STAKE = 2.0**-256
+_LEAST_STAKE, _MOST_STAKE = 2.0**-256 * (1.0 + 2.0**-7), 2.0**255 * (2.0 - 2.0**-7)
+OPENS, STAYS, LEAVES = 1.0, 0.0, -1.0  # what a row does to the sums over open tickets
 _LEAST_TOTAL = 1e-280  # below, a value is as good as the mean
 _FLAT = 1e-12  # a variance below this part of the squared mean is rounding
 
@@ -73,129 +95,117 @@ def bad_entry(coordinates: int, indices: Ints, values: Floats, first: int, count
 
 
 @leaf
-def enter_all(c: Ints, four: Floats, pairs: Floats, indices: Ints, values: Floats) -> None:
-    """Note the entries of a new ticket in the pool, each with its standardised value.
-
-    Four at a time where these are four coordinates, which is one after the other all the same:
-    that becomes vector instructions. ``four`` is room for as many numbers.
-    """
-    last = indices.size - 1
-    for j in range(min(AHEAD, indices.size)):
-        ask(c, indices[j])
-    j = 0
-    while j <= last:
-        if j + 3 <= last and _differ(indices, j):
-            for i in range(4):
-                ask(c, indices[min(j + i + AHEAD, last)])
-            _enter_four(c, four, pairs, j, indices, values)
-            j += 4
-        else:
-            enter(row_of(c, indices[j]), pairs, j, indices[j], values[j])
-            j += 1
-
-
-@leaf
-def _differ(indices: Ints, j: int) -> bool:
-    """Tell whether four coordinates are all different."""
-    a, b, c, d = indices[j], indices[j + 1], indices[j + 2], indices[j + 3]
-    return ((a != b) & (a != c) & (a != d)) & ((b != c) & (b != d) & (c != d))
-
-
-@leaf
-def _enter_four(
-    c: Ints, four: Floats, pairs: Floats, j: int, indices: Ints, values: Floats
-) -> None:
-    """Note four entries; what is written to ``four`` tells the compiler that they go together."""
-    rows = (
-        row_of(c, indices[j]),
-        row_of(c, indices[j + 1]),
-        row_of(c, indices[j + 2]),
-        row_of(c, indices[j + 3]),
-    )
-    found = (
-        standardised(rows[0], values[j]),
-        standardised(rows[1], values[j + 1]),
-        standardised(rows[2], values[j + 2]),
-        standardised(rows[3], values[j + 3]),
-    )
-    four[0] = found[0][0]
-    four[1] = found[1][0]
-    four[2] = found[2][0]
-    four[3] = found[3][0]
-    _note(rows[0], pairs, j, indices[j], found[0])
-    _note(rows[1], pairs, j + 1, indices[j + 1], found[1])
-    _note(rows[2], pairs, j + 2, indices[j + 2], found[2])
-    _note(rows[3], pairs, j + 3, indices[j + 3], found[3])
-
-
-@leaf
 def enter(row: Ints, pairs: Floats, j: int, index: int, x: float) -> None:
     """Note entry j of a new ticket in the pool, with its standardised value."""
-    _note(row, pairs, j, index, standardised(row, x))
-
-
-@leaf
-def standardised(row: Ints, x: float) -> Three:
-    """Return a value of a coordinate in standard units; its mean and its variance then (Welford).
-
-    With d = x - mean and T = n variance + d^2, where n counts x: mean += d / n,
-    variance = (n - 1) T / n^2, and x becomes d sqrt((n - 1) / T). A coordinate that never varies
-    has value 1, or 0 if it has always been 0. One division does for 1 / n and 1 / T.
-    """
-    before = float(min(count(row, lm.SEEN), MOST - 1))
-    seen = before + 1.0
-    shared, variance = bits(row, lm.CENTRE), number(row, lm.VARIANCE)
-    centre = float_of(shared & ~LOW)
-    away = x - centre
-    total = seen * variance + away * away
-    inverse = 1.0 / (seen * max(total, _LEAST_TOTAL))
-    share = total * inverse
-    centre += away * share
-    variance = (total * share) * (before * share)
-    unit = away * math.sqrt(before * (seen * inverse))
-    constant = 1.0 if centre != 0.0 else 0.0
-    return unit if variance > _FLAT * centre * centre else constant, centre, variance
-
-
-@leaf
-def _note(row: Ints, pairs: Floats, j: int, index: int, found: Three) -> None:
-    """Keep what was found of an entry."""
-    unit, centre, variance = found
+    unit, centre, variance = standardised(row, x)
     stake = bits(row, lm.CENTRE) & LOW
     put_bits(row, lm.CENTRE, ((bits_of(centre) + _HALF) & ~LOW) | stake)
     put_number(row, lm.VARIANCE, variance)
     put_count(row, lm.SEEN, min(count(row, lm.SEEN) + 1, MOST))
-    put_count(row, lm.OPEN, min(count(row, lm.OPEN) + _grains(unit), MOST))
+    put_count(row, lm.OPEN, int(_with(float(count(row, lm.OPEN)), unit)))
     pairs[2 * j] = index
     pairs[2 * j + 1] = unit
 
 
 @leaf
-def stake_of(row: Ints) -> float:
-    """Return L, the largest gradient of the coin, rounded up."""
-    short = bits(row, lm.CENTRE) & LOW
-    return float_of((short + LEAST) << CUT) if short > 0 else 0.0
+def enter_all(c: Ints, row: Laid) -> None:
+    """Standardise the values of a new ticket, and let means and variances know of them.
+
+    Loops are short, so that processors have several groups in hand: here each waits long for one
+    division and one root.
+    """
+    j = 0
+    while j < row.entries:
+        ask_ahead(c, row, j)
+        e = entries_of(row, j)
+        centres, seen = columns(c, e.rows, lm.CENTRE_AT)
+        before = least(counted(seen), MOST - 1.0)
+        unit, centre, variance = _updated(before, floats_in(centres & ~LOW), upper(seen), e.x)
+        centres = ((bits_in(centre) + _HALF) & ~LOW) | (centres & LOW)
+        seen = with_counts(with_upper(seen, variance), before + 1.0)
+        put_columns(c, e.rows, lm.CENTRE_AT, centres, seen)
+        put_values(row, j, e.taken, unit)
+        j += e.taken
 
 
 @leaf
-def raise_stake(row: Ints, size: float) -> float:
-    """Let L be the size of a gradient, rounded up, and return it."""
-    up = (bits_of(size) + _ALMOST) >> CUT
-    short = min(max(up - LEAST, 1), LOW)
-    put_bits(row, lm.CENTRE, (bits(row, lm.CENTRE) & ~LOW) | short)
-    return float_of((short + LEAST) << CUT)
+def standardised(row: Ints, x: float) -> Three:
+    """Return a value of a coordinate in standard units; its mean and its variance then."""
+    before = float(min(count(row, lm.SEEN), MOST - 1))
+    centre = float_of(bits(row, lm.CENTRE) & ~LOW)
+    return _updated(before, centre, number(row, lm.VARIANCE), x)
 
 
 @leaf
-def _grains(x: float) -> int:
+def _updated(before: Any, centre: Any, variance: Any, x: Any) -> Any:
+    """Return values in standard units, and means and variances with them (Welford).
+
+    With d = x - mean and T = n variance + d^2, where n counts x: mean += d / n,
+    variance = (n - 1) T / n^2, and x becomes d sqrt((n - 1) / T). A coordinate that never varies
+    has value 1, or 0 if it has always been 0. One division does for 1 / n and 1 / T.
+    """
+    seen = before + 1.0
+    away = x - centre
+    total = seen * variance + away * away
+    inverse = 1.0 / (seen * most(total, _LEAST_TOTAL))
+    share = total * inverse
+    mean = centre + away * share
+    spread = (total * share) * (before * share)
+    unit = away * roots(before * (seen * inverse))
+    constant = above(abs(mean), 0.0, 1.0, 0.0)
+    return above(spread, _FLAT * mean * mean, unit, constant), mean, spread
+
+
+@leaf
+def _grains(x: Any) -> Any:
     """Return |x| as a whole number, so that sums over open tickets are exact."""
-    return int(abs(x) * lm.GRAINS + 0.5)
+    return truncated(abs(x) * float(lm.GRAINS) + 0.5)
+
+
+@leaf
+def _with(opened: Any, x: Any) -> Any:
+    """Take an entry into the sum over open tickets."""
+    return least(opened + _grains(x), float(MOST))
+
+
+@leaf
+def _without(opened: Any, x: Any) -> Any:
+    """Take an entry out of the sum over open tickets."""
+    return most(opened - _grains(x), 0.0)
 
 
 @leaf
 def leave(row: Ints, x: float) -> None:
     """Take an entry out of the sum over open tickets."""
-    put_count(row, lm.OPEN, max(count(row, lm.OPEN) - _grains(x), 0))
+    put_count(row, lm.OPEN, int(_without(float(count(row, lm.OPEN)), x)))
+
+
+@leaf
+def open_or_leave(c: Ints, e: Entries, opened: Bits, stakes: Bits, sign: float) -> None:
+    """Take entries in or out of the sums over open tickets, which their rows have there."""
+    before = counted(opened)
+    after = _with(before, e.x) if sign > 0.0 else _without(before, e.x)
+    put_columns(c, e.rows, lm.OPEN_AT, with_counts(opened, after), stakes)
+
+
+@leaf
+def stake_in(centres: Bits) -> Lanes:
+    """Return L, the largest gradients of the coins, rounded up; they are kept beside means."""
+    stake = floats_in(((centres & LOW) + LEAST) << CUT)
+    return above(stake, _NO_STAKE, stake, 0.0)
+
+
+@leaf
+def raised(sizes: Lanes) -> Lanes:
+    """Return what L is when gradients of these sizes are the largest: they are rounded up."""
+    up = floats_in((bits_in(sizes) + _ALMOST) & _CUT_OFF)
+    return least(most(up, _LEAST_STAKE), _MOST_STAKE)
+
+
+@leaf
+def with_stakes(centres: Bits, stakes: Lanes) -> Bits:
+    """Return means with other L beside them."""
+    return (centres & ~LOW) | ((bits_in(most(stakes, _NO_STAKE)) >> CUT) - LEAST)
 
 
 @leaf
@@ -245,7 +255,7 @@ def put_back(row: Ints, four: Floats) -> None:
 @leaf
 def pool_has_room(code: Code, s: State, pool: Floats, count: int) -> bool:
     """Make room for one more row and for when it is due; False when work or pool must grow."""
-    if lm.SCALES * count > s.work.size:
+    if lm.OF_ROW + lm.OF_ENTRY * count > s.work.size:
         return False
     if 2 * (s.n[N.POOL_TAIL] + s.n[N.DUE] + count) + 2 <= pool.size:
         return True

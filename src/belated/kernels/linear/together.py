@@ -1,0 +1,144 @@
+"""Entries of a row that are taken together: as many as there are lanes, if they all differ.
+
+First a row is laid out in the passing work: where the rows of its coordinates begin, and its
+values. It is filled up with coordinates behind all others, whose value is 0: they have no weights,
+and never get any. Entries whose coordinates do not all differ are taken one after the other, as
+each finds what the one before has done.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from belated.arrays import Floats, Ints
+from belated.kernels.jit import leaf
+from belated.kernels.linear import layout as lm
+from belated.kernels.narrow import bits_of, float_of
+from belated.kernels.prefetch import prefetch
+from belated.kernels.words import (
+    LANES,
+    Lanes,
+    first_lane,
+    keep,
+    kept,
+    one_or_four,
+    rows_differ,
+    rows_kept,
+)
+
+_AHEAD = 16  # entries that memory is asked for ahead of those in hand
+
+
+class Laid(NamedTuple):
+    """A row that is laid out: where its rows of ``c`` begin, its values, and S / sqrt(A) of each.
+
+    All have room for one more group, at ``alone``.
+    """
+
+    rows: Floats
+    x: Floats
+    eta2: Floats
+    eta3: Floats
+    eta4: Floats
+    entries: int
+    spare: int
+    alone: int
+
+
+class Entries(NamedTuple):
+    """Entries that are taken together: how many, where their rows begin, their values."""
+
+    taken: int
+    rows: Any
+    x: Lanes
+
+
+@leaf
+def room_for(work: Floats, count: int, spare: int) -> Laid:
+    """Return where a row with so many entries is laid out, filled up with coordinates to spare."""
+    alone = (count + 2 * lm.SPARE) // lm.TOGETHER * lm.TOGETHER
+    room = alone + lm.TOGETHER
+    at = lm.WORK_AT
+    laid = Laid(
+        rows=work[at : at + room],
+        x=work[at + room : at + 2 * room],
+        eta2=work[at + 2 * room : at + 3 * room],
+        eta3=work[at + 3 * room : at + 4 * room],
+        eta4=work[at + 4 * room : at + 5 * room],
+        entries=count,
+        spare=spare,
+        alone=alone,
+    )
+    if LANES > 1:
+        _fill_up(laid, count)
+    return laid
+
+
+@leaf
+def _fill_up(row: Laid, first: int) -> None:
+    """Write coordinates to spare, with the value 0, from a place on."""
+    for i in range(lm.SPARE):
+        row.rows[first + i] = float_of(lm.ROW * (row.spare + i))
+        row.x[first + i] = 0.0
+
+
+@leaf
+def lay_out(row: Laid, c: Ints, j: int, index: int, x: float) -> None:
+    """Lay out entry j, and ask for its row if it is one of the first."""
+    row.rows[j] = float_of(lm.ROW * index)
+    row.x[j] = x
+    if j < _AHEAD:
+        prefetch(c, lm.ROW * index)
+
+
+# --- Compiled ------------------------------------------------------------------------------------
+
+
+@leaf
+def _ask_ahead(c: Ints, row: Laid, j: int) -> None:
+    at = min(j + _AHEAD, row.entries)
+    for i in range(lm.TOGETHER):
+        prefetch(c, bits_of(row.rows[at + i]))
+
+
+@leaf
+def _four_from(row: Laid, j: int) -> Entries:
+    at, count = j, min(lm.TOGETHER, row.entries - j)
+    if not rows_differ(row.rows, j):
+        at, count = row.alone, 1
+        row.rows[at] = row.rows[j]
+        row.x[at] = row.x[j]
+        _fill_up(row, at + 1)
+    return Entries(count, rows_kept(row.rows, at), kept(row.x, at))
+
+
+@leaf
+def _put_four(row: Laid, j: int, count: int, x: Lanes) -> None:
+    if count > 1:
+        keep(row.x, j, x)  # what comes after the last one is 0, and stays so
+    else:
+        row.x[j] = first_lane(x)
+
+
+# --- Interpreted ---------------------------------------------------------------------------------
+
+
+def _ask_nothing(*row: Any) -> None:
+    """Stand in where the kernels are interpreted."""
+
+
+def _one_from(row: Laid, j: int) -> Entries:
+    return Entries(1, rows_kept(row.rows, j), row.x.item(j))
+
+
+def _put_one(row: Laid, j: int, count: int, x: float) -> None:
+    row.x[j] = x
+
+
+# --- Either --------------------------------------------------------------------------------------
+
+# (row, j): entry j and those after it; (row, j, count, x): writing the values of so many.
+entries_of: Any = one_or_four(_one_from, _four_from)
+put_values: Any = one_or_four(_put_one, _put_four)
+# (c, row, j): ask for the rows of entries that come after entry j.
+ask_ahead: Any = one_or_four(_ask_nothing, _ask_ahead)
