@@ -673,7 +673,11 @@ class NaiveLinear:
         issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
-        shown = self.loss.together(self.mixture.v, said, issued)
+        # As long as every label that came is the same, log odds are mixed as they are.
+        alike = self.silence is None and self.labels.low == self.labels.high
+        shown = issued
+        if not (alike and self.loss.kind == "logistic"):
+            shown = self.loss.together(self.mixture.v, said, issued)
         shown = self.doubt.shown(shown, self.labels)
         if self.owed is not None:
             shown += self.owed.shift

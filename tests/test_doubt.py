@@ -141,6 +141,19 @@ def test_labels_that_go_to_zero_are_followed_there(seed: int) -> None:
     assert np.mean(values[100:] ** 2) < 0.3 * np.mean(np.square(means))
 
 
+def test_log_odds_are_mixed_while_all_labels_are_alike() -> None:
+    """And probabilities once there are two answers."""
+    model = LinearModel("logistic", bits=3)
+    mixed = []
+    for t in range(60):
+        model.predict([1.0, float(t % 3)])
+        record = model._memory.records[-1]
+        mixed.append(record[lm.SHOWN] == record[lm.MIXTURE])
+        model.observe(t, float(t == 30))
+    assert all(mixed[:31])
+    assert not any(mixed[31:])
+
+
 def test_shares_by_hand() -> None:
     """Of five tickets two have their label at the age 1 and one at 3; one waits at 2, one at 3."""
     found = shares([1, 1, 3], [2, 3])

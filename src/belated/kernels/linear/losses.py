@@ -117,7 +117,13 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 
 @leaf
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
-    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1."""
+    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1.
+
+    And while all labels that came are alike: then experts go to that answer at speeds of their own,
+    and the mean probability of the other one is that of the slowest. Silence is no such label.
+    """
+    if f[lm.LOW] == f[lm.HIGH] and f[lm.SINCE] < math.inf:
+        return p
     yes, no = 0.0, 0.0
     for k in range(lm.EXPERTS):
         e = exp(-abs(experts[k]))
