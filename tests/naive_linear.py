@@ -673,8 +673,8 @@ class NaiveLinear:
         issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
-        # As long as every label that came is the same, log odds are mixed as they are.
-        alike = self.silence is None and self.labels.low == self.labels.high
+        # As long as labels come late, and are all the same, log odds are mixed as they are.
+        alike = any(self.took) and self.labels.low == self.labels.high
         shown = issued
         if not (alike and self.loss.kind == "logistic"):
             shown = self.loss.together(self.mixture.v, said, issued)

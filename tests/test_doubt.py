@@ -141,17 +141,21 @@ def test_labels_that_go_to_zero_are_followed_there(seed: int) -> None:
     assert np.mean(values[100:] ** 2) < 0.3 * np.mean(np.square(means))
 
 
-def test_log_odds_are_mixed_while_all_labels_are_alike() -> None:
-    """And probabilities once there are two answers."""
+def test_log_odds_are_mixed_while_all_labels_are_alike_and_come_late() -> None:
+    """Shown is then LEAN + TRUST (mixture - LEAN), and of mean probabilities once there are two."""
     model = LinearModel("logistic", bits=3)
+    f = model._memory.f
     mixed = []
-    for t in range(60):
+    for t in range(80):
+        lean, trust = f[lm.LEAN], f[lm.TRUST]
         model.predict([1.0, float(t % 3)])
         record = model._memory.records[-1]
-        mixed.append(record[lm.SHOWN] == record[lm.MIXTURE])
-        model.observe(t, float(t == 30))
-    assert all(mixed[:31])
-    assert not any(mixed[31:])
+        expected = lean + trust * (record[lm.MIXTURE] - lean)
+        mixed.append(record[lm.SHOWN] == expected)
+        if t % 4 and t > 4:
+            model.observe(t - 3, float(t == 53))
+    assert all(mixed[:54])
+    assert not any(mixed[54:])
 
 
 def test_shares_by_hand() -> None:

@@ -119,10 +119,10 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
     """Log odds of the mean probability; the mixture itself where that is all but 0 or 1.
 
-    And while all labels that came are alike: then experts go to that answer at speeds of their own,
-    and the mean probability of the other one is that of the slowest. Silence is no such label.
+    And while all labels are alike, and take their time: then experts go to that answer at speeds of
+    their own, and the mean probability of the other one, which may be open, is that of the slowest.
     """
-    if f[lm.LOW] == f[lm.HIGH] and f[lm.SINCE] < math.inf:
+    if f[lm.LOW] == f[lm.HIGH] and f[lm.AGED] > 0.0:
         return p
     yes, no = 0.0, 0.0
     for k in range(lm.EXPERTS):
