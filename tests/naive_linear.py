@@ -346,20 +346,42 @@ class Doubt:
         """Return what is shown for a prediction, before the link."""
         if self.loss in ANSWERS:
             return self.lean + self.trust * (p - self.lean)
-        return labels.clipped(self.loss, p + self.lean)
+        if self.lean == 0.0:
+            return p
+        return clip(
+            p + self.lean,
+            min(labels.clipped(self.loss, -math.inf), 0.0),
+            max(labels.clipped(self.loss, math.inf), 0.0),
+        )
 
     def look(
-        self, tickets: int, heard: list[tuple[int, float]], still_open: list[int], labels: Labels
-    ) -> None:
-        """Look at what was heard (age, what it says), and at the ages of open tickets."""
+        self,
+        tickets: int,
+        heard: list[tuple[int, float]],
+        told: list[float],
+        still_open: list[int],
+        labels: Labels,
+        took: float,
+        number: int,
+    ) -> bool:
+        """Look at what was heard (age, what it says), and at the ages of open tickets.
+
+        ``told`` are the labels that were heard. All ``number`` labels ever took the part ``took``
+        of the time so far, on average. Return whether experts are to be weighed anew.
+        """
+        half = max(11 - number, 0) / 20.0
+        far = 6.0 * labels.scale(self.loss) if number > 1 else math.inf
         if not heard:
-            return
+            if self.loss not in (*ANSWERS, "poisson"):
+                place = 1.0 - (1.0 - min(took, 1.0)) ** 2
+                self.lean = half * max(1.0 - 2.5 * place, 0.0) * clip(-labels.mean, -far, far)
+            return False
         share = shares([age for age, _ in heard], still_open)
         says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
         mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
         if self.loss in ANSWERS:
             self._of_answers(tickets, heard, still_open, labels, mean, sum(share.values()))
-            return
+            return False
         n, o = len(heard), len(still_open)
         above = sum(said for _, said in heard) / n
         self.lean = o / (n + o) * (mean / sum(share.values()) - above)
@@ -368,6 +390,16 @@ class Doubt:
         if self.loss == "poisson":
             times = 1.0 + self.lean / labels.mean if labels.mean > 0.0 else 1.0
             self.lean = math.log(clip(times, 0.25, 4.0))
+            return False
+        late = sum(age_group(age) > age_group(tickets // 2) for age, _ in heard)
+        left = 1.0 - sum(share.values())
+        level = labels.mean + self.lean
+        sure = sure_of_going_to_zero([age for age, _ in heard], told, level)
+        self.lean += sure * left * clip(-level, -far, far) * 100.0 / (100.0 + late)
+        place = place_of([age_group(age) for age, _ in heard], [age_group(a) for a in still_open])
+        back = clip(-labels.mean - self.lean, -far, far)
+        self.lean += half * max(1.0 - 2.5 * place, 0.0) * left * back
+        return left < 0.25 and sure > 0.5
 
     def _of_answers(
         self,
@@ -412,6 +444,23 @@ class Doubt:
         return (f * (0.3 + x) + (1.0 - f) * max(x - 1.25, 0.0)) / (0.3 + rarer)
 
 
+def sure_of_going_to_zero(ages: list[int], told: list[float], level: float) -> float:
+    """Tell how surely labels go from their level towards 0 the later they come."""
+    n = len(told)
+    groups = [age_group(age) for age in ages]
+    ranks = [sum(b < a for b in groups) + sum(b == a for b in groups) / 2.0 for a in groups]
+    mean = sum(told) / n
+    spread = sum((y - mean) ** 2 for y in told)
+    wide = sum((rank - n / 2.0) ** 2 for rank in ranks)
+    if n <= 2 or wide == 0.0 or spread <= 1e-12 * sum(y * y for y in told):
+        return 0.0
+    both = sum((rank - n / 2.0) * (y - mean) for rank, y in zip(ranks, told, strict=True))
+    if both * level >= 0.0:
+        return 0.0
+    r2 = min(both**2 / (wide * spread), 1.0)
+    return max((n - 2) * r2 - 10.0 * (1.0 - r2), 0.0) / n
+
+
 def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
     """Tell how surely labels have stopped coming, after t tickets."""
     came = [age_group(age) for age in heard]
@@ -428,7 +477,12 @@ def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
 
 
 def trend(came: list[int], waits: list[int]) -> float:
-    """Laplace's test whether labels come at the same rate at all ages; ages are of ``AGES``.
+    """Laplace's test whether labels come at the same rate at all ages; ages are of ``AGES``."""
+    return math.sqrt(12.0 * len(came)) * (place_of(came, waits) - 0.5)
+
+
+def place_of(came: list[int], waits: list[int]) -> float:
+    """Return what part of all rounds waited comes before labels, on average over labels.
 
     A ticket that closes in a group of ages has waited for half of that group.
     """
@@ -439,8 +493,7 @@ def trend(came: list[int], waits: list[int]) -> float:
         if a <= max(everyone)
     }
     before = {a: sum(rounds[b] for b in rounds if b < a) + rounds[a] / 2.0 for a in set(came)}
-    place = sum(before[a] for a in came) / len(came) / sum(rounds.values())
-    return math.sqrt(12.0 * len(came)) * (place - 0.5)
+    return sum(before[a] for a in came) / len(came) / sum(rounds.values())
 
 
 @functools.cache
@@ -595,6 +648,7 @@ class NaiveLinear:
         self.owed = Owed(silence) if silence is not None and loss == "logistic" else None
         self.since: int | None = None  # the first ticket after the first label
         self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
+        self.told: list[float] = []  # these labels
         self.again = math.inf
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
@@ -619,7 +673,11 @@ class NaiveLinear:
         issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
-        shown = self.loss.together(self.mixture.v, said, issued)
+        # As long as labels come late, and are all the same, log odds are mixed as they are.
+        alike = any(self.took) and self.labels.low == self.labels.high
+        shown = issued
+        if not (alike and self.loss.kind == "logistic"):
+            shown = self.loss.together(self.mixture.v, said, issued)
         shown = self.doubt.shown(shown, self.labels)
         if self.owed is not None:
             shown += self.owed.shift
@@ -646,7 +704,12 @@ class NaiveLinear:
             if kept.label is None and self.since <= ticket < self.predictions - 1
         ]
         tickets = self.predictions - self.since
-        self.doubt.look(tickets, self.heard, still_open, self.labels)
+        n = len(self.took)
+        took = (sum(self.took) / n + 0.5) / self.predictions
+        anew = self.doubt.look(tickets, self.heard, self.told, still_open, self.labels, took, n)
+        if anew and self.charged == 0:
+            self.mixture = Mixture(self.mixture.v)
+            self.charged = self.predictions
         pause = min(max(tickets // 16, 8), 256)
         self.again = self.predictions + max(pause, len(still_open) // 16)
 
@@ -769,7 +832,7 @@ class NaiveLinear:
             self.coordinates[i] = Coordinate(c.narrow, c.count, c.mean, c.variance)
         self.mixture = Mixture()
         self.doubt = Doubt(self.loss.kind)
-        self.heard = []
+        self.heard, self.told = [], []
         self.since = self.charged = self.predictions
         self.again = self.predictions + 8
 
@@ -795,6 +858,7 @@ class NaiveLinear:
             if self.loss.kind not in ANSWERS:
                 says = -self.loss.slope(self.open[ticket].issued, label)
             self.heard.append((self.predictions - ticket - 1, says))
+            self.told.append(label)
 
     def scarcity(self, ticket: int) -> float:
         """Count a label more than once that only the oldest tickets can have by now."""

@@ -13,7 +13,15 @@ import belated as bl
 from belated.kernels.linear import layout as lm
 from belated.linear import LinearModel
 from conftest import shortened
-from naive_linear import Loss, NaiveLinear, is_tied, shares, stopped, trend
+from naive_linear import (
+    Loss,
+    NaiveLinear,
+    is_tied,
+    shares,
+    stopped,
+    sure_of_going_to_zero,
+    trend,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,6 +72,90 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
     assert moved > 0.4 * count
     whole.replay(x, y, np.array(events))
     assert whole.snapshot() == live.snapshot()
+
+
+@pytest.mark.parametrize("kind", ["squared", "absolute", "quantile", "huber"])
+def test_fast_and_slow_agree_where_labels_go_to_zero(kind: Loss) -> None:
+    """Labels are below 0, and those nearest to it take longest; experts are weighed anew."""
+    count = 200
+    rng = np.random.default_rng(19)
+    x = rng.normal(size=(count, 2))
+    y = rng.exponential(size=count) + 0.3 * x[:, 0] - 4.0
+    delays = np.maximum(30.0 * (y + 3.7), 0.0).astype(np.int64)
+    fast, slow = LinearModel(kind, bits=3), NaiveLinear(kind, patience=1000, narrow=True)
+    beyond = 0
+    for event in bl.Timeline.from_delays(delays).events.tolist():
+        if event >= 0:
+            row = list(enumerate(x[event].tolist()))
+            value = fast.predict(x[event]).value
+            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+            beyond += int(fast._memory.f[lm.HIGH] < value < 0.0)
+        elif not is_tied(slow, ~event, float(y[~event]), 1.0):
+            fast.observe(~event, float(y[~event]))
+            slow.observe(~event, float(y[~event]))
+    assert beyond > 0  # nearer to 0 than all labels so far
+    assert fast._memory.f[lm.CHARGED] == slow.charged > 0
+
+
+def test_one_label_that_came_at_once_is_shown_by_half() -> None:
+    """And as it is where it took as long as tickets have waited."""
+    model = LinearModel("squared", bits=3)
+    for _ in range(20):
+        model.predict([1.0])
+    model.observe(19, 100.0)
+    for _ in range(200):
+        model.predict([1.0])
+    assert model.predict([1.0]).value == pytest.approx(50.0, rel=0.05)
+    model = LinearModel("squared", bits=3)
+    for _ in range(20):
+        model.predict([1.0])
+    model.observe(0, 100.0)
+    for _ in range(20):
+        model.predict([1.0])
+    assert model.predict([1.0]).value == 100.0
+
+
+def test_going_to_zero_by_hand() -> None:
+    """Four labels whose order is that of their ages, on a line: r = 1."""
+    ages, rising = [1, 2, 3, 4], [-9.0, -8.0, -7.0, -6.0]
+    assert sure_of_going_to_zero(ages, rising, -7.5) == pytest.approx(0.5)  # (4 - 2) / 4
+    assert sure_of_going_to_zero(ages, rising, 7.5) == 0.0  # 0 is on the other side
+    assert sure_of_going_to_zero(ages, rising[::-1], -7.5) == 0.0
+    assert sure_of_going_to_zero(ages[:2], rising[:2], -7.5) == 0.0
+    # With the first two changed round r^2 is 16/25: 2 * 16/25 - 10 * 9/25 < 0.
+    assert sure_of_going_to_zero(ages, [-8.0, -9.0, -7.0, -6.0], -7.5) == 0.0
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_that_go_to_zero_are_followed_there(seed: int) -> None:
+    """The first to be known are the smallest of labels whose mean is 0."""
+    rng = np.random.default_rng([9, seed])
+    count = 3000
+    y = rng.exponential(size=count) - 1.0
+    timeline = bl.Timeline.from_delays((600.0 * (y + 1.0)).astype(np.int64))
+    values = LinearModel("squared", bits=3).replay(np.ones((count, 1)), y, timeline)
+    came = np.arange(count) + 600.0 * (y + 1.0)
+    means = [y[:t][came[:t] < t].mean() for t in range(100, count)]
+    assert np.mean(values[100:] ** 2) < 0.3 * np.mean(np.square(means))
+
+
+def test_log_odds_are_mixed_while_all_labels_are_alike_and_come_late() -> None:
+    """Shown is then LEAN + TRUST (mixture - LEAN), and of mean probabilities once there are two."""
+    model = LinearModel("logistic", bits=3)
+    f = model._memory.f
+    mixed = []
+    for t in range(80):
+        lean, trust = f[lm.LEAN], f[lm.TRUST]
+        model.predict([1.0, float(t % 3)])
+        record = model._memory.records[-1]
+        expected = lean + trust * (record[lm.MIXTURE] - lean)
+        mixed.append(record[lm.SHOWN] == expected)
+        if t % 4 and t > 4:
+            model.observe(t - 3, float(t == 53))
+    assert all(mixed[:54])
+    assert not any(mixed[54:])
 
 
 def test_shares_by_hand() -> None:

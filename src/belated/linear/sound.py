@@ -102,10 +102,12 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    came, heard, said = by_age[:, lm.CAME], by_age[:, lm.HEARD], by_age[:, lm.SAID]
+    came, heard, said, told = by_age.T
     demand(((came >= 0.0) & (came < _LARGE)).all(), "ages of labels")
+    demand((np.abs(told) <= lm.HUGE_LABEL * np.maximum(heard, 0.0)).all(), "labels by age")
+    demand(0.0 <= f[lm.SQUARED] <= _LARGE_SUM, "labels by age")
     if settings.owes:
-        _check_owed(f, heard, said, memory)
+        _check_owed(f, heard, said, told, memory)
     else:
         _check_doubt(settings.loss, f, heard, said, memory.rounds)
     _check_kinds(f, memory.rounds)
@@ -154,12 +156,13 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
         demand(trust == 1.0, "what is open")
 
 
-def _check_owed(f: Floats, heard: Floats, said: Floats, memory: Memory) -> None:
+def _check_owed(f: Floats, heard: Floats, said: Floats, told: Floats, memory: Memory) -> None:
     """Demand that corrections are looked at now and then, and what that found can be."""
     demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
     again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
     corrected = int(memory.n[N.CORRECTED])
     demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
+    demand((told == 0.0).all() and f[lm.SQUARED] == 0.0, "corrections")
     demand((np.abs(heard) <= corrected).all(), "corrections")
     if corrected == 0:
         demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")

@@ -1,6 +1,6 @@
-"""How far to believe a model while labels are open, for answers (yes or no) and for numbers.
+"""How far to believe a model while labels are open, for answers (yes or no).
 
-**Answers.** Either open tickets are like those that have a label, or they are of another kind. For
+Either open tickets are like those that have a label, or they are of another kind. For
 the second there are two signs.
 
 *Labels have stopped coming.* Those of one kind come more often, for each doubling of the age, the
@@ -32,11 +32,6 @@ that part of the tickets was watched so long. Before a second answer has come (o
 the signs are of tickets since the first) features can say nothing, so there d = (0.3 t + 1) S, and
 LEAN is all but what is shown: the share, with half an answer of each kind beside the labels, and
 with two answers beside the tickets.
-
-**Numbers.** LEAN = o / (N + o) (mean by Kaplan and Meier - mean) of how far labels were above their
-predictions, with o tickets open; shown = prediction + LEAN, within the labels so far. Both means
-agree where that distance has nothing to do with the age. For absolute and quantile loss it is the
-slope, in units of 5/4 S; for Poisson loss, LEAN is the logarithm of what the mean is multiplied by.
 """
 
 from __future__ import annotations
@@ -57,8 +52,6 @@ _BELOW = 1.5  # standard deviations that a trend is below 0 by chance
 _PRIOR = 0.3  # answers before a rank correlation is believed
 _BY_CHANCE = 1.25  # B r^2 that is no sign yet
 _UNKNOWN = 10.0  # late labels before what they say is believed
-_PER_SLOPE = 1.25  # S / (2 density at the median), for a normal distribution
-_MOST_TIMES = 4.0  # a mean is moved by
 
 
 class Evidence(NamedTuple):
@@ -87,9 +80,8 @@ class Evidence(NamedTuple):
     """... and over the others."""
     order: float
     """Pairs of a yes and an earlier no."""
-
-
-# --- Answers -------------------------------------------------------------------------------------
+    rises: float
+    """Correlation of labels and the ranks of their ages."""
 
 
 @leaf
@@ -99,8 +91,10 @@ def is_yes(code: Code, f: Floats, p: float, y: float) -> float:
 
 
 @leaf
-def doubt(code: Code, f: Floats, e: Evidence) -> None:
-    """Set LEAN and TRUST for log odds."""
+def doubt(code: Code, f: Floats, e: Evidence) -> bool:
+    """Set LEAN and TRUST for log odds; experts are never weighed anew."""
+    if e.heard == 0.0:
+        return False
     is_one = f[lm.LOW] == f[lm.HIGH]
     other = _other_kind(e)
     tail = e.left * other
@@ -114,6 +108,7 @@ def doubt(code: Code, f: Floats, e: Evidence) -> None:
     rarer = 0.5 + min(e.yes, e.no)
     f[lm.LEAN] = ln(share / (1.0 - share))
     f[lm.TRUST] = rarer / (rarer + against)
+    return False
 
 
 @leaf
@@ -139,10 +134,11 @@ def _stopped(e: Evidence) -> float:
 
 
 @leaf
-def doubt_sign(code: Code, f: Floats, e: Evidence) -> None:
+def doubt_sign(code: Code, f: Floats, e: Evidence) -> bool:
     """Set LEAN and TRUST for scores, of which those beyond 1 are sure."""
-    doubt(code, f, e)
+    anew = doubt(code, f, e)
     f[lm.LEAN] = min(max(f[lm.LEAN], -1.0), 1.0)
+    return anew
 
 
 @leaf
@@ -152,39 +148,3 @@ def doubted(code: Code, f: Floats, p: float) -> float:
     if f[lm.SHIFT] != 0.0:  # silence is a label, so that nothing is without one
         return p + f[lm.SHIFT]
     return p if trust == 1.0 else lean + trust * (p - lean)
-
-
-# --- Numbers -------------------------------------------------------------------------------------
-
-
-@leaf
-def _moved_by(e: Evidence) -> float:
-    came = 1.0 - e.left
-    return e.open / (e.heard + e.open) * (e.mean / came - e.says / e.heard)
-
-
-@leaf
-def lean(code: Code, f: Floats, e: Evidence) -> None:
-    """Set LEAN for numbers."""
-    f[lm.LEAN] = _moved_by(e)
-
-
-@leaf
-def lean_by_slopes(code: Code, f: Floats, e: Evidence) -> None:
-    """Set LEAN for losses whose slopes are no distances."""
-    f[lm.LEAN] = _PER_SLOPE * f[lm.SIZE] * _moved_by(e)
-
-
-@leaf
-def lean_rate(code: Code, f: Floats, e: Evidence) -> None:
-    """Set LEAN for logarithms of means."""
-    times = 1.0 + _moved_by(e) / f[lm.MEAN] if f[lm.MEAN] > 0.0 else 1.0
-    f[lm.LEAN] = ln(min(max(times, 1.0 / _MOST_TIMES), _MOST_TIMES))
-
-
-@leaf
-def moved(code: Code, f: Floats, p: float) -> float:
-    """Return what is shown for a prediction."""
-    if f[lm.LEAN] == 0.0:
-        return p
-    return min(max(p + f[lm.LEAN], f[lm.FLOOR]), f[lm.CEILING])

@@ -54,17 +54,18 @@ LABELS = 42  # tickets with a label, each counted once
 TAMED = 43  # labels that were not learned as far out as they are; see ``taming``
 AGED = 44  # sum of their ages, where silence is no label; see ``scarcity``
 SCORED = 45  # sum of the weights of losses
-FIRST = 46  # the first labels, and how often each counts; see ``slips``
+SQUARED = 46  # sum of the squares of first labels, of tickets from SINCE on; see ``doubt``
+FIRST = 47  # the first labels, and how often each counts; see ``slips``
 FIRST_LABELS = 5
-KINDS = 56  # labels that differ from each other; one more than MOST_KINDS for all above
-OF_KINDS = 57  # of each: the label, how many came, sum of their ages, the largest
+KINDS = 57  # labels that differ from each other; one more than MOST_KINDS for all above
+OF_KINDS = 58  # of each: the label, how many came, sum of their ages, the largest
 OF_KIND = 4
 MOST_KINDS = 10
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
-# By age: labels that came (see ``waiting``), first labels, and the sum of what these say. Where
-# silence is a label, corrections are counted in the place of first labels; see ``owed``.
-CAME, HEARD, SAID = range(3)
-BY_AGE = 3
+# By age: labels that came (see ``waiting``), first labels, the sum of what these say, and of these.
+# Where silence is a label, corrections are counted in the place of first labels; see ``owed``.
+CAME, HEARD, SAID, TOLD = range(4)
+BY_AGE = 4
 BUCKETS = 160
 # Where silence is a label, and 0 elsewhere; see ``owed``.
 OWED = AGES + BY_AGE * BUCKETS  # D: how far corrections that are still out will move SUM

@@ -12,7 +12,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
-from belated.kernels.linear import belief, taming
+from belated.kernels.linear import belief, leaning, taming
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -117,7 +117,13 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 
 @leaf
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
-    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1."""
+    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1.
+
+    And while all labels are alike, and take their time: then experts go to that answer at speeds of
+    their own, and the mean probability of the other one, which may be open, is that of the slowest.
+    """
+    if f[lm.LOW] == f[lm.HIGH] and f[lm.AGED] > 0.0:
+        return p
     yes, no = 0.0, 0.0
     for k in range(lm.EXPERTS):
         e = exp(-abs(experts[k]))
@@ -333,7 +339,7 @@ _OF_NUMBERS: dict[str, Leaf] = {
     "blended": _as_mixed,
     "rebase": _centre,
     "saying": _above,
-    "shown": belief.moved,
+    "shown": leaning.moved,
     "tame": taming.tamed,
     "slipped": taming.slipped,
 }
@@ -353,7 +359,7 @@ LOSSES = Parts(
         slope=_squared_slope,
         step=_squared_step,
         unit=_unit_of_labels,
-        believe=belief.lean,
+        believe=leaning.lean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -363,7 +369,7 @@ LOSSES = Parts(
         slope=_absolute_slope,
         step=_absolute_step,
         unit=_no_unit,
-        believe=belief.lean_by_slopes,
+        believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -373,7 +379,7 @@ LOSSES = Parts(
         slope=_quantile_slope,
         step=_quantile_step,
         unit=_no_unit,
-        believe=belief.lean_by_slopes,
+        believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -383,7 +389,7 @@ LOSSES = Parts(
         slope=_huber_slope,
         step=_huber_step,
         unit=_unit_of_labels,
-        believe=belief.lean,
+        believe=leaning.lean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -431,8 +437,8 @@ LOSSES = Parts(
         blended=_log_mean_rate,
         rebase=_log_mean,
         saying=_above,
-        believe=belief.lean_rate,
-        shown=belief.moved,
+        believe=leaning.lean_rate,
+        shown=leaning.moved,
         tame=taming.tamed,
         slipped=taming.slipped,
     ),
