@@ -374,7 +374,9 @@ class Doubt:
         if not heard:
             if self.loss not in (*ANSWERS, "poisson"):
                 place = 1.0 - (1.0 - min(took, 1.0)) ** 2
-                self.lean = half * max(1.0 - 2.5 * place, 0.0) * clip(-labels.mean, -far, far)
+                left = len(still_open) / max(tickets - 1, 1)
+                back = clip(-labels.mean, -far, far)
+                self.lean = half * max(1.0 - 2.5 * place, 0.0) * left * back
             return False
         share = shares([age for age, _ in heard], still_open)
         says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
@@ -650,6 +652,7 @@ class NaiveLinear:
         self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
         self.told: list[float] = []  # these labels
         self.again = math.inf
+        self.looked = 0  # tickets that were open when that was
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
         self.ages_of: dict[float, list[int]] = {}
@@ -698,6 +701,7 @@ class NaiveLinear:
 
     def _ponder(self) -> None:
         assert self.since is not None
+        self.looked = len(self.open)
         still_open = [
             self.predictions - ticket - 1
             for ticket, kept in self.open.items()
@@ -726,7 +730,7 @@ class NaiveLinear:
 
     def _give_up(self) -> None:
         t = self.predictions
-        if self.wait == "skip" and t % 256 == 0:
+        if self.wait == "skip" and self.deadline == math.inf and t % 256 == 0:
             self.limit = self._review()
         for s in sorted(self.open):
             limit = self.limit if self.wait == "skip" else self.wait
@@ -767,21 +771,28 @@ class NaiveLinear:
         self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
     ) -> bool:
         """Learn the last word on a ticket; False, and nothing else, if it was given up."""
-        used = self.revise(ticket, label, weight, at, is_last=True)
+        used = self._told(ticket, label, weight, at, is_last=True)
         if used:
             self.cancel(ticket)
+            self._look_after()
         return used
 
-    def revise(
-        self,
-        ticket: int,
-        label: float,
-        weight: float = 1.0,
-        at: float | None = None,
-        *,
-        is_last: bool = False,
-    ) -> bool:
+    def revise(self, ticket: int, label: float, at: float | None = None) -> bool:
         """Learn a label that may change again."""
+        used = self._told(ticket, label, 1.0, at, is_last=False)
+        if used:
+            self._look_after()
+        return used
+
+    def _look_after(self) -> None:
+        """Look again after each of the first labels, and when half of what was open is not."""
+        is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
+        if self.silence is None and self.open and self.looked and is_due:
+            self._ponder()
+
+    def _told(
+        self, ticket: int, label: float, weight: float, at: float | None, *, is_last: bool
+    ) -> bool:
         if at is not None:
             self.tick(at)
         self.ages.append(self.predictions - ticket - 1)
@@ -834,7 +845,7 @@ class NaiveLinear:
         self.doubt = Doubt(self.loss.kind)
         self.heard, self.told = [], []
         self.since = self.charged = self.predictions
-        self.again = self.predictions + 8
+        self.again, self.looked = self.predictions + 8, 0
 
     def learnable(self, ticket: int, label: float) -> float:
         """Return what is to be learned of a label, by what was learned of all other tickets."""
@@ -932,8 +943,10 @@ class NaiveLinear:
                 c.w[k] = c.short(c.w[k] - eta * s * r)
 
     def cancel(self, ticket: int) -> None:
-        """Close a ticket: what was learned of it stays."""
+        """Close a ticket: what was learned of it stays. Where none is open, nothing is moved."""
         del self.open[ticket]
+        if not self.open:
+            self.doubt.lean, self.doubt.trust, self.looked = 0.0, 1.0, 0
 
     def _open_size(self, i: int) -> float:
         """Return the sum of |s_i| over the open tickets of which nothing was heard."""

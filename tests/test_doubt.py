@@ -296,3 +296,38 @@ def test_mean_loss_is_that_of_what_was_shown() -> None:
     assert mean is not None
     assert mean == pytest.approx(model.losses(values, y)[heard].mean())
     assert math.isfinite(mean)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "poisson"])
+def test_where_nothing_is_open_nothing_is_moved(loss: Loss) -> None:
+    """A backlog that was answered at once is known, however long nobody predicted since."""
+    model = bl.LinearModel(loss, bits=3)
+    for t in range(60):
+        model.predict([1.0])
+        if t == 0:
+            model.observe(0, 300.0)
+    for t in range(1, 60):
+        model.observe(t, 299.0 + t % 3)
+    assert model.open == 0
+    assert model.peek([1.0]) == pytest.approx(300.0, rel=0.02)
+
+
+def test_the_second_label_takes_back_what_the_first_left_open() -> None:
+    """One label that came at once is shown by half; two that agree are shown as they are."""
+    model = bl.LinearModel("squared", bits=3)
+    for t in range(40):
+        model.predict([1.0])
+        if t == 0:
+            model.observe(0, 300.0)
+    assert 150.0 <= model.peek([1.0]) < 200.0
+    model.observe(1, 300.1)
+    assert model.peek([1.0]) == pytest.approx(300.0, abs=1.0)
+
+
+def test_tickets_that_are_cancelled_do_not_wait() -> None:
+    model = bl.LinearModel("squared", bits=3)
+    model.observe(model.predict([1.0]).ticket, 100.0)
+    for _ in range(100):
+        ticket, value = model.predict([1.0])
+        model.cancel(ticket)
+        assert value == 100.0

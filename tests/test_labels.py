@@ -826,3 +826,17 @@ def test_texts_that_are_no_length_of_time_say_what_is_one(wrong: str) -> None:
         bl.LinearModel("squared", deadline=wrong)
     with pytest.raises(SpecError, match=r'"15min"'):
         bl.LinearModel("squared", wait=wrong)
+
+
+def test_a_model_with_a_deadline_waits_until_then() -> None:
+    """However quickly most labels come: a slow one before its deadline is learned."""
+    model = bl.LinearModel("logistic", silence=0, bits=3, patience=10, deadline=10_000)
+    without = bl.LinearModel("logistic", silence=0, bits=3, patience=10)
+    for each in (model, without):
+        for t in range(3000):
+            each.predict([1.0])
+            if t % 5 == 0:
+                each.observe(t, 1)
+    assert without.open < 500
+    assert model.open == 2400
+    assert model.observe(1, 1)

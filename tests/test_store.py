@@ -1041,6 +1041,74 @@ def test_one_who_is_alone_is_told_of_a_disk_that_fails_and_goes_on_from_the_log(
         assert from_log(store, "m").model.snapshot() == model.snapshot()
 
 
+def test_those_who_are_told_that_one_alone_failed_are_told_without_the_lock(path: Path) -> None:
+    with bl.open(path) as store:
+        model, other = store.model("m", linear()), store.model("n", linear())
+        model.predict([1.0])
+        write, is_free = disk(store).write, []
+
+        def told(error: BaseException | None) -> None:
+            look = threading.Thread(target=lambda: is_free.append(model.rounds == 1))
+            look.start()
+            look.join(5.0)
+
+        def failing(*arguments: Any) -> Any:
+            disk(store).write = write
+            other.begin("predict", [1.0]).then(told)
+            raise StoreError("the disk is gone")
+
+        disk(store).write = failing
+        with pytest.raises(NotCommitted):
+            model.predict([2.0])
+        assert is_free == [True]
+
+
+def test_interrupts_say_nothing_of_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        with monkeypatch.context() as patch:
+            patch.setattr(store.writer, "_write_one", raising)
+            for _ in range(5):
+                with pytest.raises(KeyboardInterrupt):
+                    model.predict([1.0])
+        assert model.predict([1.0]).ticket == 0
+
+
+@pytest.mark.parametrize("verb", ["rounds", "save", "many", "held"])
+def test_a_forked_process_is_refused_also_where_a_thread_had_the_lock(
+    path: Path, verb: str
+) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        calls: dict[str, Callable[[], Any]] = {
+            "rounds": lambda: model.rounds,
+            "save": model.save,
+            "many": lambda: model.many([("predict", {"features": [1.0]})]),
+            "held": lambda: model.held().__enter__(),
+        }
+        taken, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with model._entry.lock:
+                taken.set()
+                go_on.wait(30.0)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # or a child that hangs would stay
+            try:
+                calls[verb]()
+            except StoreError:
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        go_on.set()
+        thread.join()
+
+
 def queue_up(store: Any, calls: list[Callable[[], Any]]) -> list[Any]:
     """Return what came of calls that wait while another one commits, and then go together."""
     write, writing, go_on = disk(store).write, threading.Event(), threading.Event()

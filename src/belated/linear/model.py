@@ -74,10 +74,11 @@ class LinearModel:
     ``l1`` and ``l2`` shrink weights.
 
     ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
-    above ``patience`` later predictions; an int waits for so many, None for ever, and a duration
-    (a timedelta, "30d", "36h") is a ``deadline``. At most ``most_open`` tickets are open: before
-    there are more, the oldest is closed, so late labels are lost for good. (``Capacity``, which is
-    for learners, draws which tickets it loses, and lets the other answers weigh more.)
+    above ``patience`` later predictions, and where there is a ``deadline`` by that alone; an int
+    waits for so many, None for ever, and a duration (a timedelta, "30d", "36h") is a deadline. At
+    most ``most_open`` tickets are open: before there are more, the oldest is closed, so late labels
+    are lost for good. (``Capacity``, which is for learners, draws which tickets it loses, and lets
+    the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
     something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
     predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what

@@ -96,9 +96,9 @@ class Settings:
             N.LEARNS_LATE: int(self.late == "learn"),
             N.MOST_OPEN: self.most_open or 0,
         }
-        if self.wait == "skip":
+        if self.wait == "skip" and self.deadline is None:  # which says how long to wait
             numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: self.patience}
-        elif self.wait is not None:
+        elif isinstance(self.wait, int):
             numbers |= {N.GIVES_UP: lm.AFTER, N.PATIENCE: self.wait**2}
         return Memory.fresh(
             np.append(self.header(), np.zeros(lm.OF_ROW + lm.OF_ENTRY * WORK)), numbers

@@ -28,7 +28,7 @@ from belated.linear.losses import LOSSES, Loss
 from belated.linear.settings import Settings
 
 _LARGE_SUM = 1e250  # sums of squares stay below
-_LARGE = 1e120  # whose square is no overflow
+_LARGE = 1e140  # whose square is no overflow; Poisson slopes are up to e^300, about 2e130
 _SLACK = 1e-6
 _ROUNDED_UP = 1.01  # stakes are, to 7 bits after the point
 _LEAST_STAKE = 1e-76  # what is below is rounded up to about this
@@ -141,6 +141,8 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
     demand((f[lm.OWED :] == 0.0).all(), "what is owed")
     demand(((heard >= 0.0) & (heard < _LARGE)).all(), "ages of labels")
     demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
+    looked = f[lm.LOOKED]
+    demand(0.0 <= looked <= rounds and looked == math.floor(looked), "what is open")
     since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
     if since == math.inf:
         demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
@@ -162,7 +164,7 @@ def _check_owed(f: Floats, heard: Floats, said: Floats, told: Floats, memory: Me
     again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
     corrected = int(memory.n[N.CORRECTED])
     demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
-    demand((told == 0.0).all() and f[lm.SQUARED] == 0.0, "corrections")
+    demand((told == 0.0).all() and f[lm.SQUARED] == f[lm.LOOKED] == 0.0, "corrections")
     demand((np.abs(heard) <= corrected).all(), "corrections")
     if corrected == 0:
         demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")

@@ -124,8 +124,12 @@ class StoredModel:
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
-        with entry.lock:
-            return self._applied(entry.ready(), verb, arguments, named, is_alone)
+        try:
+            with entry.lock:
+                return self._applied(entry.ready(), verb, arguments, named, is_alone)
+        except BaseException:
+            self._writer.tell_failed()  # without the lock: who is told may do anything
+            raise
 
     def _applied(
         self,
@@ -199,6 +203,7 @@ class StoredModel:
         """
         entry, writer = self._entry, self._writer
         wanted = self._wanted(calls)
+        entry.store.check_open()
         writer.check()
         with entry.lock:
             model = entry.ready()
@@ -246,6 +251,7 @@ class StoredModel:
 
         It is there to be looked at; what changes it goes through the verbs.
         """
+        self._entry.store.check_open()
         with self._entry.lock:
             yield self._entry.ready()
 
@@ -261,6 +267,7 @@ class StoredModel:
     def read(self, read: Callable[[Any], T]) -> T:
         """Return what is read of the model, once all that it stands on is committed."""
         entry = self._entry
+        entry.store.check_open()  # as in ``_begun``
         while True:
             with entry.lock:
                 found, newest = read(entry.ready()), entry.newest
@@ -372,6 +379,7 @@ class StoredModel:
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
+        self._entry.store.check_open()
         with self._entry.lock:
             self._save(self._entry.ready())
         self._writer.settle_all()

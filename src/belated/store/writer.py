@@ -62,6 +62,7 @@ class Writer:
         self._wanted.acquire()
         self._thread: threading.Thread | None = None
         self._is_stopped = False
+        self._failed: list[Batch] = []  # in ``put``, and those who wait are not told yet
         self._failures = 0  # commits in a row that failed
         self._rests_until = 0.0
         self._reason = ""
@@ -153,6 +154,8 @@ class Writer:
                 self._step_down()
         except BaseException as error:
             if self._leader is not gate:
+                if self._leader is not None:
+                    open_gate(self._leader)  # the interrupt may have come just before that
                 raise
             self._fail_alone(entry, error)
             if isinstance(error, Exception):
@@ -161,14 +164,23 @@ class Writer:
         return COMMITTED
 
     def _fail_alone(self, entry: Entry, error: BaseException) -> None:
-        """Let the one event fail that is being committed, and what came later; step down."""
+        """Let the one event fail that is being committed, and what came later; step down.
+
+        Who waits for that is told by ``tell_failed``.
+        """
         mine = Batch()
         mine.parts[entry] = Part(entry.length)
         taken = [mine]
         with self._lock:
             self._fail_all(taken, error)
+            self._failed += taken
             self._step_down()
-        tell(taken)
+
+    def tell_failed(self) -> None:
+        """Tell those who wait for what failed in ``put``; the caller has locked no model."""
+        with self._lock:
+            failed, self._failed = self._failed, []
+        tell(failed)
 
     # --- Waiting --------------------------------------------------------------------------------
 
@@ -381,6 +393,8 @@ class Writer:
         self._mark(taken, error)
 
     def _count_failure(self, error: BaseException) -> None:
+        if not isinstance(error, Exception):  # an interrupt, which says nothing of the disk
+            return
         self._failures += 1
         if self._failures >= _FAILURES:
             rest = min(_FIRST_REST * 2.0 ** (self._failures - _FAILURES), _LONGEST_REST)

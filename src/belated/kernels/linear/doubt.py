@@ -29,6 +29,7 @@ from belated.kernels.tickets import tail
 
 _PART = 16  # looks per doubling of the tickets, and open tickets looked at per prediction
 _FIRST, _REVIEW = 8, 256  # fewest and most predictions between two looks
+_EARLY = 11.0  # labels after each of which it is looked again
 _ROUNDING = 1e-12  # of a sum of squares, what rounding leaves where labels are all equal
 
 
@@ -52,16 +53,34 @@ def attend_from(s: State) -> None:
     """Forget what was heard, and count from the next ticket on."""
     f, rounds = s.f, s.n[N.ROUNDS]
     f[lm.SINCE], f[lm.AGAIN] = rounds, rounds + _FIRST
-    f[lm.LEAN], f[lm.TRUST], f[lm.SQUARED] = 0.0, 1.0, 0.0
+    f[lm.LEAN], f[lm.TRUST], f[lm.SQUARED], f[lm.LOOKED] = 0.0, 1.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
         place = lm.AGES + lm.BY_AGE * j
         f[place + lm.HEARD], f[place + lm.SAID], f[place + lm.TOLD] = 0.0, 0.0, 0.0
 
 
 @leaf
+def rest(s: State) -> None:
+    """Move nothing where nothing is open."""
+    if s.n[N.ROUNDS] == s.n[N.ARRIVED]:
+        s.f[lm.LEAN], s.f[lm.TRUST], s.f[lm.LOOKED] = 0.0, 1.0, 0.0
+
+
+@leaf
+def look_after(code: Code, s: State) -> None:
+    """Look again after a label that is one of the first, or when half of what was open is not."""
+    still_open, looked = s.n[N.ROUNDS] - s.n[N.ARRIVED], s.f[lm.LOOKED]
+    if still_open == 0:
+        rest(s)
+    elif looked > 0.0 and (s.f[lm.LABELS] <= _EARLY or 2.0 * still_open <= looked):
+        ponder(code, s)
+
+
+@leaf
 def ponder(code: Code, s: State) -> None:
     """Look again at what is open, and set LEAN and TRUST."""
     f, n = s.f, s.n
+    f[lm.LOOKED] = n[N.ROUNDS] - n[N.ARRIVED]
     count_open(s)
     still_open, heard, says = 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
@@ -91,7 +110,8 @@ def _labels(f: Floats, j: int) -> tuple[float, float]:
 def _nothing(f: Floats, rounds: int, tickets: float, still_open: float) -> Evidence:
     """Return what is known before anything was heard of the tickets since the first label.
 
-    Labels before are taken to be of few of all tickets, the others of which have waited since.
+    Labels before are taken to be of few of all tickets, the others of which have waited since,
+    unless they were closed.
     """
     beyond = 1.0 - min((f[lm.AGED] / f[lm.LABELS] + 0.5) / rounds, 1.0)
     return Evidence(
@@ -99,7 +119,7 @@ def _nothing(f: Floats, rounds: int, tickets: float, still_open: float) -> Evide
         open=still_open,
         heard=0.0,
         says=0.0,
-        left=1.0,
+        left=still_open / max(tickets - 1.0, 1.0),
         mean=0.0,
         fresh=0.0,
         place=1.0 - beyond * beyond,

@@ -16,7 +16,7 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.doubt import hear, ponder
+from belated.kernels.linear.doubt import hear, look_after, ponder, rest
 from belated.kernels.linear.due import first_due, pop, push
 from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
 from belated.kernels.linear.losses import (
@@ -113,6 +113,7 @@ def _close_late(s: State, c: Ints, pool: Floats, entry: int) -> None:
     record = entry * lm.KEEP
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
+    rest(s)
     close_without_answer(s, entry, True)
     if _is_heard(s, record):
         s.n[N.HEARD] += 1
@@ -297,6 +298,8 @@ def observe(
         s.n[N.POOL_LIVE] -= int(s.kept[record + lm.PAIRS])
         count_arrival(of_lags(_NOTHING), s, entry)
         s.table[2 * entry + 1] = T.DEAD
+    if not code[lm.SILENT]:
+        look_after(of_loss(code), s)
     return S.USED
 
 
@@ -372,5 +375,6 @@ def cancel(s: State, c: Ints, pool: Floats, ticket: int) -> int:
         return S.DROPPED
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
+    rest(s)
     close_without_answer(s, entry, False)
     return S.USED
