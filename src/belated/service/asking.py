@@ -157,11 +157,13 @@ class Tries(Generic[T]):
 def plain_of(value: Any) -> Any:
     """Return a scalar or an array of NumPy as plain data, for JSON, which has neither.
 
+    Clients do not have to import NumPy, and so neither does this.
+
     >>> import numpy as np
     >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
     '{"hour": 7.5, "day": 3}'
     """
-    if type(value).__module__ != "numpy":  # which clients do not have to import
+    if type(value).__module__ != "numpy" or value.dtype.kind in "mM":  # a mere count of its unit
         raise TypeError(f"JSON has no {type(value).__name__}")
     return value.tolist()
 
@@ -286,10 +288,12 @@ def given(**members: Any) -> Item:
 
 def _span(members: Mapping[str, Any]) -> Item:
     """Return the deadline among the members of a body, where JSON has no such thing."""
-    deadline = members.get("deadline")
-    if not isinstance(deadline, timedelta):
-        return {}
-    return {"deadline": {"seconds": deadline.total_seconds()}}
+    deadline: Any = members.get("deadline")
+    if isinstance(deadline, timedelta):
+        return {"deadline": {"seconds": deadline.total_seconds()}}
+    if type(deadline).__name__ == "timedelta64":  # of NumPy, which clients do not have to import
+        return {"deadline": {"seconds": float(deadline / type(deadline)(1, "s"))}}
+    return {}
 
 
 def named(ticket: str | None, key: Key | None) -> Item:

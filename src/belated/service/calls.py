@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +126,7 @@ class Reader:
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
 
-    def _deadline(self, given: Any) -> timedelta | float:
+    def _deadline(self, given: Any) -> str | float:
         """Return the deadline of one ticket, in the unit that those of the model have."""
         found = bodies.deadline(given)
         bodies.check_whole(found)

@@ -65,7 +65,13 @@ _SECONDS = {
 _PREDICTIONS = {
     "type": "object",
     "required": ["predictions"],
-    "properties": {"predictions": {"type": "number", "minimum": 0}},
+    "properties": {
+        "predictions": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "null: for ever, where only some tickets have a deadline of their own.",
+        }
+    },
     "additionalProperties": False,
 }
 _WHOLE = {**_PREDICTIONS, "properties": {"predictions": {"type": "integer", "minimum": 0}}}
