@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -36,7 +37,10 @@ _COMPILING = 300.0  # seconds, where kernels may have to be compiled
 
 
 class Predicted(NamedTuple):
-    """What ``predict`` returns; ``low`` and ``high`` where the model has intervals."""
+    """What ``predict`` returns; ``low`` and ``high`` where the model has intervals.
+
+    They are infinite before the first label, as nothing is known then.
+    """
 
     ticket: str
     value: float
@@ -321,7 +325,11 @@ def _nothing(_: Any) -> None:
 
 
 def _predicted(found: Any) -> Predicted:
-    return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+    if "low" not in found:
+        return Predicted(found["ticket"], found["value"])
+    low, high = found["low"], found["high"]  # null: there is no end
+    ends = -math.inf if low is None else low, math.inf if high is None else high
+    return Predicted(found["ticket"], found["value"], *ends)
 
 
 def _turned(found: Any) -> Turned:

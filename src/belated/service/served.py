@@ -134,7 +134,8 @@ class Served:
         if self.kind == "Chooser":
             return "mean reward", report["mean_reward"], report["rounds"]
         if self.kind == "Intervals":
-            return "coverage", report["coverage"], report["observed"]
+            counted = report["observed"] - report["unbounded"]
+            return "coverage", report["coverage"], counted
         if self.kind == "Knobs":
             what = "cost" if report["goal"] == "min" else "value"
             return f"expected {what} at the best", report["expected"], report["observed"]
