@@ -10,7 +10,15 @@ from typing import Any
 
 from belated.learner.keys import Key, Ticket
 from belated.service.answered import Ahead, Answered
-from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
+from belated.service.calls import (
+    ASKING,
+    DUPLICATE,
+    UNKNOWN,
+    Call,
+    Reader,
+    Said,
+    already_answered,
+)
 from belated.service.limits import Limits
 from belated.service.specs import described
 from belated.service.tickets import Signer
@@ -95,14 +103,17 @@ class Served:
                 ahead.close_ticket(int(key))
             return said
         if said.body["outcome"] == UNKNOWN and key in self._answered:
-            message = "this key was answered or cancelled before; nothing has changed"
-            error = {"code": "already_answered", "message": message}
-            return Said(409, {"outcome": DUPLICATE, "error": error})
+            before = already_answered()
+            return Said(before.status, {"outcome": DUPLICATE, **before.to_dict()})
         if is_closed:
             ahead.close(key)
         elif said.status == 200 and verb in ASKING:
             ahead.open(key)
         return said
+
+    def is_answered(self, key: Key) -> bool:
+        """Tell whether a key was answered or cancelled, as far as that is known."""
+        return key.__class__ is not Ticket and key in self._answered
 
     # --- Looking --------------------------------------------------------------------------------
 
