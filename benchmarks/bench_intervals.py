@@ -5,6 +5,8 @@ percent, and the mean half-width at most 49 minutes; the constant that would hav
 hindsight is there to be known. Two more logs, where installed, are those on which nothing was
 chosen.
 
+Intervals without ends, from before the first label, are left out: for us and for all peers.
+
 **Swings.** Labels whose size swings between 1 and 10 with a period of twice the delay, where the
 latest news is always of the other regime. The common rule moves its threshold by whether a label is
 covered *now*; ours by whether it was covered by the interval that was issued with it.
@@ -62,12 +64,17 @@ class Played(NamedTuple):
     @property
     def missed(self) -> float:
         """The share of labels outside of their intervals."""
-        return float(np.mean(self.scores[self.came] > self.thresholds[self.came]))
+        return float(np.mean(self.scores[self.counted] > self.thresholds[self.counted]))
 
     @property
     def half_width(self) -> float:
         """The mean half-width where the label came."""
-        return float(np.mean(np.maximum(self.thresholds[self.came], 0.0)))
+        return float(np.mean(np.maximum(self.thresholds[self.counted], 0.0)))
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which labels came of intervals that had ends."""
+        return self.came & np.isfinite(self.thresholds)
 
     @property
     def came(self) -> NDArray[np.bool_]:
@@ -176,7 +183,7 @@ def play_ours(stream: Stream) -> Played:
 
 def play_peer(stream: Stream, ours: Played, peer: Peer) -> Played:
     """Play a stream with our predictions and the widths of a peer."""
-    played, width, heard = _empty(stream), 0.0, 0
+    played, width, heard = _empty(stream), math.inf, 0
     for event in stream.events:
         if event >= 0:
             played.thresholds[event] = width

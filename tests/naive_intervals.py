@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +25,14 @@ class NaiveThreshold:
             total += score
         return total
 
+    def counted(self, count: int) -> list[tuple[float, float, int]]:
+        """Return those of the first arrivals whose threshold was one."""
+        return [arrival for arrival in self.arrivals[:count] if arrival[0] < math.inf]
+
     def owed(self, count: int) -> float:
         """Return D after so many arrivals."""
-        return sum(score > q for q, score, _ in self.arrivals[:count]) - self.alpha * count
+        counted = self.counted(count)
+        return sum(score > q for q, score, _ in counted) - self.alpha * len(counted)
 
     def step(self, count: int) -> float:
         """Return eta after so many arrivals."""
@@ -38,7 +44,9 @@ class NaiveThreshold:
     def issue(self, forecast: float) -> float:
         """Return the threshold of one more ticket."""
         count = len(self.arrivals)
-        largest = max((score for _, score, _ in self.arrivals), default=0.0)
+        if count == 0:
+            return math.inf
+        largest = max(score for _, score, _ in self.arrivals)
         base = 0.0 if forecast < 0.0 else largest if forecast > largest else forecast
         self.forecasts.append(base)
         return base + self.step(count) * self.owed(count)
@@ -47,19 +55,24 @@ class NaiveThreshold:
         """Keep an arrival."""
         self.arrivals.append((issued, score, waiting))
 
+    def floor(self, least: int) -> float:
+        """Return h: the least step that a threshold can have been issued with after k arrivals."""
+        heard = range(1, len(self.arrivals) + 1)
+        return min(self.step(n) for n in heard if len(self.counted(n)) > least)
+
     def limits(self, least: int, level: float) -> tuple[float, float]:
         """Return what the theorem says of D with k = ``least`` and L = ``level``."""
-        count, alpha = len(self.arrivals), self.alpha
-        waiting = max(w for _, _, w in self.arrivals)
-        floor = min(self.step(n) for n in range(least + 1, count + 1))
-        above = sum(score > level for _, score, _ in self.arrivals)
+        alpha, counted = self.alpha, self.counted(len(self.arrivals))
+        waiting, floor = max(w for _, _, w in self.arrivals), self.floor(least)
+        above = sum(score > level for _, score, _ in counted)
         high = max((1.0 - alpha) * least, level / floor) + (1.0 - alpha) * (waiting + above)
-        low = -max(alpha * least, max(self.forecasts) / floor) - alpha * waiting
+        low = -max(alpha * least, max(self.forecasts, default=0.0) / floor) - alpha * waiting
         return low, high
 
     def worst(self, length: int) -> int | None:
         """Return the most misses of so many arrivals in a row."""
-        sums = [0, *itertools.accumulate(int(score > q) for q, score, _ in self.arrivals)]
+        counted = self.counted(len(self.arrivals))
+        sums = [0, *itertools.accumulate(int(score > q) for q, score, _ in counted)]
         return max((b - a for a, b in zip(sums, sums[length:], strict=False)), default=None)
 
 
@@ -88,4 +101,5 @@ class NaiveIntervals:
         self.model.observe(ticket, label)
         self.scores.observe(ticket, abs(label - value))
         self.threshold.learn(q, abs(label - value), waiting)
-        self.widths.append(max(q, 0.0))
+        if q < math.inf:
+            self.widths.append(max(q, 0.0))

@@ -71,7 +71,7 @@ SCORES: dict[str, Callable[[float, float], float]] = {
     "anything": lambda _, any_score: any_score,
     "far above": lambda q, any_score: max(q, 0.0) + any_score,
 }
-"""What one who sees the threshold answers, given one more number."""
+"""What one who sees the threshold answers, given one more number; any where there is none."""
 
 MOVES = st.one_of(
     st.tuples(st.just("issue"), st.floats(-5.0, 50.0)),
@@ -88,6 +88,9 @@ def check_limits(rule: Threshold) -> None:
     low, high = limits(rule)
     slack = SLACK * (1.0 + rule.arrived)
     assert low - slack <= rule.owed <= high + slack
+    if not rule.floors:  # nothing counts yet
+        assert rule.owed == 0.0
+        return
     floor = min(rule.floors)
     if floor > 0.0:
         reach = rule.largest / floor + max(rule.alpha, 1.0 - rule.alpha) * rule.most_open
@@ -105,17 +108,18 @@ def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) ->
             assert waiting[-1] == slow.issue(move[1])
         elif waiting:
             issued = waiting.pop(move[1] % len(waiting))
-            score = SCORES[move[0]](issued, move[2])
+            score = SCORES[move[0]](issued, move[2]) if issued < math.inf else move[2]
             assert rule.learn(issued, score, len(waiting) + 1) == (score > issued)
             slow.learn(issued, score, len(waiting) + 1)
             check_limits(rule)
     if not rule.arrived:
         return
-    count = rule.arrived
-    assert (rule.owed, rule.step) == (slow.owed(count), slow.step(count))
+    count, heard = rule.arrived, rule.heard
+    assert (count, heard) == (len(slow.counted(heard)), len(slow.arrivals))
+    assert (rule.owed, rule.step) == (slow.owed(heard), slow.step(heard))
     found = limits(rule)
     for least in range(count):
-        if min(slow.step(n) for n in range(least + 1, count + 1)) > 0.0:
+        if slow.floor(least) > 0.0:
             for level in {0.0, rule.largest, *(limit_of(size) for size in rule.sizes)}:
                 low, high = slow.limits(least, level)
                 assert low - SLACK * count <= rule.owed <= high + SLACK * count
@@ -168,7 +172,7 @@ def test_scores_that_swing_with_the_delay_are_covered(delay: int) -> None:
 def test_zeros_alone_promise_nothing_more_than_that_they_are_covered() -> None:
     """There is no unit as yet to take steps in."""
     rule = Threshold(0.1)
-    for _ in range(100):
+    for _ in range(101):  # the first says nothing
         assert not rule.learn(rule.issue(3.0), 0.0, 1)
     assert limits(rule) == (-10.0, 90.0)
     assert rule.issue(3.0) == 0.0
@@ -205,10 +209,11 @@ def test_the_slow_version_agrees(loss: str) -> None:
     ours, slow = made(loss, 0.8), NaiveIntervals(loss, 0.8, bits=4)
     assert play(ours, 250) == play(slow, 250)
     report, rule = ours.report(), slow.threshold
-    count = len(rule.arrivals)
+    count, counted = len(rule.arrivals), rule.counted(len(rule.arrivals))
     assert (report.rounds, report.observed, report.open) == (250, count, 250 - count)
-    assert report.coverage == 1.0 - sum(s > q for q, s, _ in rule.arrivals) / count
-    assert report.half_width == pytest.approx(sum(slow.widths) / count)
+    assert report.unbounded == count - len(counted) > 0
+    assert report.coverage == 1.0 - sum(s > q for q, s, _ in counted) / len(counted)
+    assert report.half_width == pytest.approx(sum(slow.widths) / len(counted))
     assert report.most_open == max(waiting for _, _, waiting in rule.arrivals)
     assert report.guaranteed <= report.coverage <= report.at_most
 
@@ -238,16 +243,63 @@ def test_labels_are_covered_as_often_as_asked() -> None:
     assert np.std(late) > 0.05
 
 
-def test_an_interval_is_around_its_value_and_a_point_at_first() -> None:
+def test_an_interval_is_around_its_value_and_has_no_ends_at_first() -> None:
     """Nothing is known before the first label."""
     intervals = made()
     first = intervals.predict([1.0])
-    assert first == (0, 0.0, 0.0, 0.0)
+    assert first == (0, 0.0, -math.inf, math.inf)
+    assert made("poisson").predict([1.0])[2:] == (0.0, math.inf)
     assert intervals.observe(first.ticket, 4.0)
     ticket, value, low, high = intervals.predict([1.0])
     assert ticket == 1
     assert low < value < high
     assert high - value == pytest.approx(value - low)
+
+
+def test_intervals_without_ends_neither_cover_nor_miss() -> None:
+    """However many were issued before the first label, nobody pays for them later."""
+    intervals = made(coverage=0.8)
+    first = [intervals.predict([1.0]).ticket for _ in range(300)]
+    for ticket in first:
+        intervals.observe(ticket, float(ticket % 7))
+    report = intervals.report()
+    assert (report.observed, report.unbounded, report.missed) == (300, 300, 0)
+    assert (report.coverage, report.half_width, report.worst_window) == (None, None, None)
+    assert (report.guaranteed, report.at_most, report.is_vacuous) == (0.0, 1.0, True)
+    assert "300   unbounded, from before the first label" in str(report)
+    assert json.loads(report.to_json())["unbounded"] == 300
+    assert intervals._state.threshold.owed == 0.0
+    assert intervals.peek([1.0]).high < 20.0
+    again = bl.Intervals.restore(intervals.snapshot())
+    assert again.snapshot() == intervals.snapshot()
+    for each in (intervals, again):
+        for number in range(400):
+            ticket, _, low, high = each.predict([1.0])
+            assert high - low < 20.0
+            each.observe(ticket, float(number % 7))
+    assert intervals.report() == again.report()
+    report = intervals.report()
+    assert (report.observed, report.unbounded) == (700, 300)
+    assert report.coverage == pytest.approx(0.8, abs=0.03)
+    assert report.half_width is not None
+    assert report.half_width < 7.0
+
+
+def test_a_snapshot_from_before_there_were_unbounded_ones_goes_on() -> None:
+    """It had points at first, which count as they did then."""
+    intervals = made()
+    first = intervals.predict([1.0])
+    intervals._state.kept[first.ticket] = intervals._state.kept[first.ticket]._replace(
+        threshold=0.0
+    )
+    blob = intervals.snapshot()
+    about, _ = sealed.unseal("Intervals", blob, snapshots._PARTS)
+    assert set(about) == {"bytes", "coverage"}
+    again = bl.Intervals.restore(blob)
+    assert again.snapshot() == blob
+    again.observe(first.ticket, 2.0)
+    report = again.report()
+    assert (report.observed, report.unbounded, report.missed) == (1, 0, 1)
 
 
 def test_rates_have_no_interval_below_zero() -> None:
@@ -371,8 +423,14 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
         intervals.predict([1.0])
     assert not intervals.observe(first.ticket, 2.0)
     report = intervals.report()
-    assert (report.observed, report.missed, report.coverage) == (1, 1, 0.0)
-    assert intervals.model.report().late == 1
+    assert (report.observed, report.unbounded, report.coverage) == (1, 1, None)
+    second = intervals.predict([1.0])
+    for _ in range(6):
+        intervals.predict([1.0])
+    assert not intervals.observe(second.ticket, 9.0)
+    report = intervals.report()
+    assert (report.observed, report.missed, report.coverage) == (2, 1, 0.0)
+    assert intervals.model.report().late == 2
     with pytest.raises(AlreadyObserved):
         intervals.observe(first.ticket, 2.0)
 
@@ -527,6 +585,10 @@ def forged(name: str, place: Any, value: Any) -> bytes:
         ("about", "bytes", [8]),
         ("about", "bytes", None),
         ("about", "bytes", [0, 0]),
+        ("about", "unbounded", -1),
+        ("about", "unbounded", 1000),
+        ("about", "unbounded", "all"),
+        ("about", "unbounded", None),
         ("counts", 0, 1000),
         ("counts", 1, 1000),
         ("counts", 1, -1),
@@ -547,6 +609,8 @@ def forged(name: str, place: Any, value: Any) -> bytes:
         ("tickets", (0, 1), -1),
         ("tickets", (1, 1), 0),
         ("issued", (0, 0), math.inf),
+        ("issued", (0, 1), -math.inf),
+        ("issued", (0, 1), math.nan),
     ],
 )
 def test_what_cannot_have_come_to_be_is_refused(name: str, place: Any, value: Any) -> None:
@@ -560,7 +624,7 @@ def test_what_cannot_have_come_to_be_is_refused(name: str, place: Any, value: An
 
 def test_peek_is_what_predict_would_say_and_changes_nothing() -> None:
     intervals = bl.Intervals(bl.LinearModel("poisson", bits=8), coverage=0.8)
-    assert intervals.peek({"x": 1.0})[1:] == (intervals.peek({"x": 1.0}).value,) * 2
+    assert intervals.peek({"x": 1.0})[1:] == (0.0, math.inf)
     for t in range(60):
         before = intervals.snapshot()
         seen = intervals.peek({"x": float(t % 4)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from belated.service.answered import Answered
 from service_calls import Caller, serving
+from test_service_faults import failing
 from test_service_keys import MODELS, VALUES, asking
 
 MANY = 90  # more than a model remembers of closed tickets
@@ -78,3 +80,60 @@ def test_what_is_remembered_of_keys_is_bounded() -> None:
         answered.close(ticket)
     assert len(answered._closed) == 20_000
     assert "open" not in answered
+
+
+def lost(ask: Caller, path: str, body: Any, **headers: str) -> None:
+    """Ask for something while the disk fails."""
+    with failing(ask, sqlite3.OperationalError("disk I/O error")):
+        answer = ask("POST", path, body, **headers)
+    assert (answer.status, answer.body["error"]["code"]) == (503, "not_committed")
+    assert ask("GET", "/models").status == 200
+    for served in ask.server.hub.models.values():
+        served.about()  # built anew from what was committed
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": "again"}])
+@pytest.mark.parametrize("kind", MODELS)
+def test_what_is_lost_says_nothing_of_keys(
+    tmp_path: Path, kind: str, headers: dict[str, str]
+) -> None:
+    verb, item = asking(kind)
+    value = VALUES.get(kind, 0.5)
+    heard = {"key": "k", "value": value}
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "m", "kind": kind, "settings": MODELS[kind]})
+        assert outcomes(ask, verb, [{**item, "key": "k"}]) == ["applied"]
+        lost(ask, "/models/m/observe", heard, **headers)
+        lost(ask, "/models/m/cancel", {"key": "k"}, **headers)
+        assert "k" not in ask.server.hub.models["m"]._answered
+        assert outcomes(ask, "observe", [heard]) == ["applied"]
+        lost(ask, f"/models/m/{verb}", {**item, "key": "k"}, **headers)
+        assert outcomes(ask, "observe", [heard]) == ["duplicate"]
+        assert not ask.server.hub.models["m"]._answered._ahead
+
+
+def test_a_rank_that_is_lost_says_nothing_of_its_event(tmp_path: Path) -> None:
+    event = {"eventId": "e", "actions": [{"id": "blue"}, {"id": "green"}]}
+    path = "/models/layout/events/e/reward"
+    with serving(tmp_path) as ask:
+        assert ask("POST", "/models/layout/rank", event).status == 201
+        lost(ask, path, {"value": 1.0})
+        assert ask("POST", path, {"value": 1.0}).headers["belated-outcome"] == "applied"
+        lost(ask, "/models/layout/rank", {**event, "eventId": "f"})
+        assert ask("POST", path.replace("/e/", "/f/"), {"value": 1.0}).status == 404
+        with failing(ask, sqlite3.OperationalError("disk I/O error")):
+            chosen = ask("POST", "/models/layout/choose", {"key": "e"})
+        assert chosen.status == 503
+        assert ask("POST", path, {"value": 1.0}).headers["belated-outcome"] == "duplicate"
+
+
+def test_whoever_speaks_last_of_a_key_is_believed() -> None:
+    answered = Answered(list)
+    first, second = answered.ahead(), answered.ahead()
+    first.close("k")
+    second.open("k")
+    assert "k" not in answered
+    first.keep()
+    assert "k" not in answered  # the second is under way
+    second.drop()
+    assert "k" in answered

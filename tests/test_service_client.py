@@ -89,6 +89,35 @@ def test_every_kind_is_asked_and_looked_at(ask: Caller, client: bl.Client) -> No
     assert (ticket[:2], len(x), best) == ("1.", 2, {"setting": {"x": 0.5}})
 
 
+@pytest.mark.parametrize(("loss", "low"), [("squared", None), ("poisson", 0.0)])
+def test_intervals_without_ends_are_null_in_json_and_infinite_in_python(
+    ask: Caller, client: bl.Client, loss: str, low: float | None
+) -> None:
+    model = client.create(f"ranges-{loss}", "Intervals", loss=loss, bits=8)
+    least = -math.inf if low is None else low
+    ends = ("low", "high")
+    path, row = f"/models/ranges-{loss}", {"features": {"a": 1.0}}
+    for verb in ("predict", "peek"):
+        said = ask("POST", f"{path}/{verb}", row).body
+        assert [said[end] for end in ends] == [low, None]
+    first = ask("POST", f"{path}/predict", row, Idempotency_Key="first")
+    again = ask("POST", f"{path}/predict", row, Idempotency_Key="first")
+    assert (first.body, first.body["high"]) == (again.body, None)
+    (many,) = model.many("predict", [row])
+    assert [many[end] for end in ends] == [low, None]
+    found = model.predict({"a": 1.0}, key="k")
+    assert (found.low, found.high) == (least, math.inf)
+    live = ask("GET", f"{path}/live").body
+    assert (live["measure"], live["report"]["coverage"]) == ("coverage", None)
+    assert model.observe("k", 2.0) == "applied"
+    report = model.report()
+    assert (report["observed"], report["unbounded"], report["coverage"]) == (1, 1, None)
+    found = model.predict({"a": 1.0})
+    assert found.low is not None
+    assert found.high is not None
+    assert least <= found.low <= found.value <= found.high < math.inf
+
+
 def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> None:
     model = client.create("threads", "LinearModel", bits=8)
     for _ in range(5):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def test_a_demonstration_says_why_it_stopped(
 
 @pytest.mark.parametrize("given", ["P30D", "30d", "30 days", "720h", 2592000, "PT720H"])
 def test_durations_are_read_in_one_way(given: Any) -> None:
-    assert bodies.span(given, "deadline") == timedelta(days=30)
+    assert bodies.span(given, "deadline") == "2592000.0s"
 
 
 @pytest.mark.parametrize("given", ["", "P", "30", "P1Y", "1 parsec", "-3d", "1e99d", True, None])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
@@ -78,7 +80,10 @@ def test_a_deadline_has_one_shape_for_all_kinds(kind: str) -> None:
     for given in ("PT90S", "90s", {"seconds": 90}, {"seconds": 90.0}):
         assert shown(given) == {"seconds": 90.0}
     assert shown({"predictions": 90}) == {"predictions": 90}
-    assert shown({"seconds": 999999999.9999999}) == shown(shown({"seconds": 1e9}))
+    for exact in ({"seconds": 999999999.9999999}, {"seconds": 1e-9}, {"seconds": 5e-324}):
+        assert shown(exact) == exact  # to the last digit, though a timedelta has whole microseconds
+    for short in ("1e-9s", "1ns", "PT0.000000001S"):
+        assert shown(short) == {"seconds": 1e-9}
     assert shown(None) is None
     assert shown({"predictions": 1.5}) == {"predictions": 1.5}  # as Python takes it
     assert shown(90) == ({"predictions": 90} if kind == "Knobs" else {"seconds": 90.0})
@@ -155,6 +160,68 @@ def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:
     for outcome in ("late", "duplicate"):  # the answer that was dropped was the one it gets
         late = ask("POST", f"{path}/observe", {"key": "k", "value": 1.0})
         assert late.body["outcome"] == outcome
+
+
+def settings_of(model: Any) -> Any:
+    """Return the settings that have the deadline."""
+    return (model.model if isinstance(model, bl.Chooser) else model).settings
+
+
+SHORT: tuple[Any, ...] = (1e-9, "1e-9s", np.timedelta64(1, "ns"), {"seconds": 1e-9})
+
+
+@pytest.mark.parametrize("deadline", SHORT, ids=str)
+@pytest.mark.parametrize("kind", ["LinearModel", "Chooser", "Knobs"])
+def test_a_short_deadline_is_kept_exactly_everywhere(
+    tmp_path: Path, kind: str, deadline: Any
+) -> None:
+    given = dict(LEAST[kind])
+    in_python: Any = "1e-9s" if isinstance(deadline, dict) else deadline
+    make: Any = getattr(bl, kind)
+    if kind == "Knobs":
+        given["knobs"] = {name: tuple(each) for name, each in given["knobs"].items()}
+    model = make(**{**given, "deadline": in_python})
+    with bl.open(tmp_path / "test.db") as store:
+        store.model("short", model)
+    with serving(tmp_path) as ask, bl.Client(ask.server.url, ask.token or "") as client:
+        stored = ask.server.hub.models["short"].state
+        unit = "predictions" if deadline == 1e-9 else "seconds"
+        for each in (model, stored, type(model).restore(model.snapshot())):
+            assert settings_of(each).deadline == 1e-9
+        about = client.model("short").about()["settings"]
+        assert about["deadline"] == {unit: 1e-9}
+        told = deadline if unit == "seconds" else {"predictions": 1e-9}
+        made = client.create("other", kind, **{**LEAST[kind], "deadline": told})
+        assert made.about()["settings"]["deadline"] == {unit: 1e-9}
+        assert ask("POST", "/models/short/replay", {"settings": about}).status == 200
+        assert client.model("short").about()["settings"] == about
+
+
+def test_a_short_deadline_of_one_ticket_is_kept_exactly(ask: Caller) -> None:
+    with bl.Client(ask.server.url, ask.token or "") as client:
+        model = client.create("hours", "LinearModel", deadline="1h", bits=8)
+        for key, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
+            model.predict({"a": 1.0}, key=key, deadline=short)  # type: ignore[arg-type]  # NumPy's
+        _, tail = ask.server.store.model("hours").tail(10)
+        assert [event[4] for event, _ in tail] == [1e-9] * 4
+        with pytest.raises(TypeError, match="JSON has no datetime64"):
+            model.predict({"a": np.datetime64("2026-03-01", "ns")})
+
+
+def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        store.model("some", bl.LinearModel("squared", bits=8, deadline=math.inf))
+    with serving(tmp_path) as ask:
+        about = ask("GET", "/models/some").body
+        assert about["settings"]["deadline"] == {"predictions": None}
+        again = {"name": "some", "kind": "LinearModel", "settings": about["settings"]}
+        assert ask("POST", "/models", again).status == 200
+        assert ask("POST", "/models/some/replay", {"settings": about["settings"]}).status == 200
+        item = {"features": {"a": 1.0}, "deadline": {"predictions": None}}
+        refused = ask("POST", "/models/some/predict", item)  # which is what it has anyway
+        assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")
+        item["deadline"] = {"predictions": 3}
+        assert ask("POST", "/models/some/predict", item).status == 200
 
 
 def test_clients_take_durations_of_python(ask: Caller) -> None:

@@ -1,8 +1,9 @@
 """How far the share missed can be from what is allowed, as a theorem has it.
 
-Let D_n = missed - alpha n after n arrivals, s the largest number of tickets open at an arrival (the
-arriving one included), F the largest forecast issued, m(L) the number of scores above L, and h(k)
-the least step eta after an arrival later than the k-th. Then for every k < n and every L >= 0
+Let D_n = missed - alpha n after n arrivals, those of tickets without a threshold left out, s the
+largest number of tickets open at an arrival (the arriving one included), F the largest forecast
+issued, m(L) the number of scores above L, and h(k) the least step eta that a threshold was issued
+with after an arrival later than the k-th. Then for every k < n and every L >= 0
 
     D_n <= max((1 - alpha) k, L / h(k)) + (1 - alpha) (s + m(L))
     D_n >= -max(alpha k, F / h(k)) - alpha s
@@ -51,4 +52,4 @@ def _tails(threshold: Threshold) -> list[tuple[float, int]]:
     for size in sorted(threshold.sizes, reverse=True):
         tails.append((min(limit_of(size), threshold.largest), above))
         above += threshold.sizes[size]
-    return tails
+    return [*tails, (0.0, above)]

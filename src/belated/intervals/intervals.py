@@ -33,7 +33,10 @@ class Interval(NamedTuple):
     """The prediction of the model."""
     low: float
     high: float
-    """The label is to be from ``low`` to ``high`` in the share of cases that was asked for."""
+    """The label is to be from ``low`` to ``high`` in the share of cases that was asked for.
+
+    Before the first label nothing is known of that, and they are infinite.
+    """
 
 
 class Range(NamedTuple):
@@ -57,17 +60,20 @@ class Intervals:
     in ``report``. Nothing needs tuning, and nothing depends on the unit of the labels.
 
     ``model`` is a ``LinearModel`` for numbers (squared, absolute, Huber, quantile or Poisson loss)
-    and is from then on used through the intervals alone. Before the first label an interval is a
-    point.
+    and is from then on used through the intervals alone. Until the first label has come nothing is
+    known of distances, and an interval is unbounded: from -inf, or from 0 for Poisson loss, to inf.
+    Such intervals count neither as covered nor as missed.
 
     >>> import belated as bl
     >>> intervals = bl.Intervals(bl.LinearModel("squared", bits=8), coverage=0.9)
+    >>> intervals.peek([1.0])
+    Range(value=0.0, low=-inf, high=inf)
     >>> for t in range(500):
     ...     ticket, value, low, high = intervals.predict([1.0])
     ...     used = intervals.observe(ticket, float(t * 7 % 10))
     >>> round(value, 1), round(low, 1), round(high, 1)
     (4.5, 0.1, 9.0)
-    >>> intervals.report().coverage
+    >>> round(intervals.report().coverage, 2)
     0.9
 
     For one thread at a time, as a ``LinearModel`` is.
@@ -84,7 +90,8 @@ class Intervals:
 
     def _connect(self, state: State) -> None:
         self._state = state
-        self._least = LOSSES[state.model.settings.loss].labels.least
+        least = LOSSES[state.model.settings.loss].labels.least
+        self._least = least if least > -HUGE_LABEL else -math.inf  # labels of any size are no end
         self._turn: list[None] = [None]
 
     @property
@@ -153,10 +160,11 @@ class Intervals:
         score = abs(float(label) - issued.value)
         with suppress(UnknownTicket, AlreadyObserved):  # if it had given up earlier than the model
             state.scores.observe(issued.twin, min(score, HUGE_LABEL))
-        low, high = self._ends(issued.value, issued.threshold)
-        state.widths += 0.5 * (high - low)
         is_missed = state.threshold.learn(issued.threshold, score, len(state.kept) + 1)
-        state.window.add(state.threshold.arrived - 1, is_missed)
+        if issued.threshold < math.inf:  # else it says nothing
+            low, high = self._ends(issued.value, issued.threshold)
+            state.widths += 0.5 * (high - low)
+            state.window.add(state.threshold.arrived - 1, is_missed)
         return is_used
 
     @alone
@@ -217,7 +225,7 @@ class Intervals:
         state = self._state
         return (
             f"<Intervals, {state.coverage:g} of the labels, {state.model.settings.loss} loss: "
-            f"{state.rounds} rounds, {state.threshold.arrived} observed>"
+            f"{state.rounds} rounds, {state.threshold.heard} observed>"
         )
 
 

@@ -18,7 +18,9 @@ class IntervalsReport:
 
     ``observed`` counts the labels that have come, also those that the model dropped, ``open`` the
     tickets whose label may still come, ``closed`` those whose label will not be heard: where the
-    model has a deadline, all that are past it, until a label comes all the same.
+    model has a deadline, all that are past it, until a label comes all the same. ``unbounded`` are
+    the observed ones whose interval was issued before the first label, and so had no ends: they say
+    nothing, and are left out of ``missed``, ``coverage``, ``worst_window`` and ``half_width``.
     ``guaranteed`` and ``at_most`` are the least and the largest coverage that the theorem allows
     after so many labels. Where the least is 0, the guarantee is vacuous. ``worst_window`` is the
     coverage of the worst 1,000 labels in a row, in the order in which they came; None before there
@@ -28,6 +30,7 @@ class IntervalsReport:
     asked: float
     rounds: int
     observed: int
+    unbounded: int
     missed: int
     open: int
     closed: int
@@ -66,10 +69,17 @@ class IntervalsReport:
                 f"closed without one {self.closed:,}",
                 f"coverage      {_shown(self.coverage, '.4f'):>10}   asked {self.asked:.4g}, "
                 f"{self._promise()}",
+                *self._left_out(),
                 f"worst {LENGTH:,}   {_shown(self.worst_window, '.4f'):>10}   labels in a row",
                 f"half-width    {_shown(self.half_width, '.4g'):>10}   mean of those with a label",
             ]
         )
+
+    def _left_out(self) -> list[str]:
+        """Return the line on labels that do not count, where there are some."""
+        if not self.unbounded:
+            return []
+        return [f"left out      {self.unbounded:>10,}   unbounded, from before the first label"]
 
     def _promise(self) -> str:
         if self.is_vacuous:
@@ -86,10 +96,11 @@ def report_of(
     return IntervalsReport(
         asked=asked,
         rounds=rounds,
-        observed=arrived,
+        observed=threshold.heard,
+        unbounded=threshold.unbounded,
         missed=missed,
         open=still_open,
-        closed=rounds - arrived - still_open,
+        closed=rounds - threshold.heard - still_open,
         coverage=1.0 - missed / arrived if arrived else None,
         guaranteed=max(asked - high / arrived, 0.0) if arrived else 0.0,
         at_most=min(asked - low / arrived, 1.0) if arrived else 1.0,

@@ -38,7 +38,9 @@ def pack(state: State, key: bytes | None) -> bytes:
     """Return the blob."""
     model, scores = state.model.snapshot(), state.scores.snapshot()
     rule, kept = state.threshold, sorted(state.kept.items())
-    about = {"coverage": state.coverage, "bytes": [len(model), len(scores)]}
+    about: dict[str, Any] = {"coverage": state.coverage, "bytes": [len(model), len(scores)]}
+    if rule.unbounded:  # older snapshots have none
+        about["unbounded"] = rule.unbounded
     counts = [rule.arrived, rule.missed, rule.most_open]
     arrays: dict[str, NDArray[Any]] = {
         "model": sealed.as_words(model),
@@ -67,6 +69,7 @@ def unpack(blob: bytes, key: bytes | None, join: Join) -> State:
         ]
         model, scores = (LinearModel.restore(each) for each in inner)
         state = join(model, scores, coverage)
+        state.threshold.unbounded = int(about.get("unbounded", 0))
     except (KeyError, OverflowError, SpecError, TypeError, ValueError) as error:
         if isinstance(error, SnapshotError):
             raise
@@ -98,8 +101,10 @@ def _check(arrays: Mapping[str, NDArray[Any]]) -> None:
     demand(sizes.ndim == 2 and sizes.shape[1] == 2, "shapes")
     demand(tickets.ndim == 2 and arrays["issued"].shape == tickets.shape, "shapes")
     demand(tickets.shape[1] == 2, "shapes")
-    for name in ("sums", "floors", "issued"):
-        demand((np.abs(arrays[name]) <= _LARGE).all(), f"{name} too large to compute with")
+    values, thresholds = arrays["issued"].T
+    bounded = {"values": values, "thresholds": thresholds[thresholds != np.inf]}
+    for name, array in (*bounded.items(), *((name, arrays[name]) for name in ("sums", "floors"))):
+        demand((np.abs(array) <= _LARGE).all(), f"{name} too large to compute with")
     for name in ("sums", "floors", "counts"):
         demand((arrays[name] >= 0).all(), f"{name} below 0")
     demand(not _flags(words)[LENGTH:].any(), "misses")
@@ -111,19 +116,21 @@ def _check(arrays: Mapping[str, NDArray[Any]]) -> None:
 def _check_state(state: State) -> None:
     """Demand that what was counted adds up."""
     rule, window = state.threshold, state.window
-    demand(rule.missed <= rule.arrived <= state.rounds <= state.model.rounds, "counts")
+    demand(rule.missed <= rule.arrived and 0 <= rule.unbounded <= state.rounds, "counts")
+    demand(rule.heard <= state.rounds <= state.model.rounds, "counts")
     demand(state.rounds <= state.scores.rounds, "counts")
     demand(len(rule.floors) == rule.arrived.bit_length(), "steps")
-    demand(rule.most_open <= state.rounds and (rule.most_open > 0) == (rule.arrived > 0), "counts")
+    demand(rule.most_open <= state.rounds and (rule.most_open > 0) == (rule.heard > 0), "counts")
     demand(sum(rule.sizes.values()) <= rule.arrived, "sizes of scores")
-    demand(bool(rule.sizes) == (rule.total > 0.0) == (rule.largest > 0.0), "scores")
+    demand(bool(rule.sizes) <= (rule.total > 0.0) == (rule.largest > 0.0), "scores")
+    demand(bool(rule.unbounded) or bool(rule.sizes) == (rule.total > 0.0), "scores")
     demand(rule.top <= rule.largest <= rule.total, "scores")
     demand(sum(window.flags) <= rule.missed, "misses")
     demand(not any(window.flags[rule.arrived :]), "misses")
     demand(rule.arrived < LENGTH or sum(window.flags) <= window.worst <= LENGTH, "misses")
     demand(rule.arrived >= LENGTH or window.worst == 0, "misses")
     demand(state.most_kept >= FEW and len(state.kept) <= state.most_kept, "tickets")
-    demand(len(state.kept) + rule.arrived <= state.rounds, "tickets")
+    demand(len(state.kept) + rule.heard <= state.rounds, "tickets")
     for ticket, issued in state.kept.items():
         demand(0 <= ticket < state.model.rounds, "tickets")
         demand(0 <= issued.twin < state.scores.rounds, "tickets")

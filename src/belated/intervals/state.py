@@ -21,6 +21,7 @@ class Issued(NamedTuple):
     """The ticket of the model of scores."""
     value: float
     threshold: float
+    """Infinite where nothing was known yet."""
 
 
 class State:
@@ -39,7 +40,7 @@ class State:
         self.window = Window()
         self.rounds = 0
         self.widths = 0.0
-        """Sum of the half-widths of the intervals whose label has come."""
+        """Sum of the half-widths of the intervals whose label has come, less unbounded ones."""
         self.kept: dict[int, Issued] = {}
         self.most_kept = FEW
 

@@ -20,40 +20,57 @@ class Threshold:
     judges scores by the threshold of the day they come on; with delays that one can miss half of
     all, and never learn of it.
 
+    Before the first score nothing is known, and thresholds are infinite. Scores of such tickets
+    count in S and in what forecasts are clipped to, and not in n: to be below infinity is no
+    merit, for which others would have to be missed.
+
     For scores that come in any order and after any delays, also if they are chosen by somebody who
     sees every threshold, D stays within the limits of ``belated.intervals.guarantee``, and so the
     share missed, alpha + D / n, tends to alpha.
 
     >>> threshold = Threshold(alpha=0.5)
     >>> threshold.issue(7.0)  # nothing has come yet, so that nothing is known
-    0.0
-    >>> threshold.learn(0.0, 3.2, waiting=1)
+    inf
+    >>> threshold.learn(math.inf, 3.2, waiting=1)
+    False
+    >>> threshold.issue(7.0), threshold.owed
+    (3.2, 0.0)
+    >>> threshold.learn(3.2, 4.0, waiting=1)
     True
     >>> round(threshold.issue(7.0), 3), threshold.owed
-    (3.249, 0.5)
+    (4.055, 0.5)
     """
 
     __slots__ = (
-        *("alpha", "arrived", "missed", "total", "largest", "top"),
+        *("alpha", "arrived", "missed", "unbounded", "total", "largest", "top"),
         *("most_open", "floors", "sizes", "_shift"),
     )
 
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha
         self.arrived = 0
+        """n: the scores that have come, less those that are unbounded."""
         self.missed = 0
+        self.unbounded = 0
+        """Scores of tickets that were issued before anything was known."""
         self.total = 0.0
-        """Sum of the scores."""
+        """Sum of all scores."""
         self.largest = 0.0
+        """Of all scores."""
         self.top = 0.0
-        """The largest forecast that was issued."""
+        """The largest forecast that was issued with a threshold."""
         self.most_open = 0
         """Open tickets when a score came, that one included; the most so far."""
         self.floors: list[float] = []
-        """The least step after arrival n, for n from 2^j to 2^(j+1) - 1."""
+        """The least step while n is from 2^j to 2^(j+1) - 1."""
         self.sizes: dict[int, int] = {}
-        """How many positive scores were of a size; see ``size_of``."""
+        """How many positive scores, of those that are counted, were of a size; see ``size_of``."""
         self._shift = 0.0
+
+    @property
+    def heard(self) -> int:
+        """All scores that have come."""
+        return self.arrived + self.unbounded
 
     @property
     def owed(self) -> float:
@@ -63,19 +80,19 @@ class Threshold:
     @property
     def step(self) -> float:
         """eta: what a miss adds to the thresholds, and 0 before the first score."""
-        if not self.arrived:
+        if not self.heard:
             return 0.0
-        return 2.0 * self.total / (self.arrived * (PACE + self.most_open))
+        return 2.0 * self.total / (self.heard * (PACE + self.most_open))
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
-        base = self._clipped(forecast)
-        self.top = max(self.top, base)
-        return base + self._shift
+        if self.heard:
+            self.top = max(self.top, self._clipped(forecast))
+        return self.peek(forecast)
 
     def peek(self, forecast: float) -> float:
         """Return what ``issue`` would, without any change."""
-        return self._clipped(forecast) + self._shift
+        return self._clipped(forecast) + self._shift if self.heard else math.inf
 
     def _clipped(self, forecast: float) -> float:
         return min(max(forecast, 0.0), self.largest)
@@ -86,20 +103,29 @@ class Threshold:
         ``waiting`` counts the open tickets, this one included.
         """
         is_missed = score > issued
-        self.arrived += 1
-        self.missed += is_missed
         self.total += score
         self.largest = max(self.largest, score)
         self.most_open = max(self.most_open, waiting)
-        if score > 0.0:
-            size = size_of(score)
-            self.sizes[size] = self.sizes.get(size, 0) + 1
+        if issued == math.inf:
+            self.unbounded += 1
+        else:
+            self._count(score, is_missed)
         self._note(self.step)
         self.refresh()
         return is_missed
 
+    def _count(self, score: float, is_missed: bool) -> None:
+        self.arrived += 1
+        self.missed += is_missed
+        if score > 0.0:
+            size = size_of(score)
+            self.sizes[size] = self.sizes.get(size, 0) + 1
+
     def _note(self, step: float) -> None:
+        """Note a step that thresholds are issued with while n is what it is."""
         block = self.arrived.bit_length() - 1
+        if block < 0:  # steps before the first arrival are none of the theorem's
+            return
         if block == len(self.floors):
             self.floors.append(step)
         elif step < self.floors[block]:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from belated.service.aclient import AsyncClient, AsyncRemoteModel
-    from belated.service.asking import Chosen, Decided, Predicted, Turned
+    from belated.service.asking import (
+        Chosen,
+        Decided,
+        Expected,
+        Explained,
+        Predicted,
+        Ranked,
+        Turned,
+    )
     from belated.service.client import Client, RemoteModel
     from belated.service.limits import Limits
     from belated.service.outbox import Outbox
@@ -20,7 +28,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(("AsyncClient", "AsyncRemoteModel"), "aclient"),
-    **dict.fromkeys(("Chosen", "Decided", "Predicted", "Turned"), "asking"),
+    **dict.fromkeys(
+        ("Chosen", "Decided", "Expected", "Explained", "Predicted", "Ranked", "Turned"), "asking"
+    ),
     **dict.fromkeys(("Client", "RemoteModel"), "client"),
     "Limits": "limits",
     "Outbox": "outbox",
@@ -33,9 +43,12 @@ __all__ = [
     "Chosen",
     "Client",
     "Decided",
+    "Expected",
+    "Explained",
     "Limits",
     "Outbox",
     "Predicted",
+    "Ranked",
     "RemoteModel",
     "Server",
     "Settings",

@@ -9,21 +9,23 @@ from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
 from belated.service import asking
+from belated.service.ask import Address, Ask, Heard, Tries
 from belated.service.asking import (
     Actions,
-    Address,
-    Ask,
     Chosen,
     Decided,
-    Heard,
+    Expected,
+    Explained,
     Item,
     Key,
+    Named,
     Outcome,
     Predicted,
+    Ranked,
     Row,
     Span,
-    Tries,
     Turned,
+    When,
 )
 from belated.service.wires import Wires
 
@@ -95,7 +97,8 @@ class AsyncClient:
             return Heard(0, b"no answer in time")
         except (OSError, EOFError, ValueError) as error:
             return Heard(0, (str(error) or type(error).__name__).encode())
-        return Heard(reply.status, reply.body, reply.headers.get("retry-after"))
+        told = reply.headers.get
+        return Heard(reply.status, reply.body, told("retry-after"), told("belated-outcome"))
 
     def _said(self, ask: Ask[Any]) -> bytes:
         """Return a request as it is sent."""
@@ -104,7 +107,7 @@ class AsyncClient:
             f"{ask.method} {self._address.path}{ask.path} HTTP/1.1",
             f"Host: {self._address.host}:{self._address.port}",
             f"Content-Length: {len(content)}",
-            *(f"{name}: {value}" for name, value in self._address.headers(ask.key).items()),
+            *(f"{name}: {value}" for name, value in self._address.headers(ask).items()),
         ]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + content
 
@@ -123,9 +126,26 @@ class AsyncClient:
         """Return a model; whether it is there shows when it is used."""
         return AsyncRemoteModel(self, name)
 
+    async def load(self, name: str, exported: bytes) -> AsyncRemoteModel:
+        """Make the model of an exported log, which goes on under the same keys."""
+        await self.send(asking.load(name, exported))
+        return self.model(name)
+
     async def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
         await self.send(asking.delete(name))
+
+    async def metrics(self) -> str:
+        """Return the counts for Prometheus."""
+        return await self.send(asking.metrics())
+
+    async def health(self) -> bool:
+        """Tell whether the server runs; it is asked once."""
+        try:
+            await self.send(asking.health())
+        except ServiceError:
+            return False
+        return True
 
     async def ready(self) -> bool:
         """Tell whether all models are recovered and compiled; it is asked once."""
@@ -143,10 +163,17 @@ class AsyncRemoteModel:
         self.client, self.name = client, name
 
     async def predict(
-        self, features: Row, *, key: Key | None = None, deadline: Span | None = None
+        self,
+        features: Row,
+        *,
+        key: Key | None = None,
+        deadline: Span | None = None,
+        at: When | None = None,
     ) -> Predicted:
         """Return a ticket and a prediction."""
-        return await self.client.send(asking.predict(self.name, features, key, deadline))
+        return await self.client.send(
+            asking.predict(self.name, features, key=key, deadline=deadline, at=at)
+        )
 
     async def choose(
         self,
@@ -157,17 +184,22 @@ class AsyncRemoteModel:
         deadline: Span | None = None,
         baseline: str | None = None,
         shown: bool = True,
+        at: When | None = None,
     ) -> Chosen:
         """Return a ticket, an action, and the probability with which it was chosen."""
-        members = {"key": key, "deadline": deadline, "baseline": baseline}
+        members = {"key": key, "deadline": deadline, "baseline": baseline, "at": at}
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return await self.client.send(ask)
 
     async def ask(
-        self, context: Mapping[str, Any] | None = None, *, key: Key | None = None
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        key: Key | None = None,
+        at: When | None = None,
     ) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
-        return await self.client.send(asking.turn(self.name, context, key))
+        return await self.client.send(asking.turn(self.name, context=context, key=key, at=at))
 
     async def decide(self, *, key: Key | None = None) -> Decided:
         """Return a ticket and the play, of a ``Learner``."""
@@ -183,6 +215,46 @@ class AsyncRemoteModel:
         """Return what would be predicted, chosen or played, without a ticket."""
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return await self.client.send(ask)
+
+    async def explain(self, features: Mapping[str, Any]) -> Explained:
+        """Return what each feature adds to a prediction, of a linear model or its intervals."""
+        return await self.client.send(asking.explain(self.name, features))
+
+    async def weights(self, names: Iterable[Named]) -> dict[Named, float]:
+        """Return the weights of features: of a number by its name, of a text as (name, text)."""
+        return await self.client.send(asking.weights(self.name, names))
+
+    async def expect(
+        self, setting: Mapping[str, Any], context: Mapping[str, Any] | None = None
+    ) -> Expected:
+        """Return what a setting of ``Knobs`` is thought to cost."""
+        return await self.client.send(asking.expect(self.name, setting, context))
+
+    async def choice(self, key: Key | None = None, *, ticket: str | None = None) -> Chosen:
+        """Return the choice that an open key or ticket stands for, as it was made."""
+        return await self.client.send(asking.choice(self.name, key, ticket))
+
+    async def rank(
+        self,
+        actions: Actions,
+        context: Mapping[str, Any] | None = None,
+        *,
+        event: str | None = None,
+        excluded: Iterable[str] = (),
+        deferred: bool = False,
+    ) -> Ranked:
+        """Return an event, the action to show, and the probabilities of all, of a ``Chooser``."""
+        return await self.client.send(
+            asking.rank(self.name, actions, context, event, excluded, deferred)
+        )
+
+    async def reward(self, event: str, value: float) -> Outcome:
+        """Bring the reward of an event that was ranked."""
+        return await self.client.send(asking.reward(self.name, event, value))
+
+    async def activate(self, event: str) -> Outcome:
+        """Say that what was ranked with ``deferred`` was shown."""
+        return await self.client.send(asking.activate(self.name, event))
 
     async def played(
         self,
@@ -206,6 +278,10 @@ class AsyncRemoteModel:
         """Let knobs learn and explore again; return their mode."""
         return await self.client.send(asking.change(self.name, "resume"))
 
+    async def tick(self, at: When | None = None) -> int:
+        """Let the clock go on, to that of the server without a time; return what is still open."""
+        return await self.client.send(asking.tick(self.name, at))
+
     async def observe(
         self,
         key: Key | None = None,
@@ -213,29 +289,42 @@ class AsyncRemoteModel:
         *,
         ticket: str | None = None,
         weight: float | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Bring the answer, the last word."""
-        return await self._tell("observe", key, ticket, value=value, weight=weight)
+        return await self._tell("observe", key, ticket, value=value, weight=weight, at=at)
 
     async def revise(
-        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
+        self,
+        key: Key | None = None,
+        value: Any = None,
+        *,
+        ticket: str | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
-        return await self._tell("revise", key, ticket, value=value)
+        return await self._tell("revise", key, ticket, value=value, at=at)
 
     async def add(
-        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
+        self,
+        key: Key | None = None,
+        value: Any = None,
+        *,
+        ticket: str | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
-        return await self._tell("add", key, ticket, value=value)
+        return await self._tell("add", key, ticket, value=value, at=at)
 
     async def cancel(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return await self._tell("cancel", key, ticket)
 
-    async def shown(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
+    async def shown(
+        self, key: Key | None = None, *, ticket: str | None = None, at: When | None = None
+    ) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
-        return await self._tell("shown", key, ticket)
+        return await self._tell("shown", key, ticket, at=at)
 
     async def _tell(self, verb: str, key: Key | None, ticket: str | None, **more: Any) -> Outcome:
         return await self.client.send(asking.tell(self.name, verb, key, ticket, **more))
@@ -248,6 +337,33 @@ class AsyncRemoteModel:
     async def report(self) -> dict[str, Any]:
         """Return counts, delays, and how well it does."""
         return await self.client.send(asking.looked_at(self.name, "report"))
+
+    async def timeline(self) -> dict[str, Any]:
+        """Return the newest tickets with their times, and how old answers were."""
+        return await self.client.send(asking.looked_at(self.name, "timeline"))
+
+    async def live(self) -> dict[str, Any]:
+        """Return what the dashboard shows."""
+        return await self.client.send(asking.looked_at(self.name, "live"))
+
+    async def mode(self, mode: str) -> str:
+        """Let a chooser play its own choices ("learn"), or the baseline's ("apprentice")."""
+        return await self.client.send(asking.put(self.name, "mode", mode))
+
+    async def rewards(self, rewards: str) -> str:
+        """Say which reward of an event counts: the "earliest", or the "sum" of all."""
+        return await self.client.send(asking.put(self.name, "rewards", rewards))
+
+    async def replay(
+        self, *, kind: str | None = None, to: str | None = None, **settings: Any
+    ) -> AsyncRemoteModel:
+        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
+        await self.client.send(asking.replay(self.name, kind, to, settings))
+        return AsyncRemoteModel(self.client, self.name if to is None else to)
+
+    async def export(self) -> bytes:
+        """Return the log as a Parquet file, which ``load`` of a client takes."""
+        return await self.client.send(asking.export(self.name))
 
     async def evaluate(self) -> dict[str, Any]:
         """Return what other policies would have earned in the choices of a chooser.

@@ -20,14 +20,21 @@ class Answered:
     An answer that comes by its ticket closes the key as well, which the model itself forgets
     without a word.
 
+    What is said of events before they are committed stands in ``Ahead``: it is believed at once,
+    and forgotten where the commit fails.
+
     >>> answered = Answered(lambda: [])
     >>> answered.name(7, "order-120")
     >>> answered.close_ticket(7)
     >>> "order-120" in answered
     True
-    >>> answered.open("order-120")
+    >>> ahead = answered.ahead()
+    >>> ahead.open("order-120")
     >>> "order-120" in answered
     False
+    >>> ahead.drop()  # what was asked under this key is lost
+    >>> "order-120" in answered
+    True
     """
 
     def __init__(self, given: Given) -> None:
@@ -35,10 +42,30 @@ class Answered:
         self._closed: OrderedDict[Key, None] = OrderedDict()
         self._keys: dict[int, Key] = {ticket: key for key, ticket in given()}
         self._room = _FEW
+        self._ahead: dict[Key, tuple[Ahead, bool]] = {}  # who spoke last of a key, and is it closed
 
     def __contains__(self, key: Key) -> bool:
         """Tell whether a key was answered or cancelled, and stands for nothing since."""
-        return key in self._closed
+        said = self._ahead.get(key)
+        return key in self._closed if said is None else said[1]
+
+    def ahead(self) -> Ahead:
+        """Return what notes events before they are committed."""
+        return Ahead(self)
+
+    def note(self, ahead: Ahead, key: Key, is_closed: bool) -> None:
+        """Believe what is said of a key, until it is known whether it is committed."""
+        self._ahead[key] = ahead, is_closed
+
+    def unsay(self, ahead: Ahead, key: Key) -> None:
+        """Believe no more what was said of a key, unless somebody else spoke of it since."""
+        said = self._ahead.get(key)
+        if said is not None and said[0] is ahead:
+            del self._ahead[key]
+
+    def key_of(self, ticket: int) -> Key | None:
+        """Return the key that an open ticket has, if it has one."""
+        return self._keys.get(ticket)
 
     def open(self, key: Key) -> None:
         """Note that a key stands for a new ticket."""
@@ -69,3 +96,47 @@ class Answered:
         if len(self._keys) > self._room:
             self._keys = {ticket: key for key, ticket in list(self._given())}
             self._room = max(_FEW, 2 * len(self._keys))
+
+
+class Ahead:
+    """What events that wait for one commit say of keys."""
+
+    __slots__ = ("_answered", "_said")
+
+    def __init__(self, answered: Answered) -> None:
+        self._answered = answered
+        self._said: dict[Key, bool] = {}
+
+    def open(self, key: Key) -> None:
+        """Note that a key stands for a new ticket."""
+        self._say(key, False)
+
+    def close(self, key: Key) -> None:
+        """Note that a key was answered or cancelled."""
+        self._say(key, True)
+
+    def close_ticket(self, ticket: int) -> None:
+        """Note that a ticket was answered or cancelled, and with it the key that it has."""
+        key = self._answered.key_of(ticket)
+        if key is not None:
+            self.close(key)
+
+    def _say(self, key: Key, is_closed: bool) -> None:
+        self._said.pop(key, None)  # so that the last stands last
+        self._said[key] = is_closed
+        self._answered.note(self, key, is_closed)
+
+    def keep(self) -> None:
+        """Remember it: it is committed."""
+        for key, is_closed in self._said.items():
+            if is_closed:
+                self._answered.close(key)
+            else:
+                self._answered.open(key)
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget it: it is lost, or stands with the rest by now."""
+        for key in self._said:
+            self._answered.unsay(self, key)
+        self._said.clear()

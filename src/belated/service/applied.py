@@ -7,6 +7,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from belated.errors import BelatedError
+from belated.service.answered import Ahead
 from belated.service.calls import ASKING, Call, Said, refused
 from belated.service.refusals import Refused
 from belated.service.served import Served
@@ -30,9 +31,15 @@ class Applied(NamedTuple):
     """What is committed; None where nothing has changed."""
     now: float
     """When they were applied, in seconds since 1970."""
+    ahead: Ahead
+    """What they say of keys."""
 
-    def note(self, hub: Hub) -> None:
-        """Note what was committed, for those who count and watch."""
+    def over(self, hub: Hub, error: BaseException | None) -> None:
+        """Note what was committed, for those who count and watch, or forget what is lost."""
+        if error is not None:
+            self.ahead.drop()
+            return
+        self.ahead.keep()
         if self.pending is None:
             return
         for event, answer in zip(self.pending.events, self.pending.answer, strict=True):
@@ -53,26 +60,31 @@ def begun(
     served.reader.check(verb)
     now = time()
     said, places, calls = _read(hub, served, verb, items, token)
+    ahead = served.ahead()
     if not calls:
-        return Applied(served, verb, said, None, now)
+        return Applied(served, verb, said, None, now, ahead)
 
     def tell(answers: list[Any]) -> None:
         for place, answer, call in zip(places, answers, calls, strict=True):
-            said[place] = served.said(call, answer)
+            said[place] = served.said(call, answer, ahead)
 
     if not known.name:
         pending = served.stored.begin_many(calls)
         tell(pending.answer)
-        return Applied(served, verb, said, pending, now)
+        return Applied(served, verb, said, pending, now, ahead)
 
     def noted(answers: list[Any]) -> tuple[str, bytes]:
         tell(answers)
         return known.note(said)
 
-    pending = served.stored.begin_many(calls, noted)
+    try:
+        pending = served.stored.begin_many(calls, noted)
+    except BaseException:  # after it was noted: none of it has happened
+        ahead.drop()
+        raise
     if said[places[0]] is _OPEN:  # all were refused, and no note was written
         tell(pending.answer)
-    return Applied(served, verb, said, pending, now)
+    return Applied(served, verb, said, pending, now, ahead)
 
 
 def _read(

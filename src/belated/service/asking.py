@@ -1,19 +1,15 @@
-"""What clients send and what they make of answers, apart from how bytes travel.
-
-``Ask`` is one request. ``Tries`` says whether it is sent again, and what came of it in the end.
-"""
+"""What clients ask for, verb by verb, and what they make of answers."""
 
 from __future__ import annotations
 
-import json
-import random
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
-from urllib.parse import quote, urlsplit
-from uuid import uuid4
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple, TypeVar
+from urllib.parse import quote
 
-from belated.errors import ServiceError, SpecError
+from belated.errors import SpecError
+from belated.service.ask import Ask, new_key
 
 T = TypeVar("T")
 
@@ -25,18 +21,21 @@ Key = str | int
 """A name of a ticket: a text or a whole number, which are not the same."""
 Span = float | str | timedelta | Mapping[str, float]
 """A duration: seconds, a text such as "P30D" or "30d", a timedelta, or {"predictions": 100}."""
+When = float | str | datetime
+"""A time of your own, which needs the scope admin: seconds since 1970, a datetime, or ISO 8601."""
+Named = str | tuple[str, str]
+"""A feature: a number by its name, a text as (name, text)."""
 
-AGAIN = frozenset((408, 425, 429, 502, 503, 504))
-"""Answers after which a request is sent again."""
 SIZE = 500
 """Items of a request, where there are more."""
-_UNHEARD = frozenset((0, 502, 504))  # no answer, or none of the server itself: it may be done
-_LONGEST = 5.0  # seconds between two tries
-_COMPILING = 300.0  # seconds, where kernels may have to be compiled
+_COMPILING = 300.0  # seconds, where kernels may have to be compiled, or a log is walked through
 
 
 class Predicted(NamedTuple):
-    """What ``predict`` returns; ``low`` and ``high`` where the model has intervals."""
+    """What ``predict`` returns; ``low`` and ``high`` where the model has intervals.
+
+    They are infinite before the first label, as nothing is known then.
+    """
 
     ticket: str
     value: float
@@ -66,124 +65,34 @@ class Chosen(NamedTuple):
     probability: float
 
 
-class Address(NamedTuple):
-    """Where a server is."""
+class Explained(NamedTuple):
+    """What ``explain`` returns: what a prediction is made of, before the link."""
 
-    scheme: str
-    host: str
-    port: int
-    path: str
-    token: str
-
-    @classmethod
-    def of(cls, url: str, token: str, who: str = "Client") -> Self:
-        """Read an address."""
-        try:
-            parts = urlsplit(url)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError as error:  # of a port that is none
-            raise SpecError(f"{who}: {error}, got {url!r}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError(f"{who}: the address of a server is http://HOST:PORT, got {url!r}")
-        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
-
-    def headers(self, key: str | None) -> dict[str, str]:
-        """Return what goes with every request."""
-        found = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        return found if key is None else {**found, "Idempotency-Key": key}
+    value: float
+    constant: float
+    parts: dict[str, float]
+    """What each feature adds, largest first."""
+    open_tickets: float
+    """By how much it is moved for what labels that are still out may say."""
+    total: float
 
 
-class Heard(NamedTuple):
-    """An answer; status 0 and why, where none came."""
+class Expected(NamedTuple):
+    """What ``expect`` returns; NaN before enough costs are in."""
 
-    status: int
-    body: bytes
-    after: str | None = None
-    """Seconds after which to come again, as the server says."""
+    cost: float
+    uncertainty: float
 
 
-class Ask(NamedTuple, Generic[T]):
-    """A request, and how its answer is read."""
+class Ranked(NamedTuple):
+    """What ``rank`` returns."""
 
-    method: str
-    path: str
-    read: Callable[[Any], T]
-    body: Any = None
-    key: str | None = None
-    """With one it happens once, however often it is sent."""
-    timeout: float | None = None
-    tries: int | None = None
-
-    @property
-    def content(self) -> bytes:
-        """The body as it is sent."""
-        return b"" if self.body is None else json.dumps(self.body, default=plain_of).encode()
-
-
-class Tries(Generic[T]):
-    """What became of a request so far."""
-
-    def __init__(self, ask: Ask[T], address: Address, most: int) -> None:
-        self._ask, self._address = ask, address
-        self._left = ask.tries or most
-        self._count = 0
-        self._heard = Heard(0, b"")
-        self._is_lost = False  # by a try of which nothing was heard
-
-    def pause(self, heard: Heard) -> float | None:
-        """Take an answer; return how long to wait before the next try, or None at the end.
-
-        The wait is longer every time, and by chance.
-        """
-        self._heard, self._left = heard, self._left - 1
-        if heard.status and heard.status not in AGAIN:
-            return None
-        self._is_lost = self._is_lost or heard.status in _UNHEARD
-        self._count += 1
-        return pause(self._count - 1, heard.after) if self._left > 0 else None
-
-    def result(self) -> T:
-        """Return what was asked for, or raise ``ServiceError``."""
-        status, body, _ = self._heard
-        if self._ask.method == "DELETE" and status == 404 and self._is_lost:
-            return self._ask.read(None)  # deleted by the try whose answer was lost
-        if status == 0:
-            raise ServiceError(f"{self._address.host}:{self._address.port}: {body.decode()}")
-        if status >= 400:
-            raise _refusal(status, body)
-        return self._ask.read(json.loads(body) if body else None)
-
-
-def plain_of(value: Any) -> Any:
-    """Return a scalar or an array of NumPy as plain data, for JSON, which has neither.
-
-    >>> import numpy as np
-    >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
-    '{"hour": 7.5, "day": 3}'
-    """
-    if type(value).__module__ != "numpy":  # which clients do not have to import
-        raise TypeError(f"JSON has no {type(value).__name__}")
-    return value.tolist()
-
-
-def pause(attempt: int, after: str | None = None) -> float:
-    """Return how long to wait before a request is sent again."""
-    least = float(after) if after is not None and after.isdigit() else 0.0
-    return min(max(least, random.uniform(0.5, 1.0) * 0.05 * 2.0**attempt), _LONGEST)
-
-
-def new_key() -> str:
-    """Return an ``Idempotency-Key``."""
-    return uuid4().hex
-
-
-def _refusal(status: int, body: bytes) -> ServiceError:
-    """Return the error for an answer that is no."""
-    try:
-        about = json.loads(body)["error"]
-        return ServiceError(about["message"], status=status, code=about["code"])
-    except (ValueError, KeyError, TypeError):
-        return ServiceError(f"the server answered {status}", status=status, code="failed")
+    event: str
+    """What the reward is brought for."""
+    action: str
+    """The one to show."""
+    probabilities: dict[str, float]
+    """Of all actions, likeliest first; those that are excluded have 0."""
 
 
 # --- Models ---------------------------------------------------------------------------------------
@@ -201,7 +110,7 @@ def models() -> Ask[list[str]]:
 
 def create(name: str, kind: str, settings: dict[str, Any]) -> Ask[None]:
     """Ask for a new model."""
-    body = {"name": name, "kind": kind, "settings": {**settings, **_span(settings)}}
+    body = {"name": name, "kind": kind, "settings": {**settings, **_times(settings)}}
     return Ask("POST", "/models", _nothing, body, new_key(), _COMPILING)
 
 
@@ -215,9 +124,42 @@ def ready() -> Ask[None]:
     return Ask("GET", "/ready", _nothing, tries=1)
 
 
+def health() -> Ask[None]:
+    """Ask, once, whether the server runs."""
+    return Ask("GET", "/health", _nothing, tries=1)
+
+
+def metrics() -> Ask[str]:
+    """Ask for the counts for Prometheus."""
+    return Ask("GET", "/metrics", lambda found: bytes(found).decode(), is_plain=True)
+
+
+def export(name: str) -> Ask[bytes]:
+    """Ask for the log of a model."""
+    return Ask("GET", _path(name, "export"), bytes, timeout=_COMPILING, is_plain=True)
+
+
+def load(name: str, exported: bytes) -> Ask[None]:
+    """Ask for the model of an exported log."""
+    return Ask("POST", _path(name, "import"), _nothing, bytes(exported), new_key(), _COMPILING)
+
+
+def replay(
+    name: str, kind: str | None, to: str | None, settings: dict[str, Any]
+) -> Ask[dict[str, Any]]:
+    """Ask for a model with other settings, of the log of one."""
+    body = {"settings": {**settings, **_times(settings)}, **given(kind=kind, to=to)}
+    return Ask("POST", _path(name, "replay"), dict, body, new_key(), _COMPILING)
+
+
+def put(name: str, what: str, value: str) -> Ask[str]:
+    """Ask that something be set."""
+    return Ask("PUT", _path(name, what), lambda found: str(found[what]), {what: value})
+
+
 def looked_at(name: str, what: str = "", timeout: float | None = None) -> Ask[dict[str, Any]]:
     """Ask for something that is known of a model."""
-    return Ask("GET", _path(name, what), lambda found: dict(found), timeout=timeout)
+    return Ask("GET", _path(name, what), dict, timeout=timeout)
 
 
 def evaluate(name: str) -> Ask[dict[str, Any]]:
@@ -225,18 +167,92 @@ def evaluate(name: str) -> Ask[dict[str, Any]]:
     return looked_at(name, "evaluate", _COMPILING)
 
 
+# --- Looking --------------------------------------------------------------------------------------
+
+
+def peek(name: str, features: Row | None, **members: Any) -> Ask[dict[str, Any]]:
+    """Ask what would be predicted or chosen."""
+    row = None if features is None else _row(features)
+    return _look(name, "peek", given(features=row, **members), dict)
+
+
+def explain(name: str, features: Mapping[str, Any]) -> Ask[Explained]:
+    """Ask what a prediction is made of."""
+    return _look(name, "explain", {"features": dict(features)}, lambda found: Explained(**found))
+
+
+def weights(name: str, names: Iterable[Named]) -> Ask[dict[Named, float]]:
+    """Ask for the weights of features."""
+    wanted = list(names)
+
+    def read(found: Any) -> dict[Named, float]:
+        return dict(zip(wanted, found["weights"], strict=True))
+
+    return _look(name, "weights", {"names": wanted}, read)
+
+
+def expect(
+    name: str, setting: Mapping[str, Any], context: Mapping[str, Any] | None
+) -> Ask[Expected]:
+    """Ask what a setting of knobs is thought to cost."""
+    return _look(name, "expect", {"setting": dict(setting), **given(context=context)}, _expected)
+
+
+def choice(name: str, key: Key | None, ticket: str | None) -> Ask[Chosen]:
+    """Ask for the choice that a ticket or key stands for."""
+    return _look(name, "choice", named(ticket, key), _chosen)
+
+
+def _look(name: str, what: str, body: Any, read: Callable[[Any], T]) -> Ask[T]:
+    return Ask("POST", _path(name, what), read, body)
+
+
+# --- Events of Personalizer -----------------------------------------------------------------------
+
+
+def rank(
+    name: str,
+    actions: Actions,
+    context: Mapping[str, Any] | None,
+    event: str | None,
+    excluded: Iterable[str],
+    is_deferred: bool,
+) -> Ask[Ranked]:
+    """Ask for a ranking of actions."""
+    menu = actions if isinstance(actions, Mapping) else dict.fromkeys(actions)
+    body = {
+        "contextFeatures": [dict(context or {})],
+        "actions": [
+            {"id": each, "features": [dict(about)] if about else []} for each, about in menu.items()
+        ],
+        "excludedActions": list(excluded),
+        "deferActivation": is_deferred,
+        **given(eventId=event),
+    }
+    return _verb(name, "rank", body, _ranked)
+
+
+def reward(name: str, event: str, value: float) -> Ask[Outcome]:
+    """Bring the reward of an event."""
+    return _verb(name, f"events/{quote(event, safe='')}/reward", {"value": value}, _said)
+
+
+def activate(name: str, event: str) -> Ask[Outcome]:
+    """Say that what was ranked was shown."""
+    return _verb(name, f"events/{quote(event, safe='')}/activate", None, _said)
+
+
 # --- Verbs ----------------------------------------------------------------------------------------
 
 
-def predict(name: str, features: Row, key: Key | None, deadline: Span | None) -> Ask[Predicted]:
+def predict(name: str, features: Row, **members: Any) -> Ask[Predicted]:
     """Ask for a prediction."""
-    body = given(features=_row(features), key=key, deadline=deadline)
-    return _verb(name, "predict", body, _predicted)
+    return _verb(name, "predict", given(features=_row(features), **members), _predicted)
 
 
-def turn(name: str, context: Mapping[str, Any] | None, key: Key | None) -> Ask[Turned]:
+def turn(name: str, **members: Any) -> Ask[Turned]:
     """Ask knobs for the setting to play."""
-    return _verb(name, "predict", given(context=context, key=key), _turned)
+    return _verb(name, "predict", given(**members), _turned)
 
 
 def decide(name: str, key: Key | None) -> Ask[Decided]:
@@ -244,10 +260,9 @@ def decide(name: str, key: Key | None) -> Ask[Decided]:
     return _verb(name, "predict", given(key=key), _decided)
 
 
-def peek(name: str, features: Row | None, **members: Any) -> Ask[dict[str, Any]]:
-    """Ask what would be predicted or chosen."""
-    body = given(features=None if features is None else _row(features), **members)
-    return Ask("POST", _path(name, "peek"), lambda found: dict(found), body)
+def tick(name: str, at: When | None) -> Ask[int]:
+    """Ask that the clock of a model go on."""
+    return _verb(name, "tick", given(at=at), lambda found: int(found["open"]))
 
 
 def change(name: str, verb: str) -> Ask[str]:
@@ -268,7 +283,7 @@ def tell(name: str, verb: str, key: Key | None, ticket: str | None, **members: A
 
 def many(name: str, verb: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Ask[list[Item]]]:
     """Do a verb to many items, some hundred in a request."""
-    listed = [{**item, **_span(item)} for item in items]
+    listed = [{**item, **_times(item)} for item in items]
     for begin in range(0, len(listed), SIZE):
         yield some(name, verb, listed[begin : begin + SIZE])
 
@@ -281,15 +296,26 @@ def some(name: str, verb: str, items: list[Item]) -> Ask[list[Item]]:
 def given(**members: Any) -> Item:
     """Return the members of a body that are not None."""
     found = {name: value for name, value in members.items() if value is not None}
-    return {**found, **_span(found)}
+    return {**found, **_times(found)}
 
 
-def _span(members: Mapping[str, Any]) -> Item:
-    """Return the deadline among the members of a body, where JSON has no such thing."""
-    deadline = members.get("deadline")
-    if not isinstance(deadline, timedelta):
-        return {}
-    return {"deadline": {"seconds": deadline.total_seconds()}}
+def _times(members: Mapping[str, Any]) -> Item:
+    """Return the time and the deadline among the members of a body, where JSON has no such thing.
+
+    Clients do not have to import NumPy, whose times they take as well.
+    """
+    found: Item = {}
+    at: Any = members.get("at")
+    if isinstance(at, datetime):
+        found["at"] = at.isoformat()
+    elif type(at).__name__ == "datetime64":
+        found["at"] = str(at)
+    deadline: Any = members.get("deadline")
+    if isinstance(deadline, timedelta):
+        found["deadline"] = {"seconds": deadline.total_seconds()}
+    elif type(deadline).__name__ == "timedelta64":
+        found["deadline"] = {"seconds": float(deadline / type(deadline)(1, "s"))}
+    return found
 
 
 def named(ticket: str | None, key: Key | None) -> Item:
@@ -317,7 +343,11 @@ def _nothing(_: Any) -> None:
 
 
 def _predicted(found: Any) -> Predicted:
-    return Predicted(found["ticket"], found["value"], found.get("low"), found.get("high"))
+    if "low" not in found:
+        return Predicted(found["ticket"], found["value"])
+    low, high = found["low"], found["high"]  # null: there is no end
+    ends = -math.inf if low is None else low, math.inf if high is None else high
+    return Predicted(found["ticket"], found["value"], *ends)
 
 
 def _turned(found: Any) -> Turned:
@@ -335,3 +365,18 @@ def _chosen(found: Any) -> Chosen:
 def _outcome(found: Any) -> Outcome:
     outcome: Outcome = found["outcome"]
     return outcome
+
+
+def _said(found: Any) -> Outcome:
+    outcome: Outcome = found
+    return outcome
+
+
+def _expected(found: Any) -> Expected:
+    numbers = {name: math.nan if each is None else each for name, each in found.items()}
+    return Expected(**numbers)
+
+
+def _ranked(found: Any) -> Ranked:
+    ranking = {each["id"]: each["probability"] for each in found["ranking"]}
+    return Ranked(found["eventId"], found["rewardActionId"], ranking)

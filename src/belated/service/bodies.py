@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NoReturn
 
 from belated.errors import SpecError
@@ -17,7 +17,7 @@ from belated.service.refusals import Refused
 from belated.store.events import writing
 
 _ISO = re.compile(
-    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,6})?)S)?)?\Z"
+    r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,9})?)S)?)?\Z"
 )
 _BIG = 1e15
 _LONGEST = 100  # characters of a duration
@@ -112,10 +112,14 @@ def number(value: Any, what: str) -> float:
     raise bad(f"{what} must be a finite number")
 
 
-def span(value: Any, what: str) -> timedelta:
-    """Return a duration: a number of seconds, or a text such as P30D, PT10M, 30d or 15min.
+def span(value: Any, what: str) -> str:
+    """Return a duration, which is a number of seconds or a text such as P30D, PT10M, 30d or 15min.
 
-    ``{"seconds": 60}``, as durations are shown, is a number of seconds as well.
+    ``{"seconds": 60}``, as durations are shown, is a number of seconds as well. What is returned is
+    a text that models take, as it has every digit: a timedelta has whole microseconds.
+
+    >>> span("PT10M", "doc"), span({"seconds": 1e-9}, "doc")
+    ('600.0s', '1e-09s')
     """
     if value.__class__ is dict:
         if value.keys() != {"seconds"}:
@@ -132,13 +136,19 @@ def span(value: Any, what: str) -> timedelta:
         total = number(value, what)
     if not 0.0 <= total <= 1e9:
         raise bad(f"{what} must be at least 0, and at most 1e9 seconds, which are 31 years")
-    return timedelta(seconds=total)
+    return in_seconds(total)
 
 
-def deadline(value: Any) -> timedelta | float:
+def in_seconds(length: float) -> str:
+    """Return so many seconds as a text that models take as it is, to the last digit."""
+    return f"{length!r}s"
+
+
+def deadline(value: Any) -> str | float:
     """Return a deadline: a duration, or a number of predictions where it says so.
 
-    One with a fraction is what models may have that were made in Python, and is shown so.
+    One with a fraction, or without an end (null), is what models may have that were made in Python,
+    and is shown so.
     """
     if value.__class__ is not dict or value.keys() == {"seconds"}:
         return span(value, "deadline")
@@ -146,14 +156,16 @@ def deadline(value: Any) -> timedelta | float:
         raise bad(
             'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
         )
+    if value["predictions"] is None:
+        return math.inf
     count = number(value["predictions"], "deadline: predictions")
     if count < 0:
         raise bad("deadline: predictions must be a number of at least 0")
     return int(count) if count.is_integer() else count
 
 
-def check_whole(deadline: timedelta | float) -> None:
-    """Refuse a number of predictions that has a fraction."""
+def check_whole(deadline: str | float) -> None:
+    """Refuse a number of predictions that has a fraction, or is none."""
     if isinstance(deadline, float):
         raise bad("deadline: predictions must be a whole number of at least 0")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,7 +96,7 @@ class Reader:
         if verb in ASKING:
             self._ask(given, named)
         else:
-            named["ticket"] = self._ticket(given)
+            named["ticket"] = self.ticket(given)
             if verb in self._answers:
                 named[self._answers[verb]] = self._value(given)
             if verb == "played":
@@ -127,7 +126,7 @@ class Reader:
                     raise bodies.bad("shown must be true or false")
                 named["shown"] = given["shown"]
 
-    def _deadline(self, given: Any) -> timedelta | float:
+    def _deadline(self, given: Any) -> str | float:
         """Return the deadline of one ticket, in the unit that those of the model have."""
         found = bodies.deadline(given)
         bodies.check_whole(found)
@@ -142,7 +141,7 @@ class Reader:
             raise bodies.bad("deadline: this model has deadlines in time, and not in predictions")
         return found
 
-    def _ticket(self, given: dict[str, Any]) -> int | Key:
+    def ticket(self, given: dict[str, Any]) -> int | Key:
         """Return what an answer is for: tickets are signed texts, so that a number is a key."""
         ticket, key = given.get("ticket"), given.get("key")
         if (ticket is None) == (key is None):
@@ -182,6 +181,12 @@ def members(kind: str, verb: str) -> frozenset[str]:
     if verb == "shown":
         return _CLOSED | {"at"}
     return _MEMBERS.get((kind, verb), _HEARD)
+
+
+def already_answered() -> Refused:
+    """Return what is said of a key that nothing is open under any more."""
+    message = "this key was answered or cancelled before; nothing has changed"
+    return Refused(409, "already_answered", message)
 
 
 def refused(error: BelatedError | Refused) -> Said:

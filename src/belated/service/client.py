@@ -19,21 +19,23 @@ from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
 from belated.service import asking
+from belated.service.ask import Address, Ask, Heard, Tries
 from belated.service.asking import (
     Actions,
-    Address,
-    Ask,
     Chosen,
     Decided,
-    Heard,
+    Expected,
+    Explained,
     Item,
     Key,
+    Named,
     Outcome,
     Predicted,
+    Ranked,
     Row,
     Span,
-    Tries,
     Turned,
+    When,
 )
 from belated.service.outbox import Outbox
 
@@ -118,10 +120,13 @@ class Client:
         if connection.sock is not None:
             connection.sock.settimeout(connection.timeout)
         try:
-            where, headers = self._address.path + ask.path, self._address.headers(ask.key)
+            where, headers = self._address.path + ask.path, self._address.headers(ask)
             connection.request(ask.method, where, ask.content or None, headers)
             answer = connection.getresponse()
-            heard = Heard(answer.status, answer.read(), answer.headers.get("Retry-After"))
+            told = answer.headers.get
+            heard = Heard(
+                answer.status, answer.read(), told("Retry-After"), told("Belated-Outcome")
+            )
         except BaseException:  # also an interrupt: what is still to come is nobody's
             connection.close()
             raise
@@ -150,9 +155,26 @@ class Client:
         """Return a model; whether it is there shows when it is used."""
         return RemoteModel(self, name)
 
+    def load(self, name: str, exported: bytes) -> RemoteModel:
+        """Make the model of an exported log, which goes on under the same keys."""
+        self.send(asking.load(name, exported))
+        return self.model(name)
+
     def delete(self, name: str) -> None:
         """Remove a model with its log; there is no way back."""
         self.send(asking.delete(name))
+
+    def metrics(self) -> str:
+        """Return the counts for Prometheus."""
+        return self.send(asking.metrics())
+
+    def health(self) -> bool:
+        """Tell whether the server runs; it is asked once."""
+        try:
+            self.send(asking.health())
+        except ServiceError:
+            return False
+        return True
 
     def ready(self) -> bool:
         """Tell whether all models are recovered and compiled; it is asked once."""
@@ -174,10 +196,17 @@ class RemoteModel:
         self.client, self.name = client, name
 
     def predict(
-        self, features: Row, *, key: Key | None = None, deadline: Span | None = None
+        self,
+        features: Row,
+        *,
+        key: Key | None = None,
+        deadline: Span | None = None,
+        at: When | None = None,
     ) -> Predicted:
         """Return a ticket and a prediction."""
-        return self.client.send(asking.predict(self.name, features, key, deadline))
+        return self.client.send(
+            asking.predict(self.name, features, key=key, deadline=deadline, at=at)
+        )
 
     def choose(
         self,
@@ -188,15 +217,22 @@ class RemoteModel:
         deadline: Span | None = None,
         baseline: str | None = None,
         shown: bool = True,
+        at: When | None = None,
     ) -> Chosen:
         """Return a ticket, an action, and the probability with which it was chosen."""
-        members = {"key": key, "deadline": deadline, "baseline": baseline}
+        members = {"key": key, "deadline": deadline, "baseline": baseline, "at": at}
         ask = asking.choose(self.name, shown, context=context, actions=actions, **members)
         return self.client.send(ask)
 
-    def ask(self, context: Mapping[str, Any] | None = None, *, key: Key | None = None) -> Turned:
+    def ask(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        key: Key | None = None,
+        at: When | None = None,
+    ) -> Turned:
         """Return a ticket and the setting to play, of ``Knobs``."""
-        return self.client.send(asking.turn(self.name, context, key))
+        return self.client.send(asking.turn(self.name, context=context, key=key, at=at))
 
     def decide(self, *, key: Key | None = None) -> Decided:
         """Return a ticket and the play, of a ``Learner``."""
@@ -212,6 +248,44 @@ class RemoteModel:
         """Return what would be predicted, chosen or played, without a ticket."""
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return self.client.send(ask)
+
+    def explain(self, features: Mapping[str, Any]) -> Explained:
+        """Return what each feature adds to a prediction, of a linear model or its intervals."""
+        return self.client.send(asking.explain(self.name, features))
+
+    def weights(self, names: Iterable[Named]) -> dict[Named, float]:
+        """Return the weights of features: of a number by its name, of a text as (name, text)."""
+        return self.client.send(asking.weights(self.name, names))
+
+    def expect(
+        self, setting: Mapping[str, Any], context: Mapping[str, Any] | None = None
+    ) -> Expected:
+        """Return what a setting of ``Knobs`` is thought to cost."""
+        return self.client.send(asking.expect(self.name, setting, context))
+
+    def choice(self, key: Key | None = None, *, ticket: str | None = None) -> Chosen:
+        """Return the choice that an open key or ticket stands for, as it was made."""
+        return self.client.send(asking.choice(self.name, key, ticket))
+
+    def rank(
+        self,
+        actions: Actions,
+        context: Mapping[str, Any] | None = None,
+        *,
+        event: str | None = None,
+        excluded: Iterable[str] = (),
+        deferred: bool = False,
+    ) -> Ranked:
+        """Return an event, the action to show, and the probabilities of all, of a ``Chooser``."""
+        return self.client.send(asking.rank(self.name, actions, context, event, excluded, deferred))
+
+    def reward(self, event: str, value: float) -> Outcome:
+        """Bring the reward of an event that was ranked."""
+        return self.client.send(asking.reward(self.name, event, value))
+
+    def activate(self, event: str) -> Outcome:
+        """Say that what was ranked with ``deferred`` was shown."""
+        return self.client.send(asking.activate(self.name, event))
 
     def played(
         self,
@@ -235,6 +309,10 @@ class RemoteModel:
         """Let knobs learn and explore again; return their mode."""
         return self.client.send(asking.change(self.name, "resume"))
 
+    def tick(self, at: When | None = None) -> int:
+        """Let the clock go on, to that of the server without a time; return what is still open."""
+        return self.client.send(asking.tick(self.name, at))
+
     def observe(
         self,
         key: Key | None = None,
@@ -242,29 +320,42 @@ class RemoteModel:
         *,
         ticket: str | None = None,
         weight: float | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Bring the answer, the last word."""
-        return self._tell("observe", key, ticket, value=value, weight=weight)
+        return self._tell("observe", key, ticket, value=value, weight=weight, at=at)
 
     def revise(
-        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
+        self,
+        key: Key | None = None,
+        value: Any = None,
+        *,
+        ticket: str | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Bring the answer so far; the ticket stays open."""
-        return self._tell("revise", key, ticket, value=value)
+        return self._tell("revise", key, ticket, value=value, at=at)
 
     def add(
-        self, key: Key | None = None, value: Any = None, *, ticket: str | None = None
+        self,
+        key: Key | None = None,
+        value: Any = None,
+        *,
+        ticket: str | None = None,
+        at: When | None = None,
     ) -> Outcome:
         """Add to the answer so far; the ticket stays open."""
-        return self._tell("add", key, ticket, value=value)
+        return self._tell("add", key, ticket, value=value, at=at)
 
     def cancel(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
         """Close a ticket of which nothing will be heard."""
         return self._tell("cancel", key, ticket)
 
-    def shown(self, key: Key | None = None, *, ticket: str | None = None) -> Outcome:
+    def shown(
+        self, key: Key | None = None, *, ticket: str | None = None, at: When | None = None
+    ) -> Outcome:
         """Say that a choice was shown that was made with ``shown=False``."""
-        return self._tell("shown", key, ticket)
+        return self._tell("shown", key, ticket, at=at)
 
     def _tell(self, verb: str, key: Key | None, ticket: str | None, **more: Any) -> Outcome:
         return self.client.send(asking.tell(self.name, verb, key, ticket, **more))
@@ -277,6 +368,33 @@ class RemoteModel:
     def report(self) -> dict[str, Any]:
         """Return counts, delays, and how well it does."""
         return self.client.send(asking.looked_at(self.name, "report"))
+
+    def timeline(self) -> dict[str, Any]:
+        """Return the newest tickets with their times, and how old answers were."""
+        return self.client.send(asking.looked_at(self.name, "timeline"))
+
+    def live(self) -> dict[str, Any]:
+        """Return what the dashboard shows."""
+        return self.client.send(asking.looked_at(self.name, "live"))
+
+    def mode(self, mode: str) -> str:
+        """Let a chooser play its own choices ("learn"), or the baseline's ("apprentice")."""
+        return self.client.send(asking.put(self.name, "mode", mode))
+
+    def rewards(self, rewards: str) -> str:
+        """Say which reward of an event counts: the "earliest", or the "sum" of all."""
+        return self.client.send(asking.put(self.name, "rewards", rewards))
+
+    def replay(
+        self, *, kind: str | None = None, to: str | None = None, **settings: Any
+    ) -> RemoteModel:
+        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
+        self.client.send(asking.replay(self.name, kind, to, settings))
+        return RemoteModel(self.client, self.name if to is None else to)
+
+    def export(self) -> bytes:
+        """Return the log as a Parquet file, which ``load`` of a client takes."""
+        return self.client.send(asking.export(self.name))
 
     def evaluate(self) -> dict[str, Any]:
         """Return what other policies would have earned in the choices of a chooser.

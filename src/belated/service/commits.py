@@ -69,11 +69,16 @@ class Commits:
         else:
             asyncio.get_running_loop().call_soon(work)
 
-    async def wait(self, pending: Pending) -> None:
-        """Return when an event is committed, or raise ``NotCommitted``."""
+    async def wait(self, pending: Pending, over: After | None = None) -> None:
+        """Return when an event is committed, or raise ``NotCommitted``.
+
+        ``over`` is told before, also where nobody waits any more.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def told(error: BaseException | None) -> None:
+            if over is not None:
+                safely(over, error)
             if future.done():  # who waited was told to stop
                 return
             if error is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 from belated.errors import LogError, SpecError
 from belated.evaluations import evaluate
+from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.service.served import Served
@@ -65,7 +65,7 @@ class Evaluations:
         settings = served.stored.read(lambda model: model.model.settings)
         deadline = settings.deadline
         if deadline is not None and settings.needs_times:
-            deadline = timedelta(seconds=deadline)
+            deadline = bodies.in_seconds(deadline)
         try:
             found = evaluate(
                 self._store.log(served.name), silence=settings.silence, deadline=deadline

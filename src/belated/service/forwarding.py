@@ -13,7 +13,7 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 from belated.errors import SpecError
-from belated.service.asking import Address
+from belated.service.ask import Address
 from belated.service.requests import Answer, Request
 from belated.service.wires import Wires
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -149,10 +150,7 @@ async def create_model(hub: Hub, request: Request) -> Answer:
 
     async def work(known: Known) -> Answer:
         served, is_new = await hub.create(specs.name(name), kind, settings)
-        made = answer(await hub.work(served.about), 201 if is_new else 200)
-        if known.name:
-            await hub.work(hub.store.keep, *known.note(made))
-        return made
+        return await _made(hub, served, 201 if is_new else 200, known)
 
     return await once(hub, request, 0, body, _whole, work)
 
@@ -183,12 +181,25 @@ async def replay_model(hub: Hub, request: Request) -> Answer:
     """Build a model with other settings from the log of one."""
     name = request.path["name"]
     served = await hub.model(name)
-    given = bodies.an_object(await request.json(), _REPLAY)
+    body = await request.body()
+    given = bodies.an_object(decoded(body), _REPLAY)
     kind, to = given.get("kind", served.kind), specs.name(given.get("to", name))
-    if to != name:
-        _check_free(hub, to)
-    built = await hub.replay(name, kind, given.get("settings", {}), to)
-    return answer(await hub.work(built.about))
+
+    async def work(known: Known) -> Answer:
+        if to != name:
+            _check_free(hub, to)
+        built = await hub.replay(name, kind, given.get("settings", {}), to)
+        return await _made(hub, built, 200, known)
+
+    return await once(hub, request, 0, body, _whole, work)
+
+
+async def _made(hub: Hub, served: Served, status: int, known: Known) -> Answer:
+    """Return what a model is that was made just now, and keep that for who asks again."""
+    made = answer(await hub.work(served.about), status)
+    if known.name:
+        await hub.work(hub.store.keep, *known.note(made))
+    return made
 
 
 def _check_free(hub: Hub, name: str) -> None:
@@ -230,6 +241,29 @@ def turn(verb: str) -> Handler:
     return handle
 
 
+async def tick_model(hub: Hub, request: Request) -> Answer:
+    """Let the clock of a model go on, so that what is due is closed."""
+    body = await request.body()
+    given = bodies.an_object(decoded(body) if body else {}, frozenset(("at",)))
+    named = {} if given.get("at") is None else {"at": bodies.time(given["at"], "at")}
+    served = await hub.model(request.path["name"])
+    if served.kind == "Learner":
+        raise Refused(409, "no_such_verb", "a Learner has no tick")
+
+    async def work(known: Known) -> Answer:
+        def noted(_: list[Any]) -> tuple[str, bytes]:
+            return known.note(answer({"open": served.open}))
+
+        pending = served.stored.begin_many([("tick", named)], noted if known.name else None)
+        if isinstance(pending.answer[0], BelatedError):
+            raise pending.answer[0]
+        still_open = answer({"open": served.open})
+        await hub.commits.wait(pending)
+        return Answer(*known.answer) if known.answer else still_open
+
+    return await once(hub, request, served.number, body, _whole, work)
+
+
 async def export_model(hub: Hub, request: Request) -> Answer:
     """Return the log of a model as a Parquet file."""
     served = await hub.model(request.path["name"])
@@ -247,19 +281,31 @@ async def export_model(hub: Hub, request: Request) -> Answer:
 async def import_model(hub: Hub, request: Request) -> Answer:
     """Make the model of an exported log."""
     name = specs.name(request.path["name"])
-    _check_free(hub, name)
+    has_key = request.header(b"idempotency-key") is not None
+    if not has_key:
+        _check_free(hub, name)  # before all of the file is taken
     body = await request.body(hub.limits.upload)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.parquet"
-        await hub.work(path.write_bytes, body)
-        try:
-            served = await hub.bring(name, str(path))
-        except (StoreUnavailable, StoreInUse, StoreClosed, NotCommitted, MissingExtra):
-            raise  # which are not about the file
-        except BelatedError as error:
-            why = str(error).replace(str(path), "the file")
-            raise Refused(422, "bad_file", why) from error
-    return answer(await hub.work(served.about), 201)
+
+    async def work(known: Known) -> Answer:
+        _check_free(hub, name)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "log.parquet"
+            await hub.work(path.write_bytes, body)
+            try:
+                served = await hub.bring(name, str(path))
+            except (StoreUnavailable, StoreInUse, StoreClosed, NotCommitted, MissingExtra):
+                raise  # which are not about the file
+            except BelatedError as error:
+                why = str(error).replace(str(path), "the file")
+                raise Refused(422, "bad_file", why) from error
+        return await _made(hub, served, 201, known)
+
+    asked = await hub.work(_digest, body) if has_key else b""  # files may be large
+    return await once(hub, request, 0, asked, _whole, work)
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()
 
 
 # --- Looking --------------------------------------------------------------------------------------
@@ -288,30 +334,6 @@ async def timeline_model(hub: Hub, request: Request) -> Answer:
     watch = (await hub.model(request.path["name"])).watch
     about = watch.about()
     return answer({name: about[name] for name in ("now", "recent", "ages", "asked", "answered")})
-
-
-async def peek_model(hub: Hub, request: Request) -> Answer:
-    """Return what would be predicted or chosen, without a ticket."""
-    served = await hub.model(request.path["name"])
-    document = await request.json()
-    if served.kind in ("LinearModel", "Intervals"):
-        given = bodies.an_object(document, frozenset(("features",)))
-        row = bodies.row(given.get("features"), "features", hub.limits)
-        found = await hub.work(lambda: served.stored.peek(row))  # type: ignore[attr-defined]
-        return answer(found._asdict() if served.kind == "Intervals" else {"value": found})
-    if served.kind == "Chooser":
-        given = bodies.an_object(document, frozenset(("context", "actions")))
-        context = bodies.features(given.get("context") or {}, "context", hub.limits)
-        actions = given.get("actions")
-        menu = None if actions is None else bodies.actions(actions, hub.limits)
-        hub.check_products(served, {"context": context, "actions": menu})
-        options = await hub.work(lambda: served.stored.peek(context, menu))  # type: ignore[attr-defined]
-        return answer({"options": [option._asdict() for option in options]})
-    if served.kind == "Knobs":
-        given = bodies.an_object(document, frozenset(("context",)))
-        context = bodies.features(given.get("context") or {}, "context", hub.limits)
-        return answer({"setting": await hub.work(lambda: served.stored.best(context))})  # type: ignore[attr-defined]
-    raise Refused(409, "no_such_verb", "a Learner has no peek")
 
 
 async def health(hub: Hub, request: Request) -> Answer:

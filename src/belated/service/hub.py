@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -342,9 +343,10 @@ class Hub:
     ) -> list[Said]:
         """Apply items in order, commit them together, and return what came of each."""
         applied = begun(self, served, verb, items, token, known)
-        if applied.pending is not None:
-            await self.commits.wait(applied.pending)
-            applied.note(self)
+        if applied.pending is None:
+            applied.over(self, None)
+        else:
+            await self.commits.wait(applied.pending, partial(applied.over, self))
         return applied.said
 
     def check_key(self, key: str) -> None:

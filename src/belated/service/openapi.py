@@ -37,6 +37,12 @@ _FEATURES = {
     "maxProperties": _Most("features"),
     "additionalProperties": {"type": ["number", "string", "boolean", "null"]},
 }
+_PAIR = {
+    "type": "array",
+    "prefixItems": [_TEXT, {"type": "string", "maxLength": _Most("text")}],
+    "minItems": 2,
+    "maxItems": 2,
+}
 _VECTOR = {"type": "array", "items": _NUMBER, "maxItems": _Most("features")}
 _ROW = {"oneOf": [_FEATURES, _VECTOR]}
 _ACTIONS = {
@@ -65,7 +71,13 @@ _SECONDS = {
 _PREDICTIONS = {
     "type": "object",
     "required": ["predictions"],
-    "properties": {"predictions": {"type": "number", "minimum": 0}},
+    "properties": {
+        "predictions": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "null: for ever, where only some tickets have a deadline of their own.",
+        }
+    },
     "additionalProperties": False,
 }
 _WHOLE = {**_PREDICTIONS, "properties": {"predictions": {"type": "integer", "minimum": 0}}}
@@ -131,8 +143,8 @@ _OUTCOME = {
         "outcome": {"enum": list(OUTCOMES)},
         "ticket": _TICKET,
         "value": {"type": ["number", "null"]},
-        "low": {"type": ["number", "null"]},
-        "high": {"type": ["number", "null"]},
+        "low": {"type": ["number", "null"], "description": "null: there is no end yet."},
+        "high": {"type": ["number", "null"], "description": "null: there is no end yet."},
         "action": {"type": "string"},
         "probability": _NUMBER,
         "play": {"type": "array"},
@@ -230,6 +242,34 @@ _SCHEMAS: dict[str, Any] = {
     },
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
     "Peeked": {"type": "object"},
+    "Explain": _object(("features",), features=_FEATURES),
+    "Explained": _object(
+        ("value", "constant", "parts", "open_tickets", "total"),
+        value=_NUMBER,
+        constant=_NUMBER,
+        parts={"type": "object", "additionalProperties": _NUMBER},
+        open_tickets=_NUMBER,
+        total=_NUMBER,
+    ),
+    "Weights": _object(
+        ("names",),
+        names={
+            "type": "array",
+            "maxItems": _Most("features"),
+            "items": {"oneOf": [_TEXT, _PAIR]},
+            "description": "Names of numbers, and pairs of a name and a text that it may be.",
+        },
+    ),
+    "Weighed": _object(("weights",), weights={"type": "array", "items": _NUMBER}),
+    "Expect": _object(("setting",), setting=_FEATURES, context=_FEATURES),
+    "Expected": _object(
+        ("cost", "uncertainty"),
+        cost={"type": ["number", "null"], "description": "null: too few costs have come."},
+        uncertainty={"type": ["number", "null"]},
+    ),
+    "Choice": _told(),
+    "Tick": _object((), at=_TIME),
+    "Ticked": _object(("open",), open={"type": "integer"}),
     "Report": {"type": "object"},
     "Rank": _object(
         ("actions",),

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 from belated.errors import ServiceError, SpecError
 from belated.service import asking
-from belated.service.asking import AGAIN, SIZE, Ask, Item, Key
+from belated.service.ask import AGAIN, Ask, pause, plain_of
+from belated.service.asking import SIZE, Item, Key, When
 
 
 class Outbox:
@@ -55,9 +56,12 @@ class Outbox:
         value: Any = None,
         *,
         ticket: str | None = None,
+        weight: float | None = None,
+        at: When | None = None,
     ) -> None:
         """Send something of a ticket, in a while."""
-        item = _as_sent({**asking.named(ticket, key), **asking.given(value=value)})
+        told = asking.given(value=value, weight=weight, at=at)
+        item = _as_sent({**asking.named(ticket, key), **told})
         with self._turn:
             if self._is_over:
                 raise ServiceError("the outbox is closed", code="closed")
@@ -115,12 +119,12 @@ class Outbox:
                     found = [{"outcome": "invalid", "error": {"code": error.code}}] * len(items)
                     break
                 attempt += 1
-                time.sleep(asking.pause(attempt))
+                time.sleep(pause(attempt))
         self.outcomes.update(each["outcome"] for each in found)
         self.errors.update(each["error"]["code"] for each in found if "error" in each)
 
 
-_dumps = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=asking.plain_of).encode
+_dumps = json.JSONEncoder(allow_nan=False, ensure_ascii=False, default=plain_of).encode
 
 
 def _as_sent(item: Item) -> Item:

@@ -13,11 +13,13 @@ it was there.
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from time import time
 from typing import Any, NamedTuple
 
 from belated.errors import BadKey, BelatedError, UnknownModel
 from belated.service import bodies, rewards
+from belated.service.applied import Applied
 from belated.service.bodies import decoded, encoded
 from belated.service.calls import APPLIED, Said
 from belated.service.handlers import once
@@ -88,11 +90,10 @@ async def _ranked(
         raise _taken(event, "waits for its reward, and what was said of it is not known any more")
     if isinstance(chosen, BelatedError):
         raise refusal_of(chosen)
-    served.said(("choose", named), chosen)
-    now = time()
-    await hub.commits.wait(pending)
-    served.watched(pending.events[0], chosen, now)
-    hub.metrics.events[served.name, "choose", "applied"] += 1
+    ahead = served.ahead()
+    said = [served.said(("choose", named), chosen, ahead)]
+    applied = Applied(served, "choose", said, pending, time(), ahead)
+    await hub.commits.wait(pending, partial(applied.over, hub))
     return Answer(*(known.answer or (201, encoded(body(chosen)))))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from belated.service import handlers, page, rank
+from belated.service import handlers, looking, page, rank
 from belated.service.handlers import PARQUET, Handler
 from belated.service.requests import JSON
 
@@ -151,10 +151,46 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/models/{name}/peek",
         "read",
-        handlers.peek_model,
+        looking.peek,
         "What would be predicted or chosen, without a ticket.",
         "Peek",
         "Peeked",
+    ),
+    Route(
+        "POST",
+        "/models/{name}/explain",
+        "read",
+        looking.explain,
+        "What a prediction of a linear model is made of.",
+        "Explain",
+        "Explained",
+    ),
+    Route(
+        "POST",
+        "/models/{name}/weights",
+        "read",
+        looking.weights,
+        "The weights of features of a linear model.",
+        "Weights",
+        "Weighed",
+    ),
+    Route(
+        "POST",
+        "/models/{name}/expect",
+        "read",
+        looking.expect,
+        "What a setting of knobs is thought to cost.",
+        "Expect",
+        "Expected",
+    ),
+    Route(
+        "POST",
+        "/models/{name}/choice",
+        "read",
+        looking.choice,
+        "The choice that an open ticket or key stands for.",
+        "Choice",
+        "Said",
     ),
     Route(
         "GET",
@@ -210,6 +246,16 @@ ROUTES: tuple[Route, ...] = (
         )
     ),
     Route(
+        "POST",
+        "/models/{name}/tick",
+        "admin",
+        handlers.tick_model,
+        "Let the clock of a model go on, so that tickets that are due are closed.",
+        "Tick",
+        "Ticked",
+        has_key=True,
+    ),
+    Route(
         "PUT",
         "/models/{name}/mode",
         "admin",
@@ -235,6 +281,7 @@ ROUTES: tuple[Route, ...] = (
         "Build a model with other settings from the log, so that nothing is reset.",
         "Replay",
         "Model",
+        has_key=True,
     ),
     Route(
         "GET",
@@ -254,6 +301,7 @@ ROUTES: tuple[Route, ...] = (
         PARQUET,
         "Model",
         (201,),
+        has_key=True,
     ),
     *_ranks(),
 )

@@ -18,7 +18,7 @@ from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
-from belated.service.asking import Address
+from belated.service.ask import Address
 from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told

@@ -9,8 +9,16 @@ from time import time
 from typing import Any
 
 from belated.learner.keys import Key, Ticket
-from belated.service.answered import Answered
-from belated.service.calls import ASKING, DUPLICATE, UNKNOWN, Call, Reader, Said
+from belated.service.answered import Ahead, Answered
+from belated.service.calls import (
+    ASKING,
+    DUPLICATE,
+    UNKNOWN,
+    Call,
+    Reader,
+    Said,
+    already_answered,
+)
 from belated.service.limits import Limits
 from belated.service.specs import described
 from belated.service.tickets import Signer
@@ -75,8 +83,12 @@ class Served:
             if event[0] in _CLOSING:
                 self._answered.forget(event[1])
 
-    def said(self, call: Call, answer: Any) -> Said:
-        """Return what came of a call.
+    def ahead(self) -> Ahead:
+        """Return what notes of keys what is not committed yet."""
+        return self._answered.ahead()
+
+    def said(self, call: Call, answer: Any, ahead: Ahead) -> Said:
+        """Return what came of a call, and note what that says of its key.
 
         Of a key that nothing is open under, it is known for a while that it was answered, by its
         own name or by its ticket.
@@ -88,17 +100,20 @@ class Served:
             return said
         if key.__class__ is Ticket:
             if is_closed:
-                self._answered.close_ticket(int(key))
+                ahead.close_ticket(int(key))
             return said
         if said.body["outcome"] == UNKNOWN and key in self._answered:
-            message = "this key was answered or cancelled before; nothing has changed"
-            error = {"code": "already_answered", "message": message}
-            return Said(409, {"outcome": DUPLICATE, "error": error})
+            before = already_answered()
+            return Said(before.status, {"outcome": DUPLICATE, **before.to_dict()})
         if is_closed:
-            self._answered.close(key)
+            ahead.close(key)
         elif said.status == 200 and verb in ASKING:
-            self._answered.open(key)
+            ahead.open(key)
         return said
+
+    def is_answered(self, key: Key) -> bool:
+        """Tell whether a key was answered or cancelled, as far as that is known."""
+        return key.__class__ is not Ticket and key in self._answered
 
     # --- Looking --------------------------------------------------------------------------------
 
@@ -130,7 +145,8 @@ class Served:
         if self.kind == "Chooser":
             return "mean reward", report["mean_reward"], report["rounds"]
         if self.kind == "Intervals":
-            return "coverage", report["coverage"], report["observed"]
+            counted = report["observed"] - report["unbounded"]
+            return "coverage", report["coverage"], counted
         if self.kind == "Knobs":
             what = "cost" if report["goal"] == "min" else "value"
             return f"expected {what} at the best", report["expected"], report["observed"]

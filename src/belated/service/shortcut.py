@@ -180,9 +180,9 @@ class _Asked:
         """Say what came of the items, which are committed or lost now."""
         known, hub = self._known, self._app.hub
         try:
+            self._applied.over(hub, error)
             if error is not None:
                 raise lost(error)
-            self._applied.note(hub)
             known.keep()
             given = Answer(*(known.answer or self._form(self._applied.said)))
         except Exception as wrong:

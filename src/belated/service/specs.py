@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -160,12 +161,14 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
     return given
 
 
-def _shown(deadline: float | None, needs_times: bool) -> dict[str, float] | None:
+def _shown(deadline: float | None, needs_times: bool) -> dict[str, float | None] | None:
     """Undo ``bodies.deadline``: what is shown says itself what it counts, and can be given back."""
     if deadline is None:
         return None
     if needs_times:
         return {"seconds": deadline}
+    if math.isinf(deadline):
+        return {"predictions": None}
     return {"predictions": int(deadline) if float(deadline).is_integer() else deadline}
 
 

@@ -1,0 +1,154 @@
+"""A request of a client, apart from how bytes travel: ``Ask`` is one.
+
+``Tries`` says whether it is sent again, and what came of it in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from belated.errors import ServiceError, SpecError
+
+T = TypeVar("T")
+
+AGAIN = frozenset((408, 425, 429, 502, 503, 504))
+"""Answers after which a request is sent again."""
+_UNHEARD = frozenset((0, 502, 504))  # no answer, or none of the server itself: it may be done
+_LONGEST = 5.0  # seconds between two tries
+_FILE = "application/vnd.apache.parquet"
+
+
+class Address(NamedTuple):
+    """Where a server is."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    token: str
+
+    @classmethod
+    def of(cls, url: str, token: str, who: str = "Client") -> Self:
+        """Read an address."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:  # of a port that is none
+            raise SpecError(f"{who}: {error}, got {url!r}") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SpecError(f"{who}: the address of a server is http://HOST:PORT, got {url!r}")
+        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
+
+    def headers(self, ask: Ask[Any]) -> dict[str, str]:
+        """Return what goes with a request."""
+        kind = _FILE if isinstance(ask.body, bytes) else "application/json"
+        found = {"Authorization": f"Bearer {self.token}", "Content-Type": kind}
+        return found if ask.key is None else {**found, "Idempotency-Key": ask.key}
+
+
+class Heard(NamedTuple):
+    """An answer; status 0 and why, where none came."""
+
+    status: int
+    body: bytes
+    after: str | None = None
+    """Seconds after which to come again, as the server says."""
+    outcome: str | None = None
+    """What came of an event, where the answer has no body."""
+
+
+class Ask(NamedTuple, Generic[T]):
+    """A request, and how its answer is read."""
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    body: Any = None
+    key: str | None = None
+    """With one it happens once, however often it is sent."""
+    timeout: float | None = None
+    tries: int | None = None
+    is_plain: bool = False
+    """Whether what is read are the bytes of the answer, and no JSON."""
+
+    @property
+    def content(self) -> bytes:
+        """The body as it is sent."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return b"" if self.body is None else json.dumps(self.body, default=plain_of).encode()
+
+
+class Tries(Generic[T]):
+    """What became of a request so far."""
+
+    def __init__(self, ask: Ask[T], address: Address, most: int) -> None:
+        self._ask, self._address = ask, address
+        self._left = ask.tries or most
+        self._count = 0
+        self._heard = Heard(0, b"")
+        self._is_lost = False  # by a try of which nothing was heard
+
+    def pause(self, heard: Heard) -> float | None:
+        """Take an answer; return how long to wait before the next try, or None at the end.
+
+        The wait is longer every time, and by chance.
+        """
+        self._heard, self._left = heard, self._left - 1
+        if heard.status and heard.status not in AGAIN:
+            return None
+        self._is_lost = self._is_lost or heard.status in _UNHEARD
+        self._count += 1
+        return pause(self._count - 1, heard.after) if self._left > 0 else None
+
+    def result(self) -> T:
+        """Return what was asked for, or raise ``ServiceError``."""
+        status, body, _, outcome = self._heard
+        if self._ask.method == "DELETE" and status == 404 and self._is_lost:
+            return self._ask.read(None)  # deleted by the try whose answer was lost
+        if status == 0:
+            raise ServiceError(f"{self._address.host}:{self._address.port}: {body.decode()}")
+        if status >= 400:
+            raise _refusal(status, body)
+        if self._ask.is_plain:
+            return self._ask.read(body)
+        return self._ask.read(json.loads(body) if body else outcome)
+
+
+def plain_of(value: Any) -> Any:
+    """Return a scalar or an array of NumPy as plain data, for JSON, which has neither.
+
+    Clients do not have to import NumPy, and so neither does this.
+
+    >>> import numpy as np
+    >>> json.dumps({"hour": np.float32(7.5), "day": np.int64(3)}, default=plain_of)
+    '{"hour": 7.5, "day": 3}'
+    """
+    if type(value).__module__ != "numpy" or value.dtype.kind in "mM":  # a mere count of its unit
+        raise TypeError(f"JSON has no {type(value).__name__}")
+    return value.tolist()
+
+
+def pause(attempt: int, after: str | None = None) -> float:
+    """Return how long to wait before a request is sent again."""
+    least = float(after) if after is not None and after.isdigit() else 0.0
+    return min(max(least, random.uniform(0.5, 1.0) * 0.05 * 2.0**attempt), _LONGEST)
+
+
+def new_key() -> str:
+    """Return an ``Idempotency-Key``."""
+    return uuid4().hex
+
+
+def _refusal(status: int, body: bytes) -> ServiceError:
+    """Return the error for an answer that is no."""
+    try:
+        about = json.loads(body)["error"]
+        return ServiceError(about["message"], status=status, code=about["code"])
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(f"the server answered {status}", status=status, code="failed")

@@ -1,0 +1,375 @@
+"""What a server offers both clients have, and what models have in Python is offered by a server."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import belated as bl
+from belated.errors import ServiceError
+from belated.service import AsyncRemoteModel, RemoteModel
+from belated.service.routes import ROUTES
+from belated.service.tokens import SCOPES
+from service_calls import Caller, serving
+
+NOT_ASKED = {"/", "/dashboard.css", "/dashboard.js", "/openapi.json"}  # for browsers, and tools
+START = datetime(2026, 3, 1, tzinfo=UTC)
+SPEC = json.loads(bl.FirstOrder(bl.PFTRL(bl.Ball(2), bl.rates.Tight(1.0))).to_json())["spec"]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    """Return a client of a server that all tests of this file share."""
+    with serving(tmp_path_factory.mktemp("parity")) as caller:
+        yield caller
+
+
+@pytest.fixture(params=["client", "async client"])
+def client(ask: Caller, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return either client, with verbs that wait."""
+    url, token = ask.server.url, str(ask.token)
+    if request.param == "client":
+        with bl.Client(url, token) as found:
+            yield found
+        return
+    with asyncio.Runner() as runner:
+
+        async def begin() -> bl.AsyncClient:
+            return bl.AsyncClient(url, token)
+
+        other = runner.run(begin())
+        yield Waiting(runner, other)
+        runner.run(other.close())
+
+
+class Waiting:
+    """An asynchronous thing whose verbs wait."""
+
+    def __init__(self, runner: asyncio.Runner, inner: Any) -> None:
+        self._runner, self._inner = runner, inner
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        verb = getattr(self._inner, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            found = verb(*arguments, **named)
+            if inspect.isawaitable(found):
+                found = self._runner.run(_awaited(found))
+            is_model = isinstance(found, AsyncRemoteModel)
+            return Waiting(self._runner, found) if is_model else found
+
+        return call
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
+
+
+names = iter(range(1000))
+
+
+def new(client: Any, kind: str, **settings: Any) -> tuple[str, Any]:
+    """Make a model."""
+    name = f"m{next(names)}"
+    return name, client.create(name, kind, **settings)
+
+
+# --- What is there -------------------------------------------------------------------------------
+
+
+def test_both_clients_have_the_same_verbs() -> None:
+    def verbs(kind: type) -> dict[str, str]:
+        found = inspect.getmembers(kind, inspect.isfunction)
+        told = {name: str(inspect.signature(verb)) for name, verb in found if name[0] != "_"}
+        return {name: each.replace("Async", "") for name, each in told.items()}
+
+    one, other = verbs(RemoteModel), verbs(AsyncRemoteModel)
+    assert set(one) - set(other) == {"outbox"}  # which has a thread; there, tasks are as good
+    assert other == {name: each for name, each in one.items() if name != "outbox"}
+    assert verbs(bl.Client) == verbs(bl.AsyncClient)
+
+
+def test_every_route_is_asked_by_a_verb(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+    client = bl.Client("http://127.0.0.1:1", "t")
+
+    def send(ask: Any) -> Any:
+        seen.add((ask.method, ask.path))
+        return "x"
+
+    monkeypatch.setattr(client, "send", send)
+    model = client.model("x")
+    given: dict[str, tuple[Any, ...]] = {
+        **dict.fromkeys(("observe", "revise", "add"), ("k", 1.0)),
+        **dict.fromkeys(("cancel", "shown", "choice", "activate"), ("k",)),
+        "predict": ([1.0],),
+        "explain": ({},),
+        "weights": (["a"],),
+        "expect": ({},),
+        "played": ("k", {}),
+        "rank": (["a"],),
+        "reward": ("k", 1.0),
+        "mode": ("learn",),
+        "rewards": ("sum",),
+    }
+    for name, _ in inspect.getmembers(RemoteModel, inspect.isfunction):
+        if name[0] != "_" and name not in ("many", "outbox"):
+            getattr(model, name)(*given.get(name, ()))
+    for name in ("models", "metrics", "health", "ready"):
+        getattr(client, name)()
+    client.create("x", "Knobs")
+    client.load("x", b"")
+    client.delete("x")
+    known = {(method, path.replace("/x", "/{name}", 1)) for method, path in seen}
+    known = {(method, path.replace("/events/k", "/events/{event}")) for method, path in known}
+    wanted = {(each.method, each.path) for each in ROUTES if each.path not in NOT_ASKED}
+    short = {(m, p) for m, p in wanted if p.startswith(("/rank", "/events"))}  # of one model
+    assert known == wanted - short
+
+
+IN_PROCESS: dict[type, set[str]] = {  # what stays there, and why
+    bl.LinearModel: {
+        *("predict_many", "observe_many", "peek_many"),  # items
+        *("snapshot", "restore", "save", "load", "fresh"),  # export, import, and a new model
+        *("answerable", "is_open", "ticket", "losses", "replay"),  # arrays, and numbers of tickets
+    },
+    bl.Intervals: {"snapshot", "restore", "save", "load"},
+    bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket"},
+    bl.Knobs: {
+        *("snapshot", "restore", "save", "load", "fresh", "ticket"),
+        *("best", "tell"),  # peek, and observe
+        *("page", "run"),
+    },
+    bl.Learner: {"snapshot", "restore", "save", "load", "ticket", "run"},
+}
+
+
+@pytest.mark.parametrize("kind", IN_PROCESS, ids=lambda kind: kind.__name__)
+def test_verbs_of_models_are_offered(kind: type) -> None:
+    verbs = {name for name, _ in inspect.getmembers(kind, callable) if name[0] != "_"}
+    assert verbs - IN_PROCESS[kind] <= set(dir(RemoteModel))
+    assert verbs >= IN_PROCESS[kind]
+
+
+# --- What it does --------------------------------------------------------------------------------
+
+
+def test_predictions_are_explained(client: Any) -> None:
+    _, remote = new(client, "LinearModel", bits=8)
+    local = bl.LinearModel("squared", bits=8)
+    for hour in range(40):
+        row = {"hour": float(hour % 5), "town": "Oslo" if hour % 3 else "Lima"}
+        remote.predict(row, key=hour)
+        remote.observe(hour, 2.0 * (hour % 5))
+        local.observe(local.predict(row).ticket, 2.0 * (hour % 5))
+    row = {"hour": 4, "town": "Oslo"}
+    expected = local.explain(row)
+    found = remote.explain(row)
+    assert (found.value, found.constant, found.total) == (
+        expected.value,
+        expected.constant,
+        expected.total,
+    )
+    assert list(found.parts.items()) == list(expected.parts.items())
+    assert found.open_tickets == expected.open_tickets
+    wanted: list[str | tuple[str, str]] = ["hour", ("town", "Oslo"), ("town", "Rome")]
+    assert remote.weights(wanted) == local.weights(wanted)
+    _, ranges = new(client, "Intervals", bits=8)
+    assert ranges.explain(row).value == ranges.peek(row)["value"]
+    assert ranges.weights(["hour"]) == {"hour": 0.0}
+    _, knobs = new(client, "Knobs", knobs={"x": [0, 1]})
+    for verb, given in (("explain", row), ("weights", ["x"])):
+        with pytest.raises(ServiceError, match=f"has no {verb}") as refused:
+            getattr(knobs, verb)(given)
+        assert refused.value.code == "no_such_verb"
+
+
+def test_settings_are_expected_to_cost_something(client: Any) -> None:
+    _, remote = new(client, "Knobs", knobs={"x": [0, 1]}, seed=3)
+    local = bl.Knobs({"x": (0, 1)}, seed=3)
+    assert math.isnan(remote.expect({"x": 0.5}).cost)
+    for turn in range(12):
+        assert remote.ask(key=turn).setting == local.ask(turn).setting
+        cost = float(turn % 4)
+        remote.observe(turn, cost)
+        local.observe(turn, cost)
+    assert tuple(remote.expect({"x": 0.25})) == tuple(local.expect({"x": 0.25}))
+    with pytest.raises(ServiceError) as refused:
+        remote.expect({"y": 1})
+    assert refused.value.status == 422
+
+
+def test_a_choice_is_there_until_it_is_answered(client: Any) -> None:
+    _, remote = new(client, "Chooser", actions=["a", "b"], bits=8)
+    chosen = remote.choose({"hour": 7}, key="visit")
+    assert remote.choice("visit") == remote.choice(ticket=chosen.ticket) == chosen
+    remote.observe("visit", 1.0)
+    for which, code in ((("visit",), "already_answered"), (("never",), "unknown_ticket")):
+        with pytest.raises(ServiceError) as refused:
+            remote.choice(*which)
+        assert refused.value.code == code
+
+
+def test_times_of_ones_own(ask: Caller, client: Any) -> None:
+    name, remote = new(client, "LinearModel", deadline="1h", silence=0, bits=8)
+    local = bl.LinearModel("squared", deadline=timedelta(hours=1), silence=0, bits=8)
+
+    def seconds(minutes: int) -> float:  # as a store has times
+        return (START + timedelta(minutes=minutes)).timestamp()
+
+    remote.predict([1.0], key="a", at=START)
+    remote.predict([1.0], key="b", at=seconds(10))
+    remote.predict([1.0], key="c", at=np.datetime64("2026-03-01T00:20:00"))
+    remote.predict([1.0], key="d", at="2026-03-01T00:30:00Z")
+    for minutes, key in enumerate("abcd"):
+        local.predict([1.0], key=key, at=seconds(10 * minutes))
+    assert remote.revise("a", 1.0, at=START + timedelta(minutes=40)) == "applied"
+    assert remote.add("b", 1.0, at=START + timedelta(minutes=50)) == "applied"
+    assert remote.observe("c", 1.0, at=START + timedelta(minutes=70)) == "applied"
+    (late,) = remote.many("observe", [{"key": "a", "value": 1.0, "at": START + timedelta(hours=2)}])
+    assert late["outcome"] == "late"
+    assert remote.tick(START + timedelta(hours=3)) == 0
+    local.revise("a", 1.0, at=seconds(40))
+    local.add("b", 1.0, at=seconds(50))
+    local.observe("c", 1.0, at=seconds(70))
+    local.observe("a", 1.0, at=seconds(120))
+    local.tick(seconds(180))
+    assert remote.peek([1.0])["value"] == local.peek([1.0])
+    assert ask.server.hub.models[name].stored.snapshot() == local.snapshot()
+    assert remote.tick() == 0  # the clock of the server
+    with pytest.raises(ServiceError, match="seconds since 1970") as refused:
+        remote.tick("noon")
+    assert refused.value.status == 422
+
+
+def test_every_verb_with_a_clock_takes_times(client: Any) -> None:
+    _, layout = new(client, "Chooser", actions=["a", "b"], deadline="1h", silence=0, bits=8)
+    layout.choose(key="k", shown=False, at=START)
+    assert layout.shown("k", at=START + timedelta(minutes=1)) == "applied"
+    assert layout.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
+    _, knobs = new(client, "Knobs", knobs={"x": [0, 1]}, deadline="1h")
+    knobs.ask(key="k", at=START)
+    assert knobs.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
+    _, ranges = new(client, "Intervals", deadline="1h", bits=8)
+    ranges.predict([1.0], key="k", at=START)
+    assert ranges.tick(at=START + timedelta(hours=2)) == 0
+    _, learner = new(client, "Learner", spec=SPEC)
+    with pytest.raises(ServiceError, match="has no tick"):
+        learner.tick()
+
+
+def test_times_of_ones_own_need_a_scope(ask: Caller) -> None:
+    assert {each.scope for each in ROUTES if each.path.endswith("/tick")} == {"admin"}
+    looks = [each for each in ROUTES if each.path.endswith(("/explain", "/weights", "/expect"))]
+    assert {each.scope for each in looks} == {"read"}
+    assert set(SCOPES) == {"decide", "answer", "read", "admin"}
+
+
+def test_a_tick_that_is_sent_again_happens_once(ask: Caller, client: Any) -> None:
+    name, remote = new(client, "LinearModel", deadline="1h", bits=8)
+    remote.predict([1.0], key="k", at=START)
+    body = {"at": "2026-03-01T02:00:00Z"}
+    first = ask("POST", f"/models/{name}/tick", body, Idempotency_Key="t")
+    again = ask("POST", f"/models/{name}/tick", body, Idempotency_Key="t")
+    assert (first.status, first.body) == (again.status, again.body) == (200, {"open": 0})
+    assert again.headers["idempotency-replayed"] == "true"
+    assert ask("GET", f"/models/{name}").body["events"] == 2
+    assert ask.raw("POST", f"/models/{name}/tick", None).body == {"open": 0}
+
+
+def test_logs_go_from_one_model_to_another(ask: Caller, client: Any) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    name, remote = new(client, "LinearModel", bits=8)
+    for number in range(20):
+        remote.predict([1.0, float(number % 3)], key=number)
+        remote.observe(number, 1.0)
+    remote.predict([2.0, 1.0], key="open")
+    exported = remote.export()
+    assert exported[:4] == b"PAR1"
+    copy = client.load(f"{name}-copy", exported)
+    assert copy.peek([1.0, 1.0]) == remote.peek([1.0, 1.0])
+    assert copy.observe("open", 3.0) == "applied"
+    settings = copy.about()["settings"]
+    other = copy.replay(to=f"{name}-other", **{**settings, "bits": 9})
+    assert other.about()["settings"]["bits"] == 9
+    assert other.about()["rounds"] == 21
+    assert copy.replay(**settings).about()["settings"] == settings
+    with pytest.raises(ServiceError) as refused:
+        client.load(name, exported)
+    assert refused.value.code == "name_taken"
+    with pytest.raises(ServiceError) as refused:
+        client.load(f"{name}-bad", b"nothing")
+    assert (refused.value.status, refused.value.code) == (422, "bad_file")
+
+
+def test_imports_and_replays_that_are_sent_again_happen_once(ask: Caller) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    file = ask("GET", "/models/value/export").body
+    first, again = (
+        ask.raw("POST", "/models/again/import", file, Idempotency_Key="i") for _ in range(2)
+    )
+    assert (first.status, first.body) == (again.status, again.body)
+    assert (first.status, again.headers["idempotency-replayed"]) == (201, "true")
+    other = ask.raw("POST", "/models/again/import", file + b"x", Idempotency_Key="i")
+    assert (other.status, other.body["error"]["code"]) == (422, "other_request")
+    body = {"settings": {"bits": 9}, "to": "again-9"}
+    said = [ask("POST", "/models/again/replay", body, Idempotency_Key="r") for _ in range(2)]
+    assert [each.status for each in said] == [200, 200]
+    assert said[0].body == said[1].body
+    assert ask("POST", "/models/again/replay", body).body["error"]["code"] == "name_taken"
+
+
+def test_events_are_ranked_and_rewarded(client: Any) -> None:
+    name, remote = new(client, "Chooser", silence=0, deadline="PT30M", bits=8)
+    menu = {"pasta": {"taste": "salty"}, "ice cream": {"taste": "sweet"}, "soup": None}
+    ranked = remote.rank(menu, {"hour": 7}, event="visit/1 &", excluded=["soup"], deferred=True)
+    assert ranked == remote.rank(
+        menu, {"hour": 7}, event="visit/1 &", excluded=["soup"], deferred=True
+    )
+    assert (ranked.event, set(ranked.probabilities)) == ("visit/1 &", set(menu))
+    assert ranked.probabilities["soup"] == 0.0
+    assert ranked.action in ("pasta", "ice cream")
+    assert remote.activate("visit/1 &") == "applied"
+    assert remote.reward("visit/1 &", 1.0) == "applied"
+    assert remote.reward("visit/1 &", 1.0) == "duplicate"
+    with pytest.raises(ServiceError) as refused:
+        remote.reward("never", 1.0)
+    assert refused.value.status == 404
+    assert remote.rewards("sum") == "sum"
+    assert remote.mode("apprentice") == "apprentice"
+    anything = remote.rank(["a", "b"])
+    assert (anything.action, len(anything.event) > 9) == ("a", True)
+    about = remote.about()
+    assert (about["name"], about["rewards"], about["mode"]) == (name, "sum", "apprentice")
+
+
+def test_a_server_is_looked_at(client: Any) -> None:
+    name, remote = new(client, "LinearModel", bits=8)
+    remote.predict([1.0])
+    assert remote.timeline()["asked"] == 1
+    assert remote.live()["kind"] == "LinearModel"
+    assert f'belated_rounds_total{{model="{name}"}} 1' in client.metrics()
+    assert client.health()
+    assert client.ready()
+
+
+def test_an_outbox_takes_times_and_weights(ask: Caller) -> None:
+    with bl.Client(ask.server.url, str(ask.token)) as client:
+        name, model = new(client, "LinearModel", deadline="1h", bits=8)
+        model.predict([1.0], key="a", at=START)
+        with model.outbox() as outbox:
+            outbox.put("observe", "a", 1.0, weight=2.0, at=START + timedelta(minutes=1))
+        assert outbox.outcomes == {"applied": 1}
+        _, tail = ask.server.store.model(name).tail(1)
+        ((event, _),) = tail
+        assert START.timestamp() + 60.0 in event
