@@ -20,7 +20,7 @@ from belated.errors import (
     UnknownTicket,
 )
 from belated.files import StrPath, write_whole
-from belated.kernels.linear import entries
+from belated.kernels.linear import direct, entries
 from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
@@ -110,12 +110,14 @@ class LinearModel:
     (0, 3.301)
 
     A model is for one thread at a time: a call while another one is at work raises ``BusyError``,
-    and nothing has changed. Different models in different threads run in parallel.
+    and nothing has changed. Different models in different threads run in parallel where calls are
+    long: whole logs, many rows, or long ones.
     """
 
     __slots__ = (
         *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_given", "_times", "_answers", "_hasher", "_keys", "__dict__", "__weakref__"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
+        *("__dict__", "__weakref__"),
     )
 
     def __init__(
@@ -162,16 +164,26 @@ class LinearModel:
         self._keys = keys
         self._turn: list[None] = [None]
         self._memory = memory
-        self._arrays = memory.arrays
         self._predict = entries.predict(settings.code)
         self._observe = entries.observe(settings.code)
         if settings.silence is not None:
             entries.revise(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
+        self._reach()
         self._given = GivenRows(settings)
         self._hasher = self._given.hasher
         self._times = Times(settings, memory)
         self._answers = Answers(settings, memory)
+
+    def _reach(self) -> None:
+        """Take hold of the arrays as they are now, also for what is called directly."""
+        settings, arrays, turn = self._settings, self._memory.arrays, self._turn
+        self._arrays = arrays
+        self._issue_now: Callable[[Row], Forecast | None] | None = None
+        if settings.deadline is None:
+            self._issue_now = direct.predict(self._predict, arrays, turn, Forecast)
+        takes_weights = settings.silence is None
+        self._hear_now = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -242,6 +254,11 @@ class LinearModel:
         a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
+        issue = self._issue_now
+        if issue is not None and key is None and at is None and deadline is None:
+            issued = issue(features)
+            if issued is not None:
+                return issued
         turn = self._turn
         try:
             turn.pop()
@@ -345,6 +362,11 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
+        hear, keys = self._hear_now, self._keys
+        if hear is not None and at is None and not (keys.tickets or keys.has_numbers):
+            used = hear(ticket, label, weight)
+            if used is not None:
+                return used
         turn = self._turn
         try:
             turn.pop()
@@ -662,7 +684,7 @@ class LinearModel:
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
         self._memory.make_room(entries_of_row + int(self._settings.intercept))
-        self._arrays = self._memory.arrays
+        self._reach()
 
     def _retried(
         self,
