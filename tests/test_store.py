@@ -46,7 +46,9 @@ from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored, stretches
 from belated.store import store as of_store
+from belated.store.batches import closed_gate
 from belated.store.events import encoded
+from belated.store.lead import Lead
 from belated.store.lines import key_of
 from belated.store.recovery import Replay, opened, recovered
 from belated.store.sqlite import _said
@@ -897,19 +899,20 @@ def test_threads_may_still_be_at_work_when_a_store_is_closed(path: Path) -> None
         assert again.model("m").rounds == len(answered) >= 40
 
 
-def waiting(writer: Any, batch: Any) -> threading.Lock:
-    """Return the gate of one who waits for a batch."""
-    gate = threading.Lock()
-    gate.acquire()
-    with writer._lock:
-        writer._queue(batch, gate)
-    return gate
+def once(holder: Any, name: str, instead: Callable[..., Any]) -> None:
+    """Have something else called the next time, by whichever thread comes first."""
+    before = getattr(holder, name)
+
+    def first(*arguments: Any) -> Any:
+        setattr(holder, name, before)
+        return instead(*arguments)
+
+    setattr(holder, name, first)
 
 
 def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> None:
     with bl.open(path) as store:
-        model = store.model("m", linear())
-        writer = store.writer
+        model, other = store.model("m", linear()), store.model("n", linear())
         write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
 
         def slowly(*arguments: Any) -> None:
@@ -921,17 +924,19 @@ def test_who_is_interrupted_while_waiting_lets_another_one_lead(path: Path) -> N
         leader = threading.Thread(target=model.predict, args=([1.0],))
         leader.start()
         assert writing.wait(10.0)
-        pending = model.begin("predict", [2.0])
-        gate = waiting(writer, pending.batch)
+        pending = other.begin("predict", [2.0])
+        once(store.writer, "_sleep", raising)
+        with pytest.raises(KeyboardInterrupt):
+            pending.result()
+        assert not pending.batch.waiting
         others = threading.Thread(target=pending.result)
         others.start()
-        writer._leave(pending.batch, gate, [], KeyboardInterrupt())  # and is interrupted
         go_on.set()
         leader.join(10.0)
         others.join(10.0)
         assert not leader.is_alive()
         assert not others.is_alive()
-        assert model.rounds == 2
+        assert (model.rounds, other.rounds) == (1, 1)
 
 
 def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> None:
@@ -939,25 +944,98 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         model = store.model("m", linear())
         writer = store.writer
         first = model.begin("predict", [1.0])
-        leads = writer._enter(first.batch, threading.Lock())
-        second = model.begin("predict", [2.0])
-        gate = waiting(writer, second.batch)
-        writer.fail(StoreError("the connection was lost"))
-        assert leads
-        assert gate.acquire(timeout=5.0)
-        writer._lead(first.batch, [])
-        for each in (first, second):
-            with pytest.raises(NotCommitted, match="connection was lost"):
-                each.result()
-        assert model.predict([3.0]).ticket == 0
-        third = model.begin("predict", [1.0])
-        writer._enter(third.batch, threading.Lock())
-        heir = waiting(writer, third.batch)
+        lead = Lead(closed_gate())
         with writer._lock:
-            writer._step_down()  # the leader lets the other one lead
-        assert writer._leader is heir
-        writer._leave(third.batch, heir, [], KeyboardInterrupt())  # which is interrupted
-        assert third.result().ticket == 1
+            assert writer._is_led_by(lead, is_late=True)
+        second = model.begin("predict", [2.0])
+        told: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                second.result()
+            except NotCommitted as error:
+                told.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not second.batch.waiting:
+            time.sleep(0.001)
+        writer.fail(StoreError("the connection was lost"))
+        thread.join(5.0)
+        assert len(told) == 1
+        writer._lead(lead)
+        with pytest.raises(NotCommitted, match="connection was lost"):
+            first.result()
+        assert model.predict([3.0]).ticket == 0
+
+
+def test_who_leads_and_is_gone_is_followed_by_another_one(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        writer = store.writer
+        pending = model.begin("predict", [1.0])
+        lead = Lead(closed_gate())
+        with writer._lock:
+            assert writer._is_led_by(lead, is_late=True)
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(pending.result().ticket))
+        thread.start()
+        while not pending.batch.waiting:
+            time.sleep(0.001)
+        lead.is_over = True  # and wakes nobody, as it was interrupted twice
+        thread.join(5.0)
+        assert found == [0]
+        assert writer.is_idle
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_what_an_interrupted_one_was_committing_is_looked_for_in_the_log(
+    path: Path, is_written: bool
+) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        other = store.model("n", linear())
+        model.predict([1.0])
+        write, writing, go_on = disk(store).write, threading.Event(), threading.Event()
+
+        def interrupted(*arguments: Any) -> None:
+            writing.set()
+            assert go_on.wait(10.0)
+            if is_written:
+                write(*arguments)
+            raise KeyboardInterrupt
+
+        once(disk(store), "write", interrupted)
+        first = model.begin("predict", [2.0])
+        found: list[int | None] = []
+
+        def lead() -> None:
+            with pytest.raises(KeyboardInterrupt):
+                first.result()
+
+        def wait() -> None:
+            try:
+                found.append(first.result().ticket)
+            except NotCommitted:
+                found.append(None)
+
+        threads = [threading.Thread(target=lead), threading.Thread(target=wait)]
+        threads[0].start()
+        assert writing.wait(10.0)
+        threads[1].start()
+        second = other.begin("predict", [3.0])
+        go_on.set()
+        for thread in threads:
+            thread.join(10.0)
+        assert found == [1 if is_written else None]
+        assert model.rounds == 1 + is_written
+        assert other.rounds == is_written  # what came later may stand on what was lost
+        if is_written:
+            assert second.result().ticket == 0
+        assert model.predict([4.0]).ticket == 1 + is_written
+        for name in "mn":
+            state = store.model(name).snapshot()
+            assert from_log(store, name).model.snapshot() == state
 
 
 def test_an_interrupt_between_state_and_log_is_undone(
@@ -987,7 +1065,7 @@ def test_an_interrupt_of_a_leader_lets_another_one_lead(
 ) -> None:
     with bl.open(path) as store:
         model = store.model("m", linear())
-        for place in ("_lead", "_wait_for_others", "_write", "_finish"):
+        for place in ("_lead", "_sleep", "_write", "_step_down", "_wake_next"):
             with monkeypatch.context() as patch:
                 patch.setattr(store.writer, place, raising)
                 patch.setattr(store.writer, "_expected", 2)
@@ -1006,13 +1084,7 @@ def test_an_interrupt_of_one_who_is_alone_lets_another_one_lead(path: Path, plac
     with bl.open(path) as store:
         model = store.model("m", linear())
         model.predict([1.0])
-        once = getattr(store.writer, place)
-
-        def interrupted(*arguments: Any) -> Any:
-            setattr(store.writer, place, once)
-            raise KeyboardInterrupt
-
-        setattr(store.writer, place, interrupted)
+        once(store.writer, place, raising)
         with pytest.raises(KeyboardInterrupt):
             model.predict([2.0])
         found: list[int] = []
@@ -1045,12 +1117,13 @@ def test_those_who_are_told_that_one_alone_failed_are_told_without_the_lock(path
     with bl.open(path) as store:
         model, other = store.model("m", linear()), store.model("n", linear())
         model.predict([1.0])
-        write, is_free = disk(store).write, []
+        write, is_free, is_told = disk(store).write, [], threading.Event()
 
         def told(error: BaseException | None) -> None:
             look = threading.Thread(target=lambda: is_free.append(model.rounds == 1))
             look.start()
             look.join(5.0)
+            is_told.set()
 
         def failing(*arguments: Any) -> Any:
             disk(store).write = write
@@ -1060,7 +1133,9 @@ def test_those_who_are_told_that_one_alone_failed_are_told_without_the_lock(path
         disk(store).write = failing
         with pytest.raises(NotCommitted):
             model.predict([2.0])
+        assert is_told.wait(5.0)
         assert is_free == [True]
+        assert other.rounds == 1  # which has nothing to do with it
 
 
 def test_interrupts_say_nothing_of_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1068,6 +1143,7 @@ def test_interrupts_say_nothing_of_the_disk(path: Path, monkeypatch: pytest.Monk
         model = store.model("m", linear())
         with monkeypatch.context() as patch:
             patch.setattr(store.writer, "_write_one", raising)
+            patch.setattr(store.writer, "_write", raising)
             for _ in range(5):
                 with pytest.raises(KeyboardInterrupt):
                     model.predict([1.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted
@@ -34,25 +34,64 @@ class Part:
         """Number of the event before which each was taken, and what it holds."""
 
 
+Notes = Iterable[tuple[str, bytes]]
+"""What is kept beside models, by name."""
+Added = tuple["Entry", int, int, str, Notes, bytes | None]
+"""What one call has added to a batch: whose it is, the number of its first event, how many there
+are, what they are, notes that belong to them; or a snapshot of what was before that event."""
+
+
 class Batch:
     """What is committed together."""
 
-    __slots__ = ("after", "error", "is_done", "notes", "parts", "waiting")
+    __slots__ = ("added", "after", "error", "is_done", "notes", "waiting")
 
     def __init__(self) -> None:
-        self.parts: dict[Entry, Part] = {}
-        self.notes: dict[str, bytes] = {}
-        """What is kept beside the models, by name."""
+        self.added: list[Added] = []
+        self.notes: list[tuple[str, bytes]] = []
+        """What is kept beside the models and belongs to no event, by name."""
         self.after: list[After] = []
         self.waiting: list[threading.Lock] = []
-        """Locks that callers wait at; who commits the batch opens them."""
+        """Gates that callers wait at; when it is done they are opened one by one."""
         self.is_done = False
         self.error: BaseException | None = None
 
     @property
     def is_used(self) -> bool:
         """Whether there is anything to commit, or anyone who waits for it."""
-        return bool(self.parts or self.notes or self.after or self.waiting)
+        return bool(self.added or self.waiting or self.notes or self.after)
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether there is a snapshot to write, which takes longer."""
+        return any(snapshot is not None for *_, snapshot in self.added)
+
+    def parts(self) -> dict[Entry, Part]:
+        """Return what is to be written of each model."""
+        parts: dict[Entry, Part] = {}
+        for entry, first, size, text, _, snapshot in self.added:
+            part = parts.get(entry)
+            if part is None:
+                part = parts[entry] = Part(first)
+            if snapshot is None:
+                part.texts.append(text)
+                part.size += size
+            else:
+                part.snapshots.append((first, snapshot))
+        return parts
+
+    def spoil(self) -> None:
+        """Have all models built anew that have anything in it."""
+        for entry, *_ in self.added:
+            entry.is_stale = True
+
+    def all_notes(self) -> dict[str, bytes]:
+        """Return what is to be kept beside the models."""
+        notes = dict(self.notes)
+        for *_, added, _ in self.added:
+            if added:
+                notes.update(added)
+        return notes
 
 
 def done() -> Batch:
@@ -71,23 +110,19 @@ def lost(error: BaseException) -> NotCommitted:
     return NotCommitted(f"the event could not be committed, and does not count: {error}")
 
 
+def closed_gate() -> threading.Lock:
+    """Return a lock that one who waits cannot take before it is opened."""
+    gate = threading.Lock()
+    gate.acquire()
+    return gate
+
+
 def open_gate(gate: threading.Lock) -> None:
     """Let the one go on who waits at a lock; once more does no harm."""
     try:  # the quickest way to say it, for every event there is
         gate.release()
     except RuntimeError:
         return
-
-
-def tell(batches: list[Batch]) -> None:
-    """Let those go on who wait for batches that are done."""
-    for batch in batches:
-        for gate in batch.waiting:
-            open_gate(gate)
-    for batch in batches:
-        while batch.after:
-            call_after(batch.after.pop(0), batch.error)
-        batch.parts = {}  # models know their newest batch, and it need not know them, or keep all
 
 
 def call_after(after: After, error: BaseException | None) -> None:

@@ -65,8 +65,9 @@ class Entry:
         self.store.check_open()
         if about.has_rule:
             check_rule(about, self.objects)
-        if self.is_stale:  # what was begun before is good all the same, and must be seen
-            self.store.writer.settle_all()
+        writer = self.store.writer
+        if self.is_stale or writer.is_broken:  # what was begun before may count, and must be seen
+            writer.settle_all()
         if self.is_stale:  # unless a callback has done it; nothing is added meanwhile
             self.store.recover(self)
         return self.model

@@ -65,12 +65,17 @@ class PostgreSQL(Tables):
         self.where = _without_secrets(url)
         self._driver = _driver()
         self._connection: Any = None
+        self._busy: Any = None  # in use, which may be interrupted
         self._held: set[int] = set()
         self._lost: set[int] = set()  # held by a connection that broke
         self._open()
 
     def _open(self) -> Any:
         """Return the connection; one that failed was closed, and is opened again here."""
+        if self._busy is not None:
+            if self._is_copying:
+                return self._busy
+            self._give_up(self._busy)  # who used it was interrupted before he could do so
         if self._connection is None:
             try:
                 connection = self._driver.connect(
@@ -134,18 +139,27 @@ class PostgreSQL(Tables):
     def _connected(self) -> Iterator[Any]:
         """Give the connection up when something fails: nobody knows what has become of it."""
         connection = self._open()
+        is_within = self._busy is not None
+        self._connection, self._busy = None, connection
         try:
             yield connection
+            if not is_within:
+                self._connection, self._busy = connection, None
         except BaseException as error:
-            self._connection = None
-            self._lost |= self._held
-            self._held.clear()
-            with suppress(self._driver.Error):
-                connection.close()
-            self.lost()
+            self._give_up(connection)
             if isinstance(error, self._driver.Error):
                 raise self._ours(self.where, error) from error
             raise
+
+    def _give_up(self, connection: Any) -> None:
+        """Close a connection; once more does no harm."""
+        with suppress(self._driver.Error):
+            connection.close()
+        if self._busy is connection:
+            self._busy = None
+            self._lost |= self._held
+            self._held.clear()
+            self.lost()
 
     def _ours(self, what: str, error: Exception) -> StoreError:
         """Return our error for one of the driver."""
@@ -161,6 +175,7 @@ class PostgreSQL(Tables):
         self, rows: Sequence[Row], snapshots: Sequence[Saved], notes: Sequence[Note] = ()
     ) -> None:
         """Append to the logs of models that this session holds."""
+        self._open()
         if not {r.model for r in rows} | {s.model for s in snapshots} <= self._held:
             raise StoreUnavailable(f"{self.where}: the connection was lost, and the models with it")
         super().write(rows, snapshots, notes)
@@ -218,10 +233,12 @@ class PostgreSQL(Tables):
 
     def close(self) -> None:
         """Let go of the connection, and of all models with it."""
-        connection, self._connection = self._connection, None
+        connections = self._connection, self._busy
+        self._connection = self._busy = None
         self._held.clear()
-        if connection is not None:
-            connection.close()
+        for connection in connections:
+            if connection is not None:
+                connection.close()
 
 
 # Whose row has another process than the lock has is no owner any more.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import NotCommitted
+from belated.store.batches import closed_gate
 
 if TYPE_CHECKING:
     from belated.store.batches import Batch
@@ -23,8 +23,7 @@ class Queued:
 
     def __init__(self, entry: Entry, apply: Callable[[], tuple[Any, Batch]]) -> None:
         self.entry, self.apply = entry, apply
-        self.gate = threading.Lock()
-        self.gate.acquire()
+        self.gate = closed_gate()
         self.answer: Any = None
         self.batch: Batch | None = None
         """What it is committed with."""
@@ -34,8 +33,23 @@ class Queued:
         self.is_left = False
         """Whether its own thread is to do it: the model is in use, or has to be built anew."""
 
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to wait for any more."""
+        batch = self.batch
+        return self.is_applied if batch is None else batch.is_done
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether it was applied, refused or left to its own thread."""
+        return self.batch is not None or self.error is not None or self.is_left
+
     def run(self) -> None:
-        """Apply it, without waiting for anything."""
+        """Apply it, without waiting for anything.
+
+        Never in the main thread: an interrupt would keep the lock, which only ``with`` gives back
+        for sure.
+        """
         self.is_begun = True
         lock = self.entry.lock
         if not lock.acquire(blocking=False):
@@ -63,6 +77,5 @@ class Queued:
 
     def give_up(self) -> None:
         """Note that the one who applied it was interrupted, maybe between state and log."""
-        if self.batch is None and self.error is None and not self.is_left:
-            self.entry.is_stale = True
-            self.error = NotCommitted("the call was interrupted, and does not count")
+        self.entry.is_stale = True
+        self.error = NotCommitted("the call was interrupted, and does not count")

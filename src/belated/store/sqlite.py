@@ -39,6 +39,7 @@ class SQLite(Tables):
         self.path = Path(os.path.realpath(path))
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
+        self._busy: sqlite3.Connection | None = None  # in a transaction, which may be interrupted
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
@@ -51,32 +52,55 @@ class SQLite(Tables):
         """Return the connection; one that failed was closed, and is opened again here."""
         if self._lock is None:
             raise StoreClosed(f"{self.path} is closed, or belongs to the process before a fork")
+        if self._busy is not None:
+            if self._is_copying:
+                return self._busy
+            _close(self._busy)  # who used it was interrupted before he could do so
+            self._busy = None
         if self._connection is None:
             with _said(f"{self.path}"):
-                connection = sqlite3.connect(
-                    self.path, isolation_level=None, check_same_thread=False, timeout=10.0
-                )
-                self._connection = connection
-                connection.execute("PRAGMA trusted_schema = OFF")
-                _prepare(connection, self.path)
-                for name, value in self.pragmas.items():
-                    connection.execute(f"PRAGMA {name} = {value}")
+                self._connection = self._connected()
         return self._connection
+
+    def _connected(self) -> sqlite3.Connection:
+        """Return a new connection, once all is as it must be."""
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=10.0
+        )
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            _prepare(connection, self.path)
+            for name, value in self.pragmas.items():
+                connection.execute(f"PRAGMA {name} = {value}")
+        except BaseException:
+            _close(connection)
+            raise
+        return connection
 
     @contextmanager
     def _transaction(self) -> Iterator[Execute]:
-        """Commit what is done inside, or leave everything as it was."""
-        with self._reading() as execute:
+        """Commit what is done inside, or leave everything as it was.
+
+        Nobody else finds the connection before that is done, or was given up.
+        """
+        connection = self._open()
+        self._connection, self._busy = None, connection
+        try:
+            execute = _executing(connection)
             execute("BEGIN IMMEDIATE")
             yield execute
             execute("COMMIT")
+            self._connection, self._busy = connection, None
+        except BaseException as error:
+            self._fail(connection, error)
+            raise
 
     @contextmanager
     def _reading(self) -> Iterator[Execute]:
         """Read, statement by statement."""
         connection = self._open()
         try:
-            yield lambda text, values=(): connection.execute(text, values).fetchall()
+            yield _executing(connection)
         except BaseException as error:
             self._fail(connection, error)
             raise
@@ -95,9 +119,11 @@ class SQLite(Tables):
 
     def _fail(self, connection: sqlite3.Connection, error: BaseException) -> None:
         """Close the connection, which rolls back; an error of SQLite becomes ours."""
-        self._connection = None
-        with suppress(sqlite3.Error):
-            connection.close()
+        if self._connection is connection:
+            self._connection = None
+        _close(connection)
+        if self._busy is connection:
+            self._busy = None
         self.lost()
         if isinstance(error, sqlite3.Error):
             raise _ours(f"{self.path}", error) from error
@@ -110,11 +136,12 @@ class SQLite(Tables):
 
     def close(self) -> None:
         """Let go of the file and of the lock."""
-        connection, self._connection = self._connection, None
         try:
-            if connection is not None:
-                connection.close()
+            for connection in (self._connection, self._busy):
+                if connection is not None:
+                    connection.close()
         finally:
+            self._connection = self._busy = None
             if self._lock is not None:  # also where a process that was just forked has it still
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._let_go()
@@ -129,8 +156,8 @@ class SQLite(Tables):
 
         The connection is not closed, as that would meddle with a file that the other one uses.
         """
-        _LEFT.append(self._connection)
-        self._connection = None
+        _LEFT.append((self._connection, self._busy))
+        self._connection = self._busy = None
         self._let_go()
 
 
@@ -145,6 +172,16 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _executing(connection: sqlite3.Connection) -> Execute:
+    return lambda text, values=(): connection.execute(text, values).fetchall()
+
+
+def _close(connection: sqlite3.Connection) -> None:
+    """Close a connection, which rolls back; once more does no harm."""
+    with suppress(sqlite3.Error):
+        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

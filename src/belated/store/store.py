@@ -70,7 +70,7 @@ class Store:
         self._lock = threading.RLock()  # around the list of models
         self._process = _forks[0]
         self._is_open = True
-        self.writer = Writer(self._write, self._write_one)
+        self.writer = Writer(self._write, self._write_one, self._is_written)
         """Commits what models did."""
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
@@ -333,6 +333,17 @@ class Store:
         _check_next(entry, first)
         self._database.write([new_row(entry.about.number, first, time(), text, 1)], ())
         entry.length = entry.committed = first + 1
+
+    def _is_written(self, parts: dict[Entry, Part]) -> bool:
+        """Tell whether a batch is on disk, as a whole; nobody else has used the database since."""
+        events = {entry: part.first + part.size for entry, part in parts.items() if part.size}
+        if self._database.is_shared or not events:  # another process may have written since
+            return False
+        if any(self._database.end(entry.about.number) != end for entry, end in events.items()):
+            return False
+        for entry, end in events.items():
+            entry.committed = end
+        return True
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""

@@ -100,7 +100,8 @@ class StoredModel:
         if not is_alone:  # others are at work, and one does it for all
             entry.store.check_open()
             writer.check()
-            if entry.objects is None and not any(map(callable, arguments)):  # no code of the user's
+            # It may be another thread that applies it: none of the user's code, or by mistake.
+            if writer.may_queue and entry.objects is None and not any(map(callable, arguments)):
                 call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
                 writer.do(call)
                 answer, batch = call.result()
@@ -124,12 +125,8 @@ class StoredModel:
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
         self._writer.check()
-        try:
-            with entry.lock:
-                return self._applied(entry.ready(), verb, arguments, named, is_alone)
-        except BaseException:
-            self._writer.tell_failed()  # without the lock: who is told may do anything
-            raise
+        with entry.lock:
+            return self._applied(entry.ready(), verb, arguments, named, is_alone)
 
     def _applied(
         self,
@@ -151,19 +148,17 @@ class StoredModel:
                 batch = writer.add(entry, text, 1)
         except BelatedError:  # refused: nothing has changed
             raise
-        except BaseException as error:
-            self._spoil(error)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:
+                entry.is_stale = True
+            raise  # else it is a wrong call, which does not get as far as the model
+        except BaseException:
+            entry.is_stale = True  # something came between its state and its log
             raise
         if is_due:
             self._save(model)
         return answer, batch
-
-    def _spoil(self, error: BaseException) -> None:
-        """Have the model built anew: something came between its state and its log."""
-        trace = error.__traceback__
-        is_wrong_call = isinstance(error, TypeError) and trace is not None and not trace.tb_next
-        if not is_wrong_call:  # which does not get as far as the model
-            self._entry.is_stale = True
 
     def _save(self, model: Any) -> None:
         """Add a snapshot to the open batch; the lock is held."""

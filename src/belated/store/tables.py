@@ -75,6 +75,7 @@ class Tables(ABC):
 
     def __init__(self) -> None:
         self.lost = _nothing
+        self._is_copying = False  # rows are read while others are written
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Execute]:
@@ -102,21 +103,25 @@ class Tables(ABC):
         None: there is a model of that name, which another process has just made.
         """
         values = about.name, about.kind, about.spec, about.first, int(about.has_rule), about.first
-        with self._transaction() as execute:
-            added = execute(_ADD_MODEL, values)
-            if not added:
-                return None
-            ((number,),) = added
-            _add_eras(execute, number, about)
-            length = about.first
-            for row in rows:
-                _, first, *rest = moved_row(row, number)
-                execute(ADD_ROW, (at(number, first), *rest))
-                length = first + row.size
-            for saved in snapshots:
-                _save(execute, number, saved)
-            execute(_MARK, (length, number, length))
-        return int(number)
+        self._is_copying = True
+        try:
+            with self._transaction() as execute:
+                added = execute(_ADD_MODEL, values)
+                if not added:
+                    return None
+                ((number,),) = added
+                _add_eras(execute, number, about)
+                length = about.first
+                for row in rows:
+                    _, first, *rest = moved_row(row, number)
+                    execute(ADD_ROW, (at(number, first), *rest))
+                    length = first + row.size
+                for saved in snapshots:
+                    _save(execute, number, saved)
+                execute(_MARK, (length, number, length))
+            return int(number)
+        finally:
+            self._is_copying = False
 
     def delete(self, model: int, notes: Iterable[Note] = ()) -> None:
         """Remove a model with everything that belongs to it, and keep notes of that."""

@@ -1,68 +1,96 @@
 """Group commit: many threads share one, and each is answered when what it did is on disk.
 
-Events are appended to the open batch, in the order in which they were applied. Whoever comes first
-to wait for a batch leads: it commits the batch for all. Those that come while it does find the next
-batch open, and one of them leads next. A leader waits for those that shared the last commits and
-have not come yet, but no longer than half a commit takes; without that, threads would fall into two
-groups that wait for each other, and there would be twice as many commits. One thread alone leads
-every time, at once, and no other thread is involved.
+Events are appended to the open batch, in the order in which they were applied. One of those who
+wait for it leads: it commits the batch for all. Those that come while it does find the next batch
+open. One thread alone (``is_idle``) does everything itself, at once.
 
-Calls that wait for their commit anyway are also applied by the leader, all in one go: the others
-sleep meanwhile, and are woken once, when they are done. Threads that apply their own would wake
-each other for the interpreter lock at every kernel, which takes several times as long. Where one
-thread is alone (``is_idle``), it applies its call itself.
+**Gathering.** Who shared the last commit is expected for the next one. The last of them to come
+leads: it is awake. The first waits only so long for the others (``_patience``), and then leads with
+those who are there; without that, threads would fall into groups that wait for each other.
+
+**Waking.** After a commit the leader wakes one of those who wait, which wakes the next as the first
+thing it does, and so on. All woken at once would fight for the interpreter lock; one by one, the
+waking of each falls into the work of the one before.
+
+**Applying.** Calls that wait for their commit anyway are applied by the leader, all in one go; the
+others sleep meanwhile. Threads that apply their own would hand the interpreter lock to each other
+at every kernel.
+
+**Interrupts.** A signal may raise an exception in the main thread, after any call. Nothing here
+relies on what an interrupted thread still does. Who sleeps looks now and then (``_LOOK``) whether
+what it waits for is done, and whether anyone leads; if not it leads itself, and ends first what the
+one before has left in its ``Lead``: what was being committed is looked for in the log. What is
+added to a batch, or taken, is added or taken in one step that is not divided. The main thread
+applies no calls but its own.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+from threading import get_ident
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 from belated.errors import NotCommitted
-from belated.store.batches import COMMITTED, After, Batch, Part, call_after, lost, open_gate, tell
+from belated.store.batches import (
+    COMMITTED,
+    After,
+    Batch,
+    Notes,
+    Part,
+    call_after,
+    closed_gate,
+    lost,
+    open_gate,
+)
+from belated.store.lead import Lead
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
     from belated.store.queued import Queued
 
 _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
+_EACH = 50e-6  # seconds for each of them, as they are woken one by one
 _LONGEST = 0.005  # seconds
+_LOOK = 0.2  # seconds after which one who sleeps looks whether anyone leads
 _FAILURES = 3  # in a row, after which commits are tried only now and then
 _FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
+_MAIN = threading.main_thread().ident  # the one thread that signals interrupt
 
 
 class Writer:
     """Commits batches, one at a time and in order.
 
     ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was;
-    ``write_one`` does that with one event of one model, which is quicker.
+    ``write_one`` does that with one event of one model, which is quicker. ``is_written`` tells
+    whether parts are on disk, where ``write`` was interrupted.
     """
 
     def __init__(
         self,
         write: Callable[[dict[Entry, Part], dict[str, bytes]], None],
         write_one: Callable[[Entry, str], None],
+        is_written: Callable[[dict[Entry, Part]], bool],
     ) -> None:
-        self._write, self._write_one = write, write_one
+        self._write, self._write_one, self._is_written = write, write_one, is_written
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
         self._calls: list[Queued] = []  # to be applied by the one who leads next
-        self._taken: list[Queued] = []  # by the one who leads, and not yet applied
-        self._leader: threading.Lock | None = None  # the gate of the one who leads
+        self._leader: Lead | None = None
+        self._broken: list[Lead] = []  # of those who were interrupted, to be ended
+        self._keeper: threading.Lock | None = None  # the gate of the one who waits for others
         self._applies: int | None = None  # the thread that applies calls
+        self._woken = Batch()  # the last one: those who wait for it are being woken
         self._expected = 1  # callers that may come before the open batch is committed
-        self._all_here: threading.Lock | None = None  # where a leader waits for them
         self._took = 0.0  # seconds, the last commit
         self.turn = threading.Lock()
         """Held by the one who uses the database."""
-        self._wanted = threading.Lock()  # a gate: it is opened for a commit that nobody waits for
-        self._wanted.acquire()
+        self._wanted = closed_gate()  # it is opened for a commit that nobody waits for
+        self._untold: list[Batch] = []  # those of which someone is to be told
         self._thread: threading.Thread | None = None
         self._is_stopped = False
-        self._failed: list[Batch] = []  # in ``put``, and those who wait are not told yet
         self._failures = 0  # commits in a row that failed
         self._rests_until = 0.0
         self._reason = ""
@@ -88,19 +116,25 @@ class Writer:
         """Whether nobody leads, and the last commit was of one caller alone."""
         return self._leader is None and self._expected == 1
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether one who led was interrupted, and nobody has ended yet what it has left."""
+        leader = self._leader
+        return leader is not None and (leader.is_over or bool(self._broken))
+
+    @property
+    def may_queue(self) -> bool:
+        """Whether another thread may apply a call of this one."""
+        return get_ident() != _MAIN
+
     # --- Adding ---------------------------------------------------------------------------------
 
-    def add(
-        self, entry: Entry, text: str, size: int, notes: Iterable[tuple[str, bytes]] = ()
-    ) -> Batch:
+    def add(self, entry: Entry, text: str, size: int, notes: Notes = ()) -> Batch:
         """Append so many events to the open batch, and notes; the caller has locked the model."""
         with self._lock:
+            _check_sound(entry)
             batch = self._open
-            part = self._part(entry)
-            part.texts.append(text)
-            part.size += size
-            if notes:
-                batch.notes.update(notes)
+            batch.added.append((entry, entry.length, size, text, notes, None))
             entry.length += size
             entry.newest = batch
             return batch
@@ -108,109 +142,71 @@ class Writer:
     def add_snapshot(self, entry: Entry, blob: bytes) -> None:
         """Append a snapshot of what a model is after all of its events so far."""
         with self._lock:
-            self._part(entry).snapshots.append((entry.length, blob))
+            _check_sound(entry)
+            self._open.added.append((entry, entry.length, 0, "", (), blob))
 
     def add_note(self, name: str, body: bytes) -> Batch:
         """Append a note to the open batch."""
         with self._lock:
-            self._open.notes[name] = body
+            self._open.notes.append((name, body))
             return self._open
-
-    def _part(self, entry: Entry) -> Part:
-        if entry.is_stale:
-            raise NotCommitted("the store could not be written meanwhile; nothing has changed")
-        part = self._open.parts.get(entry)
-        if part is None:
-            part = self._open.parts[entry] = Part(entry.length)
-        return part
 
     # --- Alone ----------------------------------------------------------------------------------
 
     def put(self, entry: Entry, text: str) -> Batch:
         """Commit one event here and now, where nobody else is at work; else ``add`` it.
 
-        The caller has locked the model, and who wants to read it waits for the commit as well. An
-        interrupt may come anywhere in here, as in ``_wait``.
+        The caller has locked the model, and who wants to read it waits for the commit as well.
+        Where this fails, nobody else is concerned, as nobody else has used the model since.
         """
-        gate = threading.Lock()  # nobody waits at it: it says who leads
+        lead = Lead()
         try:
             with self._lock:
                 is_busy = self._leader or self._calls or self._open.is_used or entry.is_stale
                 if not is_busy:
-                    self._leader = gate
+                    self._leader = lead
             if is_busy:
                 return self.add(entry, text, 1)
             with self.turn:
                 begin = perf_counter()
-                try:
-                    self._write_one(entry, text)
-                finally:
-                    self._took = perf_counter() - begin
-                self._failures = 0
-                self.commits += 1
-                self.events += 1
-            with self._lock:
-                self._expected = 1 + len(self._open.waiting) + len(self._calls)
-                self._step_down()
+                self._write_one(entry, text)
+                self._took = perf_counter() - begin
+            self._failures = 0
+            self.commits += 1
+            self.events += 1
+            self._step_down(0)
         except BaseException as error:
-            if self._leader is not gate:
-                if self._leader is not None:
-                    open_gate(self._leader)  # the interrupt may have come just before that
-                raise
-            self._fail_alone(entry, error)
-            if isinstance(error, Exception):
+            lead.is_over = entry.is_stale = True  # first of all, as another interrupt may come
+            if isinstance(error, Exception) and self._leader is lead:
+                self._count_failure(error)
+                self._step_down(0)
                 raise lost(error) from error
+            self._stir()
             raise
         return COMMITTED
-
-    def _fail_alone(self, entry: Entry, error: BaseException) -> None:
-        """Let the one event fail that is being committed, and what came later; step down.
-
-        Who waits for that is told by ``tell_failed``.
-        """
-        mine = Batch()
-        mine.parts[entry] = Part(entry.length)
-        taken = [mine]
-        with self._lock:
-            self._fail_all(taken, error)
-            self._failed += taken
-            self._step_down()
-
-    def tell_failed(self) -> None:
-        """Tell those who wait for what failed in ``put``; the caller has locked no model."""
-        with self._lock:
-            failed, self._failed = self._failed, []
-        tell(failed)
 
     # --- Waiting --------------------------------------------------------------------------------
 
     def do(self, call: Queued) -> None:
-        """Return when a call is committed, refused or left to the caller.
-
-        An interrupt may come anywhere in here, as in ``_wait``.
-        """
-        taken: list[Batch] = []
-        if self._applies == threading.get_ident():  # from within another call
+        """Return when a call is committed, refused or left to the caller."""
+        if self._applies == get_ident():  # from within another call
             call.is_left = True
             return
+        lead = Lead(call.gate)
         try:
             with self._lock:
                 self._calls.append(call)
-                leads = self._leader is None
-                if leads:
-                    self._leader = call.gate
-                else:
-                    self._see_who_is_here()
-            if not leads:
-                call.gate.acquire()
-                leads = self._leader is call.gate
-            if leads:
-                self._lead(None, taken)
-        except BaseException as error:
+                leads = self._is_led_by(lead, is_late=False)
+            if leads or self._sleep(call, lead):
+                self._lead(lead)
+            elif call.batch is not None:
+                self._wake_next(call.batch)
+        except BaseException:
+            lead.is_over = True
             with self._lock:
                 if call in self._calls:
                     self._calls.remove(call)
-            self._leave(call.batch, call.gate, taken, error)
+            self._stir()
             raise
 
     def settle(self, batch: Batch) -> None:
@@ -227,239 +223,286 @@ class Writer:
         self._wait(batch)
 
     def _wait(self, batch: Batch) -> None:
-        """Return when a batch is done, by this thread if it is the one that leads.
-
-        An interrupt may come anywhere in here. Who it hits leads no more, and waits no more.
-        """
-        gate = threading.Lock()
-        gate.acquire()
-        taken: list[Batch] = []
-        if self._applies == threading.get_ident():  # from within a call: nobody else can lead
-            error = self._commit(batch, taken)
-            with self._lock:
-                self._end(taken, error)
-            tell(taken)
+        """Return when a batch is done, by this thread if it is the one that leads."""
+        if self._applies == get_ident():  # from within a call: nobody else can lead
+            within = Lead()
+            self._commit(within)
+            if within.batch is not None:
+                self._wake_next(within.batch)
             return
+        gate = closed_gate()
+        lead = Lead(gate)
         try:
-            if self._enter(batch, gate):
-                self._lead(batch, taken)
-        except BaseException as error:
-            self._leave(batch, gate, taken, error)
+            with self._lock:
+                if batch.is_done:
+                    return
+                batch.waiting.append(gate)
+                leads = self._is_led_by(lead, is_late=False)
+            if leads or self._sleep(batch, lead):
+                with suppress(ValueError):
+                    batch.waiting.remove(gate)
+                self._lead(lead)
+            else:
+                self._wake_next(batch)
+        except BaseException:
+            lead.is_over = True
+            with suppress(ValueError):
+                batch.waiting.remove(gate)
+            self._stir()
             raise
 
-    def _enter(self, batch: Batch, gate: threading.Lock) -> bool:
-        """Wait at a gate until a batch is done, or the caller leads; return whether it does."""
-        with self._lock:
-            if batch.is_done:
+    def _sleep(self, wanted: Batch | Queued, lead: Lead) -> bool:
+        """Return when something is done, or the caller is to lead; whether it is to lead."""
+        gate = lead.gate
+        assert gate is not None
+        while True:
+            patience = self._patience() if self._keeper is gate else _LOOK
+            is_late = not gate.acquire(timeout=patience)
+            if wanted.is_done:
                 return False
-            if self._leader is None:
-                self._leader = gate
-                return True
-            self._queue(batch, gate)
-        gate.acquire()
-        return self._leader is gate
+            with self._lock:
+                if not wanted.is_done and self._is_led_by(lead, is_late):
+                    return True
 
-    def _queue(self, batch: Batch, gate: threading.Lock) -> None:
-        """Have a gate opened when a batch is done; the lock is held."""
-        batch.waiting.append(gate)
-        self._see_who_is_here()
+    def _patience(self) -> float:
+        """Return how long to wait for those who shared the last commits."""
+        missing = self._expected - len(self._calls) - len(self._open.waiting)
+        return min(max(_PATIENCE * self._took, _EACH * missing), _LONGEST)
 
-    def _see_who_is_here(self) -> None:
-        """Let a leader go on who waits for others, if they have come; the lock is held."""
-        if self._all_here is not None and self._are_all_here:
-            self._all_here.release()
-            self._all_here = None
+    def _is_led_by(self, lead: Lead, is_late: bool) -> bool:
+        """Tell whether the caller is to lead now; the lock is held.
 
-    @property
-    def _are_all_here(self) -> bool:
-        return len(self._open.waiting) + len(self._calls) + 1 >= self._expected
-
-    def _leave(
-        self, batch: Batch | None, gate: threading.Lock, taken: list[Batch], error: BaseException
-    ) -> None:
-        """Wait no more; if this one was to lead by now, another one must.
-
-        What it took and did not commit, as far as one can know, fails.
+        It is if nobody does, and all are here who shared the last commits, or it ``is_late``.
         """
-        with self._lock:
-            if batch is not None and gate in batch.waiting:
-                batch.waiting.remove(gate)
-            if self._leader is gate:
-                self._put_back()
-                if taken and not taken[0].is_done:
-                    self._fail_all(taken, error)
-                self._step_down()
-            elif self._leader is not None:
-                open_gate(self._leader)  # the interrupt may have come just before that
-        tell(taken)
+        before = self._leader
+        if before is not None and not before.is_over:
+            return False
+        here = len(self._calls) + len(self._open.waiting)
+        if not is_late and (here < self._expected or self._woken.waiting):
+            if self._keeper is None:
+                self._keeper = lead.gate
+            return False
+        if before is not None:
+            self._broken.append(before)
+        self._leader, self._keeper = lead, None
+        return True
 
-    def _put_back(self) -> None:
-        """Have calls applied by another one that were taken and not applied; the lock is held."""
-        for call in self._taken:
-            if call.is_begun:
-                call.give_up()
-                open_gate(call.gate)
-        self._calls[:0] = [call for call in self._taken if not call.is_begun]
-        self._taken, self._applies = [], None
+    def _wake_next(self, batch: Batch) -> None:
+        """Wake one of those who wait for a batch that is done, who wakes the next.
 
-    def _lead(self, mine: Batch | None, taken: list[Batch]) -> None:
-        """Apply the calls that wait, commit the open batch, and let another one lead.
-
-        The batch is ``taken`` then. ``mine`` is what the one who leads waits for; None: a call.
+        After the last of them, see that one of those who wait for the next batch leads.
         """
-        if self._expected > 1:
-            self._wait_for_others()
-        is_wanted = mine is not None
-        if self._calls:
-            is_wanted = self._apply_all() or is_wanted
-        self._finish(taken, self._commit(mine, taken) if is_wanted else None)
-
-    def _apply_all(self) -> bool:
-        """Apply the calls that wait, and return whether there is something to commit of them.
-
-        Their threads are woken when the open batch is done; who was refused, at once.
-        """
-        with self._lock:
-            self._taken, self._calls = self._calls, []
-            self._applies = threading.get_ident()
-        for call in self._taken:
-            call.run()
-        added = [call.gate for call in self._taken if call.batch is not None]
-        with self._lock:
-            self._open.waiting += [gate for gate in added if gate is not self._leader]
-        for call in self._taken:
-            if call.batch is None:
-                open_gate(call.gate)
-        self._taken, self._applies = [], None
-        return bool(added)
-
-    def _commit(self, mine: Batch | None, taken: list[Batch]) -> Exception | None:
-        """Write the open batch, which is ``taken`` then; return why that failed, if it did."""
         try:
-            with self.turn:
-                with self._lock:
-                    if mine is None or not mine.is_done:  # by a failure of something else
-                        taken.append(self._open)
-                        self._open = Batch()
-                if taken and (taken[0].parts or taken[0].notes):
-                    begin = perf_counter()
-                    try:
-                        self._write(taken[0].parts, taken[0].notes)
-                    finally:
-                        self._took = perf_counter() - begin
-                    self._failures = 0
-                    self.commits += 1
-                    for part in taken[0].parts.values():
-                        self.events += part.size
-        except Exception as error:
-            if not taken:
-                raise
-            return error
-        return None
+            gate = batch.waiting.pop(0)
+        except IndexError:
+            self._call_keeper()
+        else:
+            open_gate(gate)
 
-    def _wait_for_others(self) -> None:
-        """Wait for those who shared the last commits, but not for long."""
-        with self._lock:
-            if self._are_all_here:
-                return
-            gate = self._all_here = threading.Lock()
-            gate.acquire()
-        gate.acquire(timeout=min(_PATIENCE * self._took, _LONGEST))
-        with self._lock:
-            self._all_here = None
+    def _call_keeper(self) -> None:
+        """Have one of those who wait see whether to lead, where nobody is about to."""
+        if self._leader is None and self._keeper is None:
+            with self._lock:
+                gates = [call.gate for call in self._calls[:1]] or self._open.waiting[:1]
+            for gate in gates:
+                open_gate(gate)
 
-    def _finish(self, taken: list[Batch], error: BaseException | None) -> None:
-        """Say what became of a batch, and step down; what was added since fails with it."""
-        with self._lock:
-            self._end(taken, error)
-            self._step_down()
-        tell(taken)
+    def _stir(self) -> None:
+        """Have all who wait look for themselves: one who did something for them did not end it.
 
-    def _end(self, taken: list[Batch], error: BaseException | None) -> None:
-        """Say what became of a batch; what was added since fails with it. The lock is held."""
-        if taken:
+        They would also do so by and by.
+        """
+        with self._lock:
+            gates = [call.gate for call in self._calls] + self._open.waiting
+            leader = self._leader
+            if leader is not None and leader.batch is not None:
+                gates += leader.batch.waiting
+            self._keeper = None
+        for gate in gates:
+            open_gate(gate)
+
+    # --- Leading --------------------------------------------------------------------------------
+
+    def _lead(self, lead: Lead) -> None:
+        """Apply the calls that wait, commit the open batch, and lead no more."""
+        if self._broken:
+            self._repair()
+        if self._calls and get_ident() != _MAIN:
+            self._apply_all(lead)
+        self._commit(lead)
+        self._step_down(0 if lead.batch is None else len(lead.batch.waiting))
+        if lead.batch is not None:
+            self._woken = lead.batch
+            self._wake_next(lead.batch)
+
+    def _step_down(self, others: int) -> None:
+        """Lead no more, after a commit that so many ``others`` shared."""
+        with self._lock:
             later = len(self._open.waiting) + len(self._calls)
-            self._expected = 1 + len(taken[0].waiting) + later
-            if error is None:
-                taken[0].is_done = True
-            else:
-                self._fail_all(taken, error)
+            self._expected = 1 + others + later
+            self._leader = None
+        if later and not others:
+            self._call_keeper()
 
-    def _fail_all(self, taken: list[Batch], error: BaseException) -> None:
-        """Let a batch fail, and what came later, as it may stand on what is lost."""
-        self._count_failure(error)
-        taken.append(self._open)
-        self._open = Batch()
-        self._mark(taken, error)
+    def _apply_all(self, lead: Lead) -> None:
+        """Apply the calls that wait; who was refused is woken at once."""
+        with self._lock:
+            lead.calls, self._calls = self._calls, []
+        self._applies = get_ident()
+        try:
+            for call in lead.calls:
+                call.run()
+                if call.gate is lead.gate:
+                    continue
+                if call.batch is None:
+                    open_gate(call.gate)
+                else:
+                    call.batch.waiting.append(call.gate)
+        finally:
+            self._applies = None
+        lead.calls = []
 
-    def _count_failure(self, error: BaseException) -> None:
-        if not isinstance(error, Exception):  # an interrupt, which says nothing of the disk
+    def _commit(self, lead: Lead) -> None:
+        """Write the open batch, and say what became of it."""
+        fresh = Batch()
+        with self.turn:
+            with self._lock:
+                if not self._open.is_used:
+                    return
+                lead.batch, self._open = self._open, fresh
+            batch = lead.batch
+            parts, notes = batch.parts(), batch.all_notes()
+            error: Exception | None = None
+            if parts or notes:
+                begin = perf_counter()
+                try:
+                    self._write(parts, notes)
+                except Exception as raised:
+                    error = raised
+                self._took = perf_counter() - begin
+        if error is not None:
+            self._count_failure(error)
+            self._fail(batch, error)
             return
+        batch.is_done = True
+        batch.added = []  # models know their newest batch, and it need not know them, or keep all
+        if parts or notes:
+            self._failures = 0
+            self.commits += 1
+            self.events += sum(part.size for part in parts.values())
+
+    def _count_failure(self, error: Exception) -> None:
         self._failures += 1
         if self._failures >= _FAILURES:
             rest = min(_FIRST_REST * 2.0 ** (self._failures - _FAILURES), _LONGEST_REST)
             self._rests_until, self._reason = monotonic() + rest, str(error)
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, error: Exception) -> None:
         """Let all fail that is not being committed yet; the models of it are to be built anew."""
+        fresh = Batch()
         with self._lock:
-            closed = [self._open]
-            self._open = Batch()
-            self._mark(closed, error)
-        tell(closed)
+            batch, self._open = self._open, fresh
+        _mark(batch, error)
+        self._wake_next(batch)
 
-    def _mark(self, batches: list[Batch], error: BaseException) -> None:
-        for batch in batches:
-            batch.error, batch.is_done = error, True
-            for entry in batch.parts:
-                entry.is_stale = True
+    def _fail(self, batch: Batch, error: Exception) -> None:
+        """Let a batch fail, and what came later, as it may stand on what is lost.
 
-    def _step_down(self) -> None:
-        """Let one of those who wait lead, if there is one; the lock is held."""
-        if self._open.waiting:
-            self._leader = self._open.waiting.pop(0)
+        Who waits for the batch is not told yet. What comes later fails first: one that was
+        interrupted in here is found by the batch that is not done.
+        """
+        batch.spoil()  # so that nothing more is added that stands on it
+        self.fail(error)
+        _mark(batch, error)
+
+    def _repair(self) -> None:
+        """End what those have left who were interrupted while they led; what is done stays done.
+
+        One who is interrupted in here leaves it to the next.
+        """
+        while self._broken:
+            lead = self._broken[-1]
+            begun = [call for call in lead.calls if call.is_begun and not call.is_applied]
+            if begun:  # nobody knows whether they are in the open batch
+                self.fail(NotCommitted("the one who applied them was interrupted"))
+            with self._lock:
+                waiting = [call for call in lead.calls if not call.is_begun]
+                self._calls[:0] = waiting
+                lead.calls = begun
+            for call in begun:
+                call.give_up()
+                open_gate(call.gate)
+            batch = lead.batch
+            if batch is not None:
+                if not batch.is_done:
+                    self._find(batch)
+                self._wake_next(batch)
+            self._broken.remove(lead)
+
+    def _find(self, batch: Batch) -> None:
+        """Say what became of a batch that was being committed: the log tells."""
+        try:
+            with self.turn:
+                is_written = self._is_written(batch.parts())
+        except Exception:
+            is_written = False
+        if is_written:
+            batch.is_done = True
         else:
-            self._leader = self._calls[0].gate if self._calls else None
-        if self._leader is not None:
-            open_gate(self._leader)
+            self._fail(batch, NotCommitted("the one who committed it was interrupted"))
 
     # --- Not waiting ----------------------------------------------------------------------------
 
     def then(self, batch: Batch, after: After, within: float = 0.0) -> None:
-        """Have ``after`` called when a batch is committed or has failed, by whoever commits it.
+        """Have ``after`` called when a batch is committed or has failed.
 
-        That is a thread of its own; or the caller, here and now, where nobody else is at it, there
-        is no snapshot to write, and the last commit took less than ``within`` seconds and did not
-        fail. What ``after`` raises is logged.
+        A thread of the store's own does it, and commits what nobody waits for; or the caller, here
+        and now, where nobody else is at it, there is no snapshot to write, and the last commit took
+        less than ``within`` seconds and did not fail. What ``after`` raises is logged.
         """
         with self._lock:
-            is_done = batch.is_done
-            if not is_done:
-                batch.after.append(after)
-            has_snapshot = any(part.snapshots for part in batch.parts.values())
-            is_quick = self.is_idle and self._took < within and not has_snapshot
+            is_quick = self.is_idle and self._took < within and not batch.after
             is_quick = is_quick and not self._failures and not self.turn.locked()
-            is_here = is_quick or self._is_stopped  # then there is no other thread to do it
-            if not is_done and not is_here and self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._work, name="belated-store", daemon=True
-                )
-                self._thread.start()
-        if is_done:
-            call_after(after, batch.error)
-        elif is_here:
-            self._wait(batch)
-        else:
+            is_quick = is_quick and not batch.has_snapshot
+            is_here = batch.is_done or is_quick or self._is_stopped  # then there is no other thread
+            if not is_here:
+                batch.after.append(after)
+                self._untold.append(batch)
+        if not is_here:
+            self._have_thread()
             open_gate(self._wanted)
+            return
+        if not batch.is_done:
+            self._wait(batch)
+        call_after(after, batch.error)
+
+    def _have_thread(self) -> None:
+        """Start the thread of the store's own where there is none."""
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="belated-store", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _work(self) -> None:
-        """Commit what nobody waits for."""
+        """Commit what nobody waits for, and tell those who want to know."""
         is_stopped = False
         while not is_stopped:
             self._wanted.acquire()  # once for all that asked meanwhile
             is_stopped = self._is_stopped  # all that asked before that are in what is settled now
             with suppress(Exception):  # which those who asked are told
                 self.settle_all()
+            self._tell()
+        open_gate(self._wanted)  # for another such thread, if starting one was interrupted
+
+    def _tell(self) -> None:
+        """Tell what became of batches that are done."""
+        with self._lock:
+            told = [batch for batch in self._untold if batch.is_done]
+            self._untold = [batch for batch in self._untold if not batch.is_done]
+        for batch in told:
+            while batch.after:
+                call_after(batch.after.pop(0), batch.error)
 
     def stop(self) -> None:
         """Let the thread that commits what nobody waits for come to its end."""
@@ -469,3 +512,16 @@ class Writer:
         open_gate(self._wanted)
         if thread is not None and thread is not threading.current_thread():
             thread.join()
+
+
+def _check_sound(entry: Entry) -> None:
+    if entry.is_stale:
+        raise NotCommitted("the store could not be written meanwhile; nothing has changed")
+
+
+def _mark(batch: Batch, error: Exception) -> None:
+    """Let a batch fail, and have the models of it built anew."""
+    batch.spoil()
+    batch.error = error
+    batch.is_done = True
+    batch.added = []
