@@ -42,7 +42,8 @@ class Watch:
         self._times = array("d")
         self._recent: dict[int, list[Any]] = {}
         self.points: list[list[Any]] = []
-        """[time, asked, answered, open, loss or reward so far, its count], thinned as it grows."""
+        """Thinned as they grow: [time, asked, answered, open, loss or reward so far, its count,
+        and what that is to be compared with]."""
         self._every = 1.0
         self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
         self.is_changed = False
@@ -73,6 +74,13 @@ class Watch:
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
+    def asked_at(self, ticket: int) -> float:
+        """Return when a ticket was asked for; long ago where that is not known any more."""
+        place = ticket - self._first
+        if 0 <= place < len(self._times) and not math.isnan(self._times[place]):
+            return self._times[place]
+        return -math.inf
+
     def hear(self, event: Event, is_used: bool, now: float) -> None:
         """Count what was heard of a ticket."""
         if event[0] not in ANSWERS:
@@ -81,9 +89,9 @@ class Watch:
         self.late += not is_used
         self.last_answered = now
         self.is_changed = True
-        place = event[1] - self._first
-        if 0 <= place < len(self._times) and not math.isnan(self._times[place]):
-            self.ages[bisect_left(AGES, max(now - self._times[place], 0.0))] += 1
+        asked = self.asked_at(event[1])
+        if asked > -math.inf:
+            self.ages[bisect_left(AGES, max(now - asked, 0.0))] += 1
             self._close(event[1], now)
 
     def _close(self, ticket: int, now: float) -> None:
@@ -99,11 +107,19 @@ class Watch:
 
     # --- Curves ---------------------------------------------------------------------------------
 
-    def sample(self, still_open: int, measure: float | None, count: int, now: float) -> None:
+    def sample(
+        self,
+        still_open: int,
+        measure: float | None,
+        count: int,
+        now: float,
+        baseline: float | None = None,
+    ) -> None:
         """Add a point to the curves, if the last one is old enough."""
         if self.points and now - self.points[-1][0] < self._every:
             return
-        self.points.append([round(now, 3), self.asked, self.answered, still_open, measure, count])
+        counted = [round(now, 3), self.asked, self.answered]
+        self.points.append([*counted, still_open, measure, count, baseline])
         if len(self.points) > _POINTS:
             self.points = self.points[::2]
             self._every *= 2.0
