@@ -11,7 +11,7 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,8 @@ _REMEMBERED = 4000  # values of former times
 Losses = Callable[[Sequence[float], Sequence[float]], Any]
 """The losses of predictions and labels."""
 
-
-class _Label(NamedTuple):
-    label: float
-    weight: float
-    asked: float
-    now: float
+_Label = tuple[float, float, float, float]
+"""A label, its weight, when it was asked for, and when it came."""
 
 
 class Constant:
@@ -64,7 +60,7 @@ class Constant:
 
     def hear(self, label: float, weight: float, asked: float, now: float) -> None:
         """Take a label that was asked for earlier; it is looked at when somebody wants to know."""
-        self._new.append(_Label(label, weight, asked, now))
+        self._new.append((label, weight, asked, now))
 
     def mean_loss(self) -> float | None:
         """Return the mean loss so far; None before the first label."""
@@ -78,13 +74,13 @@ class Constant:
         return self._lost / self._count if self._count > 0.0 else None
 
     def _learn(self, part: list[_Label]) -> None:
-        values = [self._at(each.asked) for each in part]
-        labels, weights = [each.label for each in part], [each.weight for each in part]
+        labels, weights, asked, came = (list(each) for each in zip(*part, strict=True))
+        values = [self._at(when) for when in asked]
         self._lost += float(np.dot(self._losses(values, labels), weights))
         self._sum += float(np.dot(labels, weights))
         self._count += sum(weights)
         self._recent = [*self._recent, *labels][-_RECENT:]
-        self._times = [*self._times[-_REMEMBERED:], part[-1].now]
+        self._times = [*self._times[-_REMEMBERED:], came[-1]]
         self._values = [*self._values[-_REMEMBERED:], self._value()]
 
     def _at(self, when: float) -> float:

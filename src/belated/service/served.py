@@ -100,10 +100,10 @@ class Served:
                 self._answered.name(answer[0], key)
                 self._answered.tidy()
         else:
-            self.watch.hear(event, answer is not False, now)
+            asked = self.watch.hear(event, answer is not False, now)
             if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
-                weight, asked = events.padded(event, 6)[5], self.watch.asked_at(event[1])
-                self._constant.hear(event[2], 1.0 if weight is None else weight, asked, now)
+                weight = event[5] if len(event) > 5 else 1.0  # nulls at the end are left out
+                self._constant.hear(event[2], weight, asked, now)
             if event[0] in _CLOSING:
                 self._answered.forget(event[1])
 

@@ -74,25 +74,26 @@ class Watch:
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
-    def asked_at(self, ticket: int) -> float:
-        """Return when a ticket was asked for; long ago where that is not known any more."""
-        place = ticket - self._first
-        if 0 <= place < len(self._times) and not math.isnan(self._times[place]):
-            return self._times[place]
-        return -math.inf
+    def hear(self, event: Event, is_used: bool, now: float) -> float:
+        """Count what was heard of a ticket; return when that was asked for.
 
-    def hear(self, event: Event, is_used: bool, now: float) -> None:
-        """Count what was heard of a ticket."""
+        It is long ago where that is not known any more.
+        """
         if event[0] not in ANSWERS:
-            return
+            return -math.inf
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
         self.is_changed = True
-        asked = self.asked_at(event[1])
-        if asked > -math.inf:
-            self.ages[bisect_left(AGES, max(now - asked, 0.0))] += 1
-            self._close(event[1], now)
+        place = event[1] - self._first
+        if not 0 <= place < len(self._times):
+            return -math.inf
+        asked: float = self._times[place]
+        if math.isnan(asked):
+            return -math.inf
+        self.ages[bisect_left(AGES, max(now - asked, 0.0))] += 1
+        self._close(event[1], now)
+        return asked
 
     def _close(self, ticket: int, now: float) -> None:
         drawn = self._recent.get(ticket)
