@@ -21,6 +21,7 @@ from belated.linear.settings import Settings
 _RECENT = 1000  # labels that quantiles are of
 _PARTS = 8  # labels are learned in parts of an eighth of those before
 _REMEMBERED = 4000  # values of former times
+_AT_ONCE = 1000  # labels between two looks; of more, those that came first are left out
 
 Losses = Callable[[Sequence[float], Sequence[float]], Any]
 """The losses of predictions and labels."""
@@ -51,7 +52,7 @@ class Constant:
             settings.loss
         )
         self._is_sign = LOSSES[settings.loss].labels.classes == (-1.0, 1.0)
-        self._new: deque[_Label] = deque()  # that are to be looked at
+        self._new: deque[_Label] = deque(maxlen=_AT_ONCE)  # that are to be looked at
         self._recent: list[float] = []
         self._count, self._sum = 0.0, 0.0  # of labels, by their weights
         self._lost = 0.0
@@ -80,8 +81,10 @@ class Constant:
         self._sum += float(np.dot(labels, weights))
         self._count += sum(weights)
         self._recent = [*self._recent, *labels][-_RECENT:]
-        self._times = [*self._times[-_REMEMBERED:], came[-1]]
-        self._values = [*self._values[-_REMEMBERED:], self._value()]
+        self._times.append(came[-1])
+        self._values.append(self._value())
+        if len(self._times) > 2 * _REMEMBERED:
+            del self._times[:_REMEMBERED], self._values[:_REMEMBERED]
 
     def _at(self, when: float) -> float:
         """Return what was said at a time, or the oldest that is remembered."""
