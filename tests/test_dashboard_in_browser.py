@@ -97,11 +97,53 @@ def test_names_of_strangers_stay_text(browser: Browser, ask: Caller) -> None:
     tab.context.close()
 
 
+def test_a_baseline_and_what_would_be_chosen_are_beside(browser: Browser, ask: Caller) -> None:
+    settings = {"actions": ["calm", "bold"], "baseline": "calm", "silence": 0, "bits": 8}
+    ask("POST", "/models", {"name": "beside", "kind": "Chooser", "settings": settings})
+    for turn in range(12):
+        ask("POST", "/models/beside/choose", {"context": {"hour": 7.0}, "key": turn})
+        ask("POST", "/models/beside/observe", {"key": turn, "value": float(turn % 2)})
+    ask.server.hub.models["beside"].watch.points.clear()
+    said: list[str] = []
+    tab = opened(browser, ask, 390, "light", said)
+    tab.get_by_role("button", name="beside").click()
+    expect(tab.locator("#measure figcaption")).to_contain_text("the baseline, predicted")
+    assert tab.locator("#measure path.three").count() == 2  # in the picture, and beside its words
+    (first, *_) = ask("POST", "/models/beside/peek", {"context": {"hour": 7.0}}).body["options"]
+    row = tab.locator("#actions tbody tr", has_text=first["action"])
+    expect(row).to_contain_text(f"{100 * first['probability']:.1f} %")
+    expect(tab.locator("#next")).to_contain_text("in the context that came last")
+    ask("PUT", "/models/beside/mode", {"mode": "apprentice"})
+    expect(tab.locator("#next")).to_contain_text("as an apprentice", timeout=8000)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert said == []
+    tab.context.close()
+
+
+def test_intervals_without_ends_are_drawn_and_counted(browser: Browser, ask: Caller) -> None:
+    ask("POST", "/models", {"name": "ranges", "kind": "Intervals", "settings": {"bits": 8}})
+    asked = [{"features": {"x": 1.0}, "key": key} for key in range(6)]
+    ask("POST", "/models/ranges/predict", {"items": asked})
+    said: list[str] = []
+    tab = opened(browser, ask, 1280, "dark", said)
+    tab.get_by_role("button", name="ranges").click()
+    expect(tab.locator("#tiles div", has_text="half-width")).to_contain_text("none yet")
+    expect(tab.locator("#measure figcaption")).to_contain_text("asked for 0.9")
+    told = [{"key": key, "value": float(key)} for key in range(4)]
+    ask("POST", "/models/ranges/observe", {"items": told})
+    tile = tab.locator("#tiles div", has_text="without ends")
+    expect(tile).to_contain_text("4", timeout=8000)
+    assert "NaN" not in tab.content()
+    assert "Infinity" not in tab.content()
+    assert said == []
+    tab.context.close()
+
+
 def test_the_keyboard_reaches_everything(browser: Browser, ask: Caller) -> None:
     tab = opened(browser, ask, 1280, "light", [])
     expect(tab.get_by_role("button", name="layout")).to_be_visible()
     seen = []
-    for _ in range(6):
+    for _ in range(9):
         tab.keyboard.press("Tab")
         seen.append(tab.evaluate("document.activeElement.textContent"))
     assert {"Skip to the model", "layout", "value", "The whole report"} <= set(seen)
@@ -141,7 +183,7 @@ def test_a_certificate_is_shown_with_its_parts(browser: Browser, ask: Caller) ->
     assert sum(whole.values()) == 2.0 * whole["total"]
     shown = f"{whole['total'] / 60:.3f}"
     expect(tab.locator("#tiles div", has_text="a round").locator("dd")).to_contain_text(shown)
-    expect(tab.locator("#measure svg")).to_be_visible()
+    expect(tab.locator("#measure > svg")).to_be_visible()
     tab.get_by_role("button", name="unsure").click()
     expect(tab.get_by_role("heading", level=2)).to_have_text("unsure Learner")
     expect(tab.locator("#measure")).to_be_hidden()

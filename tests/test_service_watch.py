@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from array import array
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
 from belated.service.commits import After, Commits
+from belated.service.constant import Constant
 from belated.service.demo import Flights, Shop
 from belated.service.hub import Hub
 from belated.service.watch import AGES, Watch
@@ -146,3 +148,120 @@ def test_the_demonstration_plays_flights_and_a_shop(tmp_path: Path) -> None:
         assert seen["rounds"] > 20
         assert seen["observed"] > 0
         assert client.model("shop").report()["rounds"] > 50
+
+
+# --- What a model is compared with ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [
+        ("squared", [1.0, 5.0, 3.0, 3.0]),
+        ("absolute", [1.0, 1.0, 9.0, 1.0, 1.0]),
+        ("quantile", [0.0, 0.0, 0.0, 8.0]),
+        ("huber", [2.0, 2.0, 2.0, 6.0]),
+        ("logistic", [1.0, 0.0, 0.0, 0.0]),
+        ("hinge", [1.0, 1.0, -1.0, 1.0]),
+        ("poisson", [2.0, 2.0, 1.0, 3.0]),
+    ],
+)
+def test_a_constant_does_nearly_as_well_as_the_best_one(loss: Any, labels: list[float]) -> None:
+    model = bl.LinearModel(loss, bits=4)
+    constant = Constant(model.settings, model.losses)
+    assert constant.mean_loss() is None
+    for turn in range(300):
+        constant.hear(labels[turn % len(labels)], 1.0, float(turn), turn + 0.5)
+        if turn % 40 == 0:
+            constant.mean_loss()
+    found = constant.mean_loss()
+    assert found is not None
+    grid = [value / 100.0 for value in range(-300, 1000)]
+    if loss in ("logistic", "poisson"):
+        grid = [value for value in grid if 0.0 < value < (1.0 if loss == "logistic" else 99.0)]
+    rivals = [float(model.losses([value] * len(labels), labels).mean()) for value in grid]
+    assert min(rivals) - 0.01 <= found <= min(rivals) + 0.1 * abs(min(rivals)) + 0.05
+    again = Constant(model.settings, model.losses)
+    again.restore(json.loads(json.dumps(constant.kept())))
+    assert again.mean_loss() == found
+    for each in (constant, again):
+        each.hear(labels[0], 2.0, 1e6, 1e6)
+    assert constant.mean_loss() == again.mean_loss()
+
+
+def test_a_constant_knows_no_more_than_the_model_when_it_was_asked() -> None:
+    model = bl.LinearModel("squared", bits=4)
+    constant = Constant(model.settings, model.losses)
+    for turn in range(100):  # all were asked before the first label came
+        constant.hear(4.0, 1.0, 0.0, 1.0 + turn)
+    assert constant.mean_loss() == 8.0
+    for turn in range(100):
+        constant.hear(4.0, 1.0, 500.0, 500.0 + turn)
+    assert constant.mean_loss() == 4.0
+    for turn in range(20_000):
+        constant.hear(4.0, 1.0, 1e6, 1e6 + turn)
+    assert len(constant._new) == 1000  # so that a look never takes long
+    constant._recent.clear()  # as if all came one by one
+    for turn in range(9000):
+        constant.hear(4.0, 1.0, 1e6, 1e6 + turn)
+        constant.mean_loss()
+    assert len(constant._times) == len(constant._values) <= 8000
+
+
+def test_what_a_model_is_compared_with_is_shown(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        for turn in range(20):
+            ask("POST", "/models/value/predict", {"features": {"a": 1.0}, "key": turn})
+            ask("POST", "/models/value/observe", {"key": turn, "value": 3.0})
+        live = ask("GET", "/models/value/live").body
+        assert (live["baseline"], live["options"]) == ("one number for all", None)
+        assert live["points"][-1][6] > 0.0
+        made = {"silence": 0, "loss": "logistic", "bits": 8}
+        ask("POST", "/models", {"name": "silent", "kind": "LinearModel", "settings": made})
+        assert ask("GET", "/models/silent/live").body["baseline"] is None
+        ask("POST", "/models", {"name": "ranges", "kind": "Intervals"})
+        ranges = ask("GET", "/models/ranges/live").body
+        assert (ranges["baseline"], ranges["points"][-1][6]) == ("asked for", 0.9)
+        ask("POST", "/models", {"name": "k", "kind": "Knobs", "settings": {"knobs": {"x": [0, 1]}}})
+        assert ask("GET", "/models/k/live").body["baseline"] == "at the start"
+        token = ask.token
+        ask.server.hub.keep(ask.server.hub.models["value"])
+    with serving(tmp_path) as ask:
+        ask.token = token
+        again = ask("GET", "/models/value/live").body
+        assert again["points"][-1][6] == live["points"][-1][6]
+
+
+def test_what_would_be_chosen_is_shown(tmp_path: Path) -> None:
+    settings = {"actions": ["a", "b"], "baseline": "a", "bits": 8, "silence": 0}
+    with serving(tmp_path) as ask:
+        ask("POST", "/models", {"name": "c", "kind": "Chooser", "settings": settings})
+        assert ask("GET", "/models/c/live").body["options"] is None
+        for turn in range(10):
+            body = {"context": {"x": float(turn)}, "actions": ["a", "b", "c"], "key": turn}
+            chosen = ask("POST", "/models/c/choose", body).body["action"]
+            ask("POST", "/models/c/observe", {"key": turn, "value": float(chosen == "c")})
+        peeked = {"context": {"x": 9.0}, "actions": ["a", "b", "c"]}
+        expected = ask("POST", "/models/c/peek", peeked).body["options"]
+        ask.server.hub.models["c"].watch.points.clear()  # so that a new one is due
+        live = ask("GET", "/models/c/live").body
+        assert live["options"] == expected
+        report = live["report"]
+        assert live["baseline"] == "the baseline, predicted"
+        assert live["points"][-1][6] == report["mean_reward"] - report["gain"]
+        ask("PUT", "/models/c/mode", {"mode": "apprentice"})
+        ask.server.hub.models["c"].watch.points.clear()
+        live = ask("GET", "/models/c/live").body
+        assert live["baseline"] == "its own choices, predicted"
+        assert live["points"][-1][6] == report["mean_reward"] + report["gain"]
+        many = {
+            "context": {f"f{i}": 1.0 for i in range(300)},
+            "actions": [str(i) for i in range(99)],
+            "baseline": "0",
+        }
+        assert ask("POST", "/models/c/choose", many).status == 200
+        assert ask("GET", "/models/c/live").body["options"] is None  # it would take long
+        ask("POST", "/models/c/choose", peeked)
+        token = ask.token
+    with serving(tmp_path) as ask:
+        ask.token = token
+        assert len(ask("GET", "/models/c/live").body["options"]) == 3

@@ -59,8 +59,7 @@ class Answered:
 
     def unsay(self, ahead: Ahead, key: Key) -> None:
         """Believe no more what was said of a key, unless somebody else spoke of it since."""
-        said = self._ahead.get(key)
-        if said is not None and said[0] is ahead:
+        if self._ahead.get(key, _NOBODY)[0] is ahead:
             del self._ahead[key]
 
     def key_of(self, ticket: int) -> Key | None:
@@ -105,15 +104,17 @@ class Ahead:
 
     def __init__(self, answered: Answered) -> None:
         self._answered = answered
-        self._said: dict[Key, bool] = {}
+        self._said: list[tuple[Key, bool]] = []  # in order; the last word on a key counts
 
     def open(self, key: Key) -> None:
         """Note that a key stands for a new ticket."""
-        self._say(key, False)
+        self._said.append((key, False))
+        self._answered.note(self, key, False)
 
     def close(self, key: Key) -> None:
         """Note that a key was answered or cancelled."""
-        self._say(key, True)
+        self._said.append((key, True))
+        self._answered.note(self, key, True)
 
     def close_ticket(self, ticket: int) -> None:
         """Note that a ticket was answered or cancelled, and with it the key that it has."""
@@ -121,22 +122,20 @@ class Ahead:
         if key is not None:
             self.close(key)
 
-    def _say(self, key: Key, is_closed: bool) -> None:
-        self._said.pop(key, None)  # so that the last stands last
-        self._said[key] = is_closed
-        self._answered.note(self, key, is_closed)
-
     def keep(self) -> None:
         """Remember it: it is committed."""
-        for key, is_closed in self._said.items():
+        answered = self._answered
+        for key, is_closed in self._said:
             if is_closed:
-                self._answered.close(key)
+                answered.close(key)
             else:
-                self._answered.open(key)
-        self.drop()
+                answered.open(key)
+            answered.unsay(self, key)
 
     def drop(self) -> None:
-        """Forget it: it is lost, or stands with the rest by now."""
-        for key in self._said:
+        """Forget it: it is lost."""
+        for key, _ in self._said:
             self._answered.unsay(self, key)
-        self._said.clear()
+
+
+_NOBODY = (None, False)

@@ -8,6 +8,8 @@ const NAMES = [
   [1, "1 second"], [10, "10 seconds"], [60, "1 minute"], [600, "10 minutes"], [3600, "1 hour"],
   [21600, "6 hours"], [86400, "1 day"], [604800, "1 week"], [2592000, "30 days"],
 ];
+const KNOBS = 12;  // of which the best setting is shown
+const NEVER = { chosen: 0, answered: 0, mean_reward: null };
 const at = (id) => document.getElementById(id);
 let chosen = null;
 let timer = null;
@@ -84,6 +86,13 @@ function number(value) {
   return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : value.toPrecision(4);
 }
 
+function short(value) {
+  // At most seven characters, beside an axis.
+  const size = Math.abs(value);
+  if (size >= 1e5 || (size > 0 && size < 1e-3)) return value.toExponential(1);
+  return size >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+}
+
 function span(seconds) {
   for (const [size, name] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
     if (seconds >= size || size === 1) return `${Math.round(seconds / size)} ${name}`;
@@ -121,11 +130,15 @@ function show(live) {
   if (at("why").textContent !== (live.why || "")) at("why").textContent = live.why || "";
   tiles(live, report);
   at("measure").hidden = nothingToMeasure(live);
-  curve(at("measure"), live.measure, live.points, meanOf, recentOf(live.points));
-  curve(at("open"), "open tickets", live.points, (point) => point[3]);
+  curve(at("measure"), live.measure, live.points, [
+    [meanOf, "one"],
+    ...(live.kind === "Knobs" ? [] : [[recentOf(live.points), "two", "lately"]]),  // there it is no mean
+    [baselineOf, "three", live.baseline],
+  ]);
+  curve(at("open"), "open tickets", live.points, [[(point) => point[3], "one"]]);
   ages(live, report);
   timeline(live);
-  actions(report.actions);
+  actions(report, live.options);
   at("report").textContent = JSON.stringify(report, null, 1);
 }
 
@@ -146,10 +159,19 @@ function tiles(live, report) {
   if (inner.max_delay !== undefined) found.push(["largest delay", inner.max_delay, "predictions"]);
   if (report.gain !== null && report.gain !== undefined) {
     found.push(["gain over baseline", report.gain, "predicted, a choice"]);
-    found.push(["agrees with baseline", `${Math.round(100 * report.agreement)} %`, report.mode]);
+    found.push(["agrees with baseline", `${Math.round(100 * report.agreement)} %`, `mode: ${report.mode}`]);
   }
   if (report.explored !== undefined) {
     found.push(["exploring", `${(100 * report.explored).toFixed(1)} %`, "of the choices"]);
+  }
+  for (const [name, value] of Object.entries(report.best || {}).slice(0, KNOBS)) {
+    found.push([`best ${name}`.slice(0, 80), value, `start ${number(report.start[name])}`]);
+  }
+  if (report.half_width !== undefined) {
+    found.push(["half-width", report.half_width, "mean of the intervals"]);
+    const sure = report.is_vacuous ? "nothing yet" : `${(100 * report.guaranteed).toFixed(1)} %`;
+    found.push(["guaranteed coverage", sure, report.is_vacuous ? "too few labels so far" : "at least"]);
+    if (report.unbounded) found.push(["without ends", report.unbounded, "before the first label, left out"]);
   }
   const sure = report.certificate;
   if (sure && sure.total !== undefined) {
@@ -177,6 +199,7 @@ function measured(live) {
 }
 
 const meanOf = (point) => point[4];
+const baselineOf = (point) => point[6] ?? null;
 
 function recentOf(points) {
   // The mean between two points of a mean so far.
@@ -189,24 +212,31 @@ function recentOf(points) {
   };
 }
 
-function curve(where, name, points, value, other) {
+function curve(where, name, points, wanted) {
   const width = Math.max(where.clientWidth, 200), height = 170, left = 56, bottom = 22, top = 8;
-  const lines = [[value, "one"], ...(other ? [[other, "two"]] : [])].map(([read, look]) => [
-    points.map((point, place) => [point[0], read(point, place)]).filter((pair) => pair[1] !== null), look]);
+  const lines = wanted.map(([read, look, words]) => [
+    points.map((point, place) => [point[0], read(point, place)]).filter((pair) => pair[1] !== null), look, words]);
   const all = lines.flatMap(([pairs]) => pairs.map((pair) => pair[1]));
-  const last = all.length ? lines[0][0][lines[0][0].length - 1]?.[1] : null;
-  const said = `${name}: ${all.length ? `now ${number(last)}` : "nothing yet"}`;
+  const now = (pairs) => number(pairs[pairs.length - 1][1]);
+  const beside = lines.slice(1).filter(([pairs]) => pairs.length);
+  const said = [
+    `${name}: ${lines[0][0].length ? `now ${now(lines[0][0])}` : "nothing yet"}`,
+    ...beside.map(([pairs, , words]) => `${words} ${now(pairs)}`),
+  ].join("; ");
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said });
   if (all.length) {
     let low = Math.min(...all), high = Math.max(...all);
     if (low > 0 && low < 0.5 * high) low = 0;
-    if (low === high) { low -= 0.5; high += 0.5; }
+    if (low === high) {
+      high = low === 0 ? 1 : low + Math.abs(low) / 2;
+      low = low === 0 ? 0 : low - Math.abs(low) / 2;
+    }
     const begin = points[0][0], end = points[points.length - 1][0];
     const x = (when) => left + (width - left - 8) * (end > begin ? (when - begin) / (end - begin) : 1);
     const y = (what) => top + (height - top - bottom) * (1 - (what - low) / (high - low));
     for (const mark of [low, (low + high) / 2, high]) {
       svg.append(draw("line", { class: "axis", x1: left, x2: width - 8, y1: y(mark), y2: y(mark) }));
-      svg.append(draw("text", { x: left - 6, y: y(mark) + 4, "text-anchor": "end" }, number(+mark.toPrecision(3))));
+      svg.append(draw("text", { x: left - 6, y: y(mark) + 4, "text-anchor": "end" }, short(mark)));
     }
     svg.append(draw("text", { x: left, y: height - 5 }, `${span(end - begin)} ago`));
     svg.append(draw("text", { x: width - 8, y: height - 5, "text-anchor": "end" }, "now"));
@@ -215,7 +245,24 @@ function curve(where, name, points, value, other) {
       svg.append(draw("path", { class: look, d: path.join("") }));
     }
   }
-  where.replaceChildren(make("figcaption", other && all.length ? `${said}; dashed: lately` : said), svg);
+  where.replaceChildren(legend(lines, said), svg);
+}
+
+function legend(lines, said) {
+  // The words of the picture, each beside a piece of its line.
+  const caption = make("figcaption"), parts = said.split("; ");
+  const shown = [lines[0], ...lines.slice(1).filter(([pairs]) => pairs.length)];
+  shown.forEach(([pairs, look], place) => {
+    const piece = make("span", null, "piece");
+    if (pairs.length && shown.length > 1) {
+      const line = draw("svg", { viewBox: "0 0 24 8", "aria-hidden": "true" });
+      line.append(draw("path", { class: look, d: "M0 4L24 4" }));
+      piece.append(line);
+    }
+    piece.append(parts[place]);
+    caption.append(piece, " ");
+  });
+  return caption;
 }
 
 function ages(live, report) {
@@ -246,7 +293,8 @@ function timeline(live) {
   const said = `${shown.length} of the newest tickets, from question to answer; ${waiting} of them still wait (dashed)`;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said });
   if (shown.length) {
-    const begin = shown[0][1], end = Math.max(live.now, begin + 1);
+    const begin = shown[0][1], last = Math.max(...shown.map((each) => each[2] ?? live.now));
+    const end = Math.max(last, begin + 1);  // now, unless nothing waits
     const x = (when) => 8 + (width - 16) * ((when - begin) / (end - begin));
     shown.forEach(([, asked, answered], place) => {
       const y = 6 + place * step, until = answered === null ? end : answered;
@@ -255,22 +303,32 @@ function timeline(live) {
         x1: x(asked), x2: Math.max(x(until), x(asked) + 3), y1: y, y2: y,
       }));
     });
-    svg.append(draw("text", { x: 8, y: height - 4 }, `${span(end - begin)} ago`));
-    svg.append(draw("text", { x: width - 8, y: height - 4, "text-anchor": "end" }, "now"));
+    const until = live.now - end < 1 ? "now" : `${span(end - begin)} later`;
+    svg.append(draw("text", { x: 8, y: height - 4 }, `${span(live.now - begin)} ago`));
+    svg.append(draw("text", { x: width - 8, y: height - 4, "text-anchor": "end" }, until));
   }
   at("timeline").replaceChildren(make("figcaption", said), svg);
 }
 
-function actions(found) {
+function actions(report, options) {
+  const found = report.actions;
   at("choices").hidden = !found;
   if (!found) return;
-  const often = Object.entries(found).sort((a, b) => b[1].chosen - a[1].chosen).slice(0, 20);
+  const next = new Map((options || []).map((option) => [option.action, option]));
+  at("next").textContent = !options ? "" : report.mode === "apprentice"
+    ? "“Would choose” has the probabilities of its own choices, in the context that came last; as an apprentice it plays the baseline."
+    : "“Would choose” has the probabilities of a choice now, in the context that came last.";
+  const all = { ...Object.fromEntries([...next.keys()].map((name) => [name, NEVER])), ...found };
+  const often = Object.entries(all).sort((a, b) => b[1].chosen - a[1].chosen).slice(0, 20);
   at("actions").tBodies[0].replaceChildren(...often.map(([name, about]) => {
     const row = make("tr"), head = make("th", name.slice(0, 80));
     head.scope = "row";
     head.title = name;
+    const option = next.get(name);
     row.append(head, make("td", number(about.chosen)), make("td", number(about.answered)),
-      make("td", number(about.mean_reward)));
+      make("td", number(about.mean_reward)),
+      make("td", option ? `${(100 * option.probability).toFixed(1)} %` : ""),
+      make("td", option ? number(option.value) : ""));
     return row;
   }));
 }

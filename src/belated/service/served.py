@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from array import array
 from collections.abc import Iterable, Mapping
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
+from belated.errors import SpecError
 from belated.learner.keys import Key, Ticket
 from belated.service.answered import Ahead, Answered
 from belated.service.calls import (
@@ -19,6 +21,7 @@ from belated.service.calls import (
     Said,
     already_answered,
 )
+from belated.service.constant import Constant
 from belated.service.limits import Limits
 from belated.service.specs import described
 from belated.service.tickets import Signer
@@ -28,7 +31,21 @@ from belated.store import StoredModel, events
 from belated.store.lines import key_of, rows_in
 
 _CLOSING = (events.OBSERVE, events.CANCEL)
+_OPTIONS = 20  # actions whose probabilities are shown
+_PRODUCTS = 20_000  # of features, in a look at what would be chosen
 _TAIL = 100_000  # events of the log that are looked at when the server starts
+
+
+class Measure(NamedTuple):
+    """What is drawn over time: its name, the mean so far, and over how many."""
+
+    name: str
+    mean: float | None
+    over: int
+    baseline: float | None = None
+    """What it is to be compared with."""
+    beside: str | None = None
+    """What that is, in words; None where there is nothing to compare with."""
 
 
 class Served:
@@ -42,6 +59,9 @@ class Served:
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
         self._answered = Answered(lambda: _given(stored))
+        self._constant = _constant(stored)
+        self._turn = threading.Lock()
+        self._asked: events.Event | None = None  # of a chooser, the newest
 
     @property
     def state(self) -> Any:
@@ -74,12 +94,16 @@ class Served:
         """Watch an event that was committed."""
         if event[0] == events.PREDICT:
             self.watch.ask(answer[0], now)
+            self._asked = event if self.kind == "Chooser" else None
             key = key_of(self.kind, event)
             if key is not None:
                 self._answered.name(answer[0], key)
                 self._answered.tidy()
         else:
-            self.watch.hear(event, answer is not False, now)
+            asked = self.watch.hear(event, answer is not False, now)
+            if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
+                weight = event[5] if len(event) > 5 else 1.0  # nulls at the end are left out
+                self._constant.hear(event[2], weight, asked, now)
             if event[0] in _CLOSING:
                 self._answered.forget(event[1])
 
@@ -140,39 +164,69 @@ class Served:
         found: dict[str, Any] = self.stored.report().to_dict()  # type: ignore[attr-defined]
         return found
 
-    def measure(self, report: dict[str, Any]) -> tuple[str, float | None, int]:
-        """Return what is drawn over time: its name, the mean so far, and over how many."""
+    def measure(self, report: dict[str, Any]) -> Measure:
+        """Return what is drawn over time."""
         if self.kind == "Chooser":
-            return "mean reward", report["mean_reward"], report["rounds"]
+            mean, gain = report["mean_reward"], report["gain"]
+            is_apprentice = report["mode"] == "apprentice"  # what is played is the baseline
+            beside = "its own choices" if is_apprentice else "the baseline"
+            if mean is None or gain is None:
+                return Measure("mean reward", mean, report["rounds"])
+            other = mean + gain if is_apprentice else mean - gain
+            return Measure("mean reward", mean, report["rounds"], other, f"{beside}, predicted")
         if self.kind == "Intervals":
             counted = report["observed"] - report["unbounded"]
-            return "coverage", report["coverage"], counted
+            return Measure("coverage", report["coverage"], counted, report["asked"], "asked for")
         if self.kind == "Knobs":
             what = "cost" if report["goal"] == "min" else "value"
-            return f"expected {what} at the best", report["expected"], report["observed"]
+            begin = report["expected_at_start"]
+            name = f"expected {what} at the best"
+            return Measure(name, report["expected"], report["observed"], begin, "at the start")
         if self.kind == "Learner":
-            return "regret at most, a round", _a_round(report), report["rounds"]
-        return f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
+            return Measure("regret at most, a round", _a_round(report), report["rounds"])
+        name, mean, count = f"mean {report['loss']} loss", report["mean_loss"], report["observed"]
+        if self._constant is None:
+            return Measure(name, mean, count)
+        return Measure(name, mean, count, self._constant.mean_loss(), "one number for all")
 
-    def sample(self) -> None:
+    def sample(self) -> Measure:
         """Add a point to the curves."""
-        report = self.report()
-        _, mean, count = self.measure(report)
-        self.watch.sample(report["open"], mean, count, time())
+        return self._sample(self.report(), time())
+
+    def _sample(self, report: dict[str, Any], now: float) -> Measure:
+        with self._turn:  # who looks and who keeps may do so at once
+            found = self.measure(report)
+            self.watch.sample(report["open"], found.mean, found.over, now, found.baseline)
+        return found
 
     def shown(self) -> dict[str, Any]:
         """Return what the dashboard shows; waits for commits."""
         report, now = self.report(), time()
-        name, mean, count = self.measure(report)
-        self.watch.sample(report["open"], mean, count, now)
+        measure = self._sample(report, now)
         return {
             **self.watch.about(now),
             "name": self.name,
             "kind": self.kind,
-            "measure": name,
+            "measure": measure.name,
+            "baseline": measure.beside,
+            "options": self._options(),
             "report": report,
             "why": why(self.watch, report, now),
         }
+
+    def _options(self) -> list[dict[str, Any]] | None:
+        """Return what a chooser would draw from now, in the context that came last."""
+        if self._asked is None:
+            return None
+        _, context, *_, menu, _, _ = events.padded(self._asked, 10)
+        if self.products({"context": context, "actions": menu}) > _PRODUCTS:
+            return None  # it would take longer than a look should
+        stored: Any = self.stored
+        try:
+            options = stored.peek(context, menu)[:_OPTIONS]
+        except SpecError:  # of a log that was played with other settings
+            return None
+        return [option._asdict() for option in options]
 
     # --- Notes ----------------------------------------------------------------------------------
 
@@ -184,6 +238,9 @@ class Served:
     def kept(self) -> bytes:
         """Return what is kept beside the model."""
         about = {"rewards": self.rewards, "watch": json.loads(self.watch.kept())}
+        if self._constant is not None:
+            with self._turn:
+                about["constant"] = self._constant.kept()
         return json.dumps(about).encode()
 
     def restore(self, note: bytes) -> None:
@@ -191,6 +248,8 @@ class Served:
         about = json.loads(note)
         self.rewards = about["rewards"]
         self.watch.restore(json.dumps(about["watch"]).encode())
+        if self._constant is not None and "constant" in about:
+            self._constant.restore(about["constant"])
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
@@ -203,6 +262,7 @@ class Served:
             named.append(_named(self.kind, event))
             if event[0] == events.PREDICT:
                 times.append(written)
+                self._asked = event if self.kind == "Chooser" else None
             elif event[0] == events.PREDICT_MANY:
                 are_told = False  # whose tickets are not among these
             elif event[0] in ANSWERS:
@@ -249,6 +309,13 @@ def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
     """Return the keys that a model knows, and their tickets."""
     keys = _holder(stored)._keys
     return () if keys is None else keys.given()
+
+
+def _constant(stored: StoredModel) -> Constant | None:
+    """Return the baseline of a linear model, whose labels all come; None for others."""
+    if stored.kind != "LinearModel" or stored.state.settings.silence is not None:
+        return None
+    return Constant(stored.state.settings, stored.state.losses)
 
 
 def _unit(stored: StoredModel) -> str | None:

@@ -42,7 +42,8 @@ class Watch:
         self._times = array("d")
         self._recent: dict[int, list[Any]] = {}
         self.points: list[list[Any]] = []
-        """[time, asked, answered, open, loss or reward so far, its count], thinned as it grows."""
+        """Thinned as they grow: [time, asked, answered, open, loss or reward so far, its count,
+        and what that is to be compared with]."""
         self._every = 1.0
         self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
         self.is_changed = False
@@ -73,18 +74,26 @@ class Watch:
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
-    def hear(self, event: Event, is_used: bool, now: float) -> None:
-        """Count what was heard of a ticket."""
+    def hear(self, event: Event, is_used: bool, now: float) -> float:
+        """Count what was heard of a ticket; return when that was asked for.
+
+        It is long ago where that is not known any more.
+        """
         if event[0] not in ANSWERS:
-            return
+            return -math.inf
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
         self.is_changed = True
         place = event[1] - self._first
-        if 0 <= place < len(self._times) and not math.isnan(self._times[place]):
-            self.ages[bisect_left(AGES, max(now - self._times[place], 0.0))] += 1
-            self._close(event[1], now)
+        if not 0 <= place < len(self._times):
+            return -math.inf
+        asked: float = self._times[place]
+        if math.isnan(asked):
+            return -math.inf
+        self.ages[bisect_left(AGES, max(now - asked, 0.0))] += 1
+        self._close(event[1], now)
+        return asked
 
     def _close(self, ticket: int, now: float) -> None:
         drawn = self._recent.get(ticket)
@@ -99,11 +108,19 @@ class Watch:
 
     # --- Curves ---------------------------------------------------------------------------------
 
-    def sample(self, still_open: int, measure: float | None, count: int, now: float) -> None:
+    def sample(
+        self,
+        still_open: int,
+        measure: float | None,
+        count: int,
+        now: float,
+        baseline: float | None = None,
+    ) -> None:
         """Add a point to the curves, if the last one is old enough."""
         if self.points and now - self.points[-1][0] < self._every:
             return
-        self.points.append([round(now, 3), self.asked, self.answered, still_open, measure, count])
+        counted = [round(now, 3), self.asked, self.answered]
+        self.points.append([*counted, still_open, measure, count, baseline])
         if len(self.points) > _POINTS:
             self.points = self.points[::2]
             self._every *= 2.0
