@@ -1516,6 +1516,25 @@ def test_torn_final_writes(path: Path, tmp_path: Path) -> None:
     assert len(lengths) > 1
 
 
+def test_a_write_ahead_log_is_given_its_length_early(path: Path, tmp_path: Path) -> None:
+    wal, copy = Path(f"{path}-wal"), tmp_path / "copy.db"
+    with bl.open(path) as store:
+        model = store.model("m", linear())
+        lived(model, 50)
+        assert wal.stat().st_size < 1_000_000
+        lived(model, 50)
+        size = wal.stat().st_size
+        assert 4_000_000 < size < 5_000_000
+        state = lived(model, 50)[-1]
+        assert wal.stat().st_size == size  # they have overwritten what was there
+        shutil.copy(path, copy)
+        shutil.copy(wal, f"{copy}-wal")
+    with bl.open(copy) as store:  # as after a crash
+        assert store.model("m").snapshot() == state
+        assert store.model("m").history.events == 150
+    assert not Path(f"{copy}-wal").exists()
+
+
 def flood(model: Any, length: int) -> None:
     """Write until there is no room."""
     for i in range(10**5):

@@ -5,6 +5,11 @@ flushed to the disk (``fdatasync``), so that what was answered survives a killed
 the system and a loss of power, as far as the disk tells the truth. SQLite takes a damaged frame of
 that log for its end.
 
+A commit that makes the write-ahead log longer has the file system write down its new length too.
+SQLite overwrites that log from its start once it has carried over 1000 pages; before, after so many
+commits that it pays, the log is given the length that it would have then, in one go. What follows
+the last commit has no valid checksum, and SQLite reads no further.
+
 One process has a store open at a time: it holds a lock (``flock``) on a file beside it, which the
 system takes back when the process ends, however it ends. Others may read the file meanwhile.
 """
@@ -26,6 +31,9 @@ from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
 _VERSION = 2
+_FEW = 64  # commits, after which the write-ahead log is made longer
+_SHARE = 0.1  # of what is free on the disk, that it may take
+_PAGES, _PAGE, _HEAD = 1010, 4096 + 24, 32  # that it has when SQLite carries it over, or some more
 _OURS = TABLES.format(
     number="INTEGER PRIMARY KEY AUTOINCREMENT", key="INTEGER PRIMARY KEY", blob="BLOB", real="REAL"
 )
@@ -40,6 +48,7 @@ class SQLite(Tables):
         self.pragmas: dict[str, Any] = {"journal_mode": "WAL", "synchronous": "FULL"}
         self._connection: sqlite3.Connection | None = None
         self._busy: sqlite3.Connection | None = None  # in a transaction, which may be interrupted
+        self._commits = 0  # of one row, by this connection
         self._lock: int | None = _locked(self.path)
         _HERE.add(self)
         try:
@@ -67,6 +76,7 @@ class SQLite(Tables):
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=10.0
         )
+        self._commits = 0
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             _prepare(connection, self.path)
@@ -109,10 +119,29 @@ class SQLite(Tables):
         """Add one row of events, and commit."""
         connection = self._connection or self._open()
         try:
+            self._commits += 1
+            if self._commits == _FEW:
+                self._lengthen()
             connection.execute(ADD_ROW, row)
         except BaseException as error:
             self._fail(connection, error)
             raise
+
+    def _lengthen(self) -> None:
+        """Give the write-ahead log the length that it will have; zeros are no valid frames.
+
+        Their blocks are written, as to fill blocks that are only reserved changes the file too.
+        """
+        with suppress(OSError):  # then it grows by and by
+            log = os.open(f"{self.path}-wal", os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                length, disk = os.fstat(log).st_size, os.fstatvfs(log)
+                more = _HEAD + _PAGES * _PAGE - length
+                if 0 < more < disk.f_bavail * disk.f_frsize * _SHARE:
+                    os.pwrite(log, bytes(more), length)
+                    os.fdatasync(log)
+            finally:
+                os.close(log)
 
     def _disown(self, execute: Execute, model: int) -> None:
         """Nothing is known: who has the file writes all models."""
