@@ -51,9 +51,9 @@ def _are_known() -> bool:
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "getobjects"):
         return False
     floats, ints = np.arange(12.0), np.arange(5)
-    frozen = floats[:7]
+    frozen = floats[0:7]
     frozen.setflags(write=False)
-    samples = (floats, ints.astype(np.int64), floats[::2], frozen, floats.reshape(3, 4))
+    samples = (floats, ints.astype(np.int64), floats[0:12:2], frozen, floats.reshape(3, 4))
     return all(_stands_so(sample) for sample in samples)
 
 
