@@ -46,14 +46,16 @@ def _stands_so(array: Any) -> bool:
 
 def _are_known() -> bool:
     """Tell whether objects are as they are expected to be; nothing is read that is not theirs."""
-    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if sys.platform != "linux" or sys.implementation.name != "cpython":  # nothing else was tried
+        return False
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "getobjects"):
         return False
     floats, ints = np.arange(12.0), np.arange(5)
-    frozen = floats[:7]
+    frozen = floats[0:7]
     frozen.setflags(write=False)
-    samples = (floats, ints.astype(np.int64), floats[::2], frozen, floats.reshape(3, 4))
+    samples = (floats, ints.astype(np.int64), floats[0:12:2], frozen, floats.reshape(3, 4))
     return all(_stands_so(sample) for sample in samples)
 
 

@@ -37,7 +37,9 @@ from belated.kernels.linear.rows import (
 from belated.kernels.linear.together import (
     Entries,
     Laid,
+    are_scattered,
     ask_ahead,
+    ask_first_of,
     entries_of,
     lay_out,
     room_for,
@@ -93,12 +95,13 @@ def issue(
     pairs = _row_of(s, pool, record)
     entries = pairs.size // 2
     given = entries - n[N.INTERCEPT]
-    row = room_for(s.work, entries, n[N.COORDINATES] + 1)
+    scattered = given > 0 and are_scattered(indices[first], indices[first + given - 1], given)
+    row = room_for(s.work, entries, n[N.COORDINATES] + 1, scattered)
     for j in range(given):
-        lay_out(row, c, j, indices[first + j], values[first + j])
+        lay_out(row, j, indices[first + j], values[first + j])
         pairs[2 * j] = indices[first + j]
     if given < entries:
-        lay_out(row, c, given, n[N.COORDINATES], 1.0)
+        lay_out(row, given, n[N.COORDINATES], 1.0)
         pairs[2 * given] = n[N.COORDINATES]
     enter_all(c, row)
     for j in range(entries):
@@ -263,9 +266,14 @@ def _row_of(s: State, pool: Floats, record: int) -> Floats:
 @leaf
 def _laid_out(s: State, c: Ints, pairs: Floats) -> Laid:
     """Lay out the row of a ticket."""
-    row = room_for(s.work, pairs.size // 2, s.n[N.COORDINATES] + 1)
-    for j in range(row.entries):
-        lay_out(row, c, j, int(pairs[2 * j]), pairs[2 * j + 1])
+    entries = pairs.size // 2
+    given = entries - s.n[N.INTERCEPT]
+    scattered = given > 0 and are_scattered(int(pairs[0]), int(pairs[2 * given - 2]), given)
+    if scattered:
+        ask_first_of(c, pairs, entries)
+    row = room_for(s.work, entries, s.n[N.COORDINATES] + 1, scattered)
+    for j in range(entries):
+        lay_out(row, j, int(pairs[2 * j]), pairs[2 * j + 1])
     return row
 
 

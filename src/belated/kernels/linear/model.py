@@ -35,6 +35,7 @@ from belated.kernels.linear.owed import ENOUGH, foresee, hear_correction
 from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
 from belated.kernels.linear.scarcity import times
 from belated.kernels.linear.slips import look_back, note_first
+from belated.kernels.linear.together import ask_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
 from belated.kernels.slots import code as C
 from belated.kernels.slots import ints as N
@@ -168,6 +169,7 @@ def predict(
     ``at`` is the time, ``span`` how long until the ticket is due; NaN for what the model says.
     Instead of a ticket: FULL when something must grow first, BAD for an entry that cannot be used.
     """
+    ask_first(c, indices, first, given)
     if bad_entry(s.n[N.COORDINATES], indices, values, first, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]
@@ -215,6 +217,7 @@ def peek(
     The row is entered behind the table and the pool. What that changes of a coordinate is
     kept in ``work``, and put back.
     """
+    ask_first(c, indices, 0, given)
     if bad_entry(s.n[N.COORDINATES], indices, values, 0, given) >= 0:
         return S.BAD, 0.0
     count = given + s.n[N.INTERCEPT]

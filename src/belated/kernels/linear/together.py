@@ -14,7 +14,7 @@ from belated.arrays import Floats, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
 from belated.kernels.narrow import bits_of, float_of
-from belated.kernels.prefetch import prefetch
+from belated.kernels.prefetch import fetch_early
 from belated.kernels.words import (
     LANES,
     Lanes,
@@ -26,13 +26,13 @@ from belated.kernels.words import (
     rows_kept,
 )
 
-_AHEAD = 16  # entries that memory is asked for ahead of those in hand
+_AHEAD = 48  # entries that memory is asked for ahead of those in hand
 
 
 class Laid(NamedTuple):
     """A row that is laid out: where its rows of ``c`` begin, its values, and S / sqrt(A) of each.
 
-    All have room for one more group, at ``alone``.
+    All have room for one more group, at ``alone``. Rows that are ``scattered`` are asked for ahead.
     """
 
     rows: Floats
@@ -43,6 +43,7 @@ class Laid(NamedTuple):
     entries: int
     spare: int
     alone: int
+    scattered: bool
 
 
 class Entries(NamedTuple):
@@ -54,7 +55,7 @@ class Entries(NamedTuple):
 
 
 @leaf
-def room_for(work: Floats, count: int, spare: int) -> Laid:
+def room_for(work: Floats, count: int, spare: int, scattered: bool) -> Laid:
     """Return where a row with so many entries is laid out, filled up with coordinates to spare."""
     alone = (count + 2 * lm.SPARE) // lm.TOGETHER * lm.TOGETHER
     room = alone + lm.TOGETHER
@@ -68,6 +69,7 @@ def room_for(work: Floats, count: int, spare: int) -> Laid:
         entries=count,
         spare=spare,
         alone=alone,
+        scattered=scattered,
     )
     if LANES > 1:
         _fill_up(laid, count)
@@ -83,22 +85,43 @@ def _fill_up(row: Laid, first: int) -> None:
 
 
 @leaf
-def lay_out(row: Laid, c: Ints, j: int, index: int, x: float) -> None:
-    """Lay out entry j, and ask for its row if it is one of the first."""
+def lay_out(row: Laid, j: int, index: int, x: float) -> None:
+    """Lay out entry j."""
     row.rows[j] = float_of(lm.ROW * index)
     row.x[j] = x
-    if j < _AHEAD:
-        prefetch(c, lm.ROW * index)
+
+
+@leaf
+def are_scattered(first: int, last: int, count: int) -> bool:
+    """Tell whether so many coordinates, of which these are first and last, may be far apart.
+
+    Others are neighbours, one after the other: those are in the cache, or come by themselves.
+    """
+    return abs(last - first) >= count
 
 
 # --- Compiled ------------------------------------------------------------------------------------
 
 
 @leaf
+def _ask_first(c: Ints, indices: Ints, first: int, count: int) -> None:
+    if count > 0 and are_scattered(indices[first], indices[first + count - 1], count):
+        for j in range(first, first + min(count, _AHEAD)):
+            fetch_early(c, lm.ROW * indices[j])
+
+
+@leaf
+def _ask_first_of(c: Ints, pairs: Floats, count: int) -> None:
+    for j in range(min(count, _AHEAD)):
+        fetch_early(c, lm.ROW * int(pairs[2 * j]))
+
+
+@leaf
 def _ask_ahead(c: Ints, row: Laid, j: int) -> None:
-    at = min(j + _AHEAD, row.entries)
-    for i in range(lm.TOGETHER):
-        prefetch(c, bits_of(row.rows[at + i]))
+    at = j + _AHEAD
+    if row.scattered and at < row.entries:
+        for i in range(lm.TOGETHER):
+            fetch_early(c, bits_of(row.rows[at + i]))
 
 
 @leaf
@@ -140,5 +163,9 @@ def _put_one(row: Laid, j: int, count: int, x: float) -> None:
 # (row, j): entry j and those after it; (row, j, count, x): writing the values of so many.
 entries_of: Any = one_or_four(_one_from, _four_from)
 put_values: Any = one_or_four(_put_one, _put_four)
+# (c, indices, first, count): ask for the rows of the first coordinates of a row that is given, and
+# (c, pairs, count) of the row that a ticket has.
+ask_first: Any = one_or_four(_ask_nothing, _ask_first)
+ask_first_of: Any = one_or_four(_ask_nothing, _ask_first_of)
 # (c, row, j): ask for the rows of entries that come after entry j.
 ask_ahead: Any = one_or_four(_ask_nothing, _ask_ahead)
