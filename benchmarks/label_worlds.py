@@ -27,6 +27,9 @@ WAITS = (100, 1000)
 _SOON = 50.0  # the same of the early kind
 _NUMBERS, _WORDS = 6, 8
 _NEVER = 0.3
+_PLACE = np.arange(ROUNDS, dtype=np.float64)
+_BACKLOG = 5000
+_LONG = 20_000.0  # rounds, after which all is answered
 
 
 def cases() -> Iterator[Case]:
@@ -44,6 +47,15 @@ def cases() -> Iterator[Case]:
     yield durations(1000, drift=True)
     yield durations(5000, never=True)
     yield arrivals()
+
+
+def backlogs() -> Iterator[Case]:
+    """Yield durations whose tickets are not asked evenly, or whose order comes to an end."""
+    yield _uneven("backlogs of 5,000", _in_backlogs(ROUNDS))
+    yield _uneven("one backlog of 5,000", _in_backlogs(_BACKLOG))
+    yield _uneven("a pause after 3,000", np.where(_PLACE < 3000, 0.0, _LONG))
+    yield _uneven("nights", _LONG * (_PLACE // 2000))
+    yield _uneven("order ceases after 5,000", 0.0 * _PLACE, ceases=True)
 
 
 def equally_late() -> Iterator[Case]:
@@ -90,6 +102,27 @@ def durations(span: int, *, drift: bool = False, never: bool = False) -> Case:
     return _case(rng, f"durations, {span:,}{_extra(drift, never)}", columns, y, span * y, never)
 
 
+def _in_backlogs(until: int) -> Floats:
+    """Return how much later than their number tickets are asked, up to one of them at once.
+
+    The next backlog is asked when all of the one before is answered.
+    """
+    asked = np.minimum(_PLACE, until)
+    number = asked // _BACKLOG
+    return number * _LONG - 0.999 * np.where(until > _PLACE, asked - number * _BACKLOG, 0.0)
+
+
+def _uneven(name: str, later: Floats, *, ceases: bool = False) -> Case:
+    """Durations of about 1,000 rounds, of tickets that are asked later than one each round."""
+    rng = np.random.default_rng([6, int(later.max()), ceases])
+    columns, score = _features(rng)
+    y = np.exp(0.4 * score + 0.5 * rng.standard_normal(ROUNDS))
+    delays = 1000.0 * y
+    if ceases:
+        delays = np.where(_PLACE < _BACKLOG, delays, rng.permutation(delays))
+    return _case(rng, f"durations, {name}", columns, y, delays, times=_PLACE + later)
+
+
 def arrivals() -> Case:
     """How late something is, known after the journey and as much later as it is late."""
     rng = np.random.default_rng(4)
@@ -131,10 +164,10 @@ def _case(
     y: NDArray[Any],
     delays: Floats,
     never: bool = False,
+    times: Floats = _PLACE,
 ) -> Case:
     if never:
         delays = np.where(rng.random(ROUNDS) < _NEVER, np.nan, delays)
-    times = np.arange(ROUNDS, dtype=np.float64)
     log = in_order(times, times + delays, y.astype(np.float64), columns)
     if y.dtype == np.bool_:
         return Case(name, log, "logistic", "made up")

@@ -463,6 +463,21 @@ def sure_of_going_to_zero(ages: list[int], told: list[float], level: float) -> f
     return max((n - 2) * r2 - 10.0 * (1.0 - r2), 0.0) / n
 
 
+def backlog_shows(waiting: list[int], ages: list[int], t: int) -> float:
+    """Tell how surely a backlog was answered just now, or labels come in bulk.
+
+    ``waiting`` are open tickets of t, and ``ages`` those at which labels came.
+    """
+    middle = [(age_group(a) + AGES[AGES.index(age_group(a)) + 1] - 1) / 2.0 for a in ages]
+    usual = sum(a * a for a in middle) / (2.0 * sum(middle))
+    mean = sum(t - ticket - 1 for ticket in waiting) / len(waiting)
+    since = t - min(waiting)
+    expected = sum(max(since - a, 0.0) for a in middle) / len(middle)
+    has = since - len(waiting)
+    in_bulk = 1.0 - 4.0 * (has + 1.0) / expected if expected > 0.0 else 0.0
+    return max(clip(3.0 - 4.0 * mean / usual, 0.0, 1.0), in_bulk)
+
+
 def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
     """Tell how surely labels have stopped coming, after t tickets."""
     came = [age_group(age) for age in heard]
@@ -711,11 +726,40 @@ class NaiveLinear:
         n = len(self.took)
         took = (sum(self.took) / n + 0.5) / self.predictions
         anew = self.doubt.look(tickets, self.heard, self.told, still_open, self.labels, took, n)
-        if anew and self.charged == 0:
+        if anew and self.charged <= self.since:
             self.mixture = Mixture(self.mixture.v)
             self.charged = self.predictions
-        pause = min(max(tickets // 16, 8), 256)
-        self.again = self.predictions + max(pause, len(still_open) // 16)
+        pause = max(min(max(tickets // 16, 8), 256), len(still_open) // 16)
+        if self.loss.kind == "squared":
+            away = self._runaway()
+            self.doubt.lean += away
+            if away != 0.0:
+                pause = min(pause, max(len(still_open) // 4, 8))
+        self.again = self.predictions + pause
+
+    def _early(self) -> float:
+        """Return how much it matters that labels came in an order of their own; e."""
+        took = sum(self.took) / len(self.took)
+        return clip((64.0 * took / self.predictions - 1.0) / 15.0, 0.0, 1.0)
+
+    def _runaway(self) -> float:
+        """Return how far predictions are to be moved back to the mean of labels."""
+        waiting = {ticket: kept for ticket, kept in self.open.items() if kept.label is None}
+        if self._early() == 0.0 or len(waiting) < 4:
+            return 0.0
+        newest = [waiting[ticket] for ticket in sorted(waiting)[-32:]]
+        away = [kept.issued - self.labels.mean for kept in newest]
+        mean = sum(away) / len(away)
+        error = max(sum(d * d for d in away) / len(away) - mean**2, 0.0) / len(away)
+        experts = [
+            sum(kept.said[k] for kept in newest) / len(newest) - self.labels.mean
+            for k in range(len(newest[0].said))
+        ]
+        shared = clip(0.0, min(experts), max(experts))
+        sign = backlog_shows(list(waiting), self.ages, self.predictions)
+        known = min(min(waiting) / len(waiting), 1.0)
+        sure = max(1.0 - 9.0 * error / mean**2, 0.0) if mean != 0.0 else 0.0
+        return -sign * known * self._early() * sure * (mean - shared)
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
@@ -786,6 +830,9 @@ class NaiveLinear:
 
     def _look_after(self) -> None:
         """Look again after each of the first labels, and when half of what was open is not."""
+        is_squared = self.silence is None and self.loss.kind == "squared"
+        if is_squared and not self.open and self._early() > 0.0:
+            self.again = min(self.again, self.predictions + 8)
         is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
         if self.silence is None and self.open and self.looked and is_due:
             self._ponder()

@@ -16,6 +16,7 @@ from conftest import shortened
 from naive_linear import (
     Loss,
     NaiveLinear,
+    backlog_shows,
     is_tied,
     shares,
     stopped,
@@ -95,6 +96,21 @@ def test_fast_and_slow_agree_where_labels_go_to_zero(kind: Loss) -> None:
             slow.observe(~event, float(y[~event]))
     assert beyond > 0  # nearer to 0 than all labels so far
     assert fast._memory.f[lm.CHARGED] == slow.charged > 0
+
+
+def test_a_slip_leaves_the_one_time_that_experts_are_weighed_anew() -> None:
+    """What it makes them forget comes before the first look at what is open."""
+    count = 400
+    rng = np.random.default_rng(19)
+    x = rng.normal(size=(count, 2))
+    y = rng.exponential(size=count) + 0.3 * x[:, 0] - 4.0
+    timeline = bl.Timeline.from_delays(np.maximum(30.0 * (y + 3.7), 0.0).astype(np.int64))
+    labels = [~event for event in timeline.events.tolist() if event < 0]
+    y[labels[2]] = 1e6
+    model = LinearModel("squared", bits=3)
+    model.replay(x, y, timeline)
+    assert model.report().tamed == 1
+    assert model._memory.f[lm.CHARGED] > model._memory.f[lm.SINCE]
 
 
 def test_one_label_that_came_at_once_is_shown_by_half() -> None:
@@ -331,3 +347,82 @@ def test_tickets_that_are_cancelled_do_not_wait() -> None:
         ticket, value = model.predict([1.0])
         model.cancel(ticket)
         assert value == 100.0
+
+
+# --- Backlogs ------------------------------------------------------------------------------------
+
+
+def bursts(seed: int, size: int, count: int) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    """Return features, labels and events: all of a burst is asked, then answered by size."""
+    rng = np.random.default_rng([31, seed])
+    x = rng.normal(size=(size * count, 2))
+    y = np.exp(0.5 * x[:, 0] + 0.5 * rng.normal(size=size * count))
+    events = []
+    for burst in range(count):
+        tickets = np.arange(size * burst, size * (burst + 1))
+        events += [tickets, ~tickets[np.argsort(y[tickets])]]
+    return x, y, np.concatenate(events)
+
+
+def test_fast_and_slow_agree_after_a_backlog() -> None:
+    """Predictions are moved after the first burst, and back as the next one is answered."""
+    x, y, events = bursts(0, 100, 3)
+    fast, slow = LinearModel("squared", bits=3), NaiveLinear("squared", patience=1000, narrow=True)
+    moved = 0  # of the first burst, all experts say the same: 0
+    for event in events.tolist():
+        if event >= 0:
+            row = list(enumerate(x[event].tolist()))
+            value = fast.predict(x[event]).value
+            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+            moved += int(event >= 100 and fast._memory.f[lm.LEAN] < -0.1)
+            assert fast._memory.f[lm.AGAIN] == slow.again
+        elif ~event < 100 or not is_tied(slow, ~event, float(y[~event]), 1.0):
+            fast.observe(~event, float(y[~event]))
+            slow.observe(~event, float(y[~event]))
+    assert moved > 40
+
+
+def test_signs_of_a_backlog_by_hand() -> None:
+    """Labels took 100 rounds, or none: the mean age of open tickets is 50 where nothing changes."""
+    ages = [102, 103] * 10  # one group, from 96 to 111, of which the middle is 103.5
+    assert backlog_shows([98, 99], ages, 100) == 1.0  # age 1/2: all before them is known
+    assert backlog_shows(list(range(900, 1000)), ages, 1000) == 0.0  # all that came in 100 rounds
+    assert backlog_shows([935, 999], ages, 1000) == pytest.approx(3.0 - 4.0 * 32.0 / 51.75)
+    # Of 200 tickets 96.5 should have a label, and two have.
+    since = [t for t in range(800, 1000) if t not in (850, 851)]
+    assert backlog_shows(since, ages, 1000) == pytest.approx(1.0 - 4.0 * 3.0 / 96.5)
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_of_a_backlog_are_not_followed(seed: int) -> None:
+    """The last labels are the largest, about four; what comes next is like all, about 1.3."""
+    size = 800
+    x, y, events = bursts(seed, size, 2)
+    values = LinearModel("squared", bits=3).replay(x, y, events)
+    next_ones = slice(size + 8, 2 * size)  # it takes eight to tell
+    assert abs(values[next_ones].mean() - y[next_ones].mean()) < 0.3
+    told = LinearModel("squared", bits=3)
+    at_once = told.replay(x, y, bl.Timeline.from_delays(np.zeros(2 * size, dtype=np.int64)))
+    ours, best = (np.mean((p - y)[next_ones] ** 2) for p in (values, at_once))
+    assert ours < 1.5 * best
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize("order", ["first in, first out", "at random"])
+def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
+    """Without drift; what is near the mean of labels stays as it is."""
+    size = 800
+    x, y, events = bursts(5, size, 2)
+    rng = np.random.default_rng(3)
+    answered = np.sort(events[size : 2 * size])[::-1]
+    events[size : 2 * size] = rng.permutation(answered) if order == "at random" else answered
+    model = LinearModel("squared", bits=3)
+    model.replay(x, y, events[: 2 * size])
+    moved = []
+    for row in x[size:]:
+        model.predict(row)
+        moved.append(float(model._memory.f[lm.LEAN]))
+    assert max(map(abs, moved)) < 0.05 * model.spread

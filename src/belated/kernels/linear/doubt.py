@@ -20,15 +20,17 @@ from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.backlog import is_early, runaway
 from belated.kernels.linear.belief import Evidence
 from belated.kernels.linear.experts import forgive
-from belated.kernels.linear.losses import believe, saying
+from belated.kernels.linear.losses import believe, keeps_mean, saying
 from belated.kernels.linear.waiting import bucket_of, edge_of
 from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
 
 _PART = 16  # looks per doubling of the tickets, and open tickets looked at per prediction
 _FIRST, _REVIEW = 8, 256  # fewest and most predictions between two looks
+_QUARTER = 4  # predictions until the next look, while a backlog shows, as a part of what is open
 _EARLY = 11.0  # labels after each of which it is looked again
 _ROUNDING = 1e-12  # of a sum of squares, what rounding leaves where labels are all equal
 
@@ -68,10 +70,15 @@ def rest(s: State) -> None:
 
 @leaf
 def look_after(code: Code, s: State) -> None:
-    """Look again after a label that is one of the first, or when half of what was open is not."""
+    """Look again after a label that is one of the first, or when half of what was open is not.
+
+    Where nothing is open any more, it is looked soon after; see ``backlog``.
+    """
     still_open, looked = s.n[N.ROUNDS] - s.n[N.ARRIVED], s.f[lm.LOOKED]
     if still_open == 0:
         rest(s)
+        if keeps_mean(code) and is_early(s):
+            s.f[lm.AGAIN] = min(s.f[lm.AGAIN], s.n[N.ROUNDS] + _FIRST)
     elif looked > 0.0 and (s.f[lm.LABELS] <= _EARLY or 2.0 * still_open <= looked):
         ponder(code, s)
 
@@ -93,9 +100,15 @@ def ponder(code: Code, s: State) -> None:
         e = _evidence(f, s.work, tickets, still_open, heard, says)
     else:
         e = _nothing(f, n[N.ROUNDS], tickets, still_open)
-    if believe(code, f, e) and f[lm.CHARGED] == 0.0:
+    # Once; what a slip has made them begin anew with is before the first look.
+    if believe(code, f, e) and f[lm.CHARGED] <= f[lm.SINCE]:
         forgive(s)
     pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
+    if keeps_mean(code):
+        away = runaway(s)
+        f[lm.LEAN] += away
+        if away != 0.0:
+            pause = min(pause, max(int(still_open) // _QUARTER, _FIRST))
     f[lm.AGAIN] = n[N.ROUNDS] + pause
 
 

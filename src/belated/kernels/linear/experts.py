@@ -91,7 +91,7 @@ def issue(
 
     p_k = base + sum_i w[i, k] x_i, clipped; p = sum_k v_k p_k.
     """
-    f, n, kept = s.f, s.n, s.kept
+    f, n, records = s.f, s.n, s.kept
     pairs = _row_of(s, pool, record)
     entries = pairs.size // 2
     given = entries - n[N.INTERCEPT]
@@ -108,13 +108,13 @@ def issue(
         pairs[2 * j + 1] = row.x[j]
     said = _present(f, c, row, OPENS)
     sums = each_sum(said.scales)
-    kept[record + lm.ISSUED] = sums[0]
-    kept[record + lm.ISSUED + 1] = sums[1]
-    kept[record + lm.ISSUED + 2] = sums[2]
-    kept[record + lm.ISSUED + 3] = sums[3]
-    kept[record + lm.ISSUED + 4] = said.coin
-    kept[record + lm.ISSUED + 5] = said.mean
-    kept[record + lm.MIXTURE] = mixture(f, kept[record + lm.ISSUED : record + lm.MIXTURE])
+    records[record + lm.ISSUED] = sums[0]
+    records[record + lm.ISSUED + 1] = sums[1]
+    records[record + lm.ISSUED + 2] = sums[2]
+    records[record + lm.ISSUED + 3] = sums[3]
+    records[record + lm.ISSUED + 4] = said.coin
+    records[record + lm.ISSUED + 5] = said.mean
+    records[record + lm.MIXTURE] = mixture(f, records[record + lm.ISSUED : record + lm.MIXTURE])
 
 
 # --- Mixing --------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ def _weigh(s: State, record: int, g: float) -> None:
 
     r_k = g (p - p_k); R_k += r_k; Q_k += r_k^2; B = max |r_k|; v_k ~ max(R_k, 0) / (B^2 + Q_k).
     """
-    f, kept = s.f, s.kept
-    p = kept[record + lm.MIXTURE]
+    f, records = s.f, s.kept
+    p = records[record + lm.MIXTURE]
     largest = f[lm.LARGEST]
     for k in range(lm.EXPERTS):
-        r = g * (p - kept[record + lm.ISSUED + k])
+        r = g * (p - records[record + lm.ISSUED + k])
         f[lm.REGRET + k] += r
         f[lm.SQUARES + k] += r * r
         largest = max(largest, abs(r))
@@ -237,13 +237,13 @@ def correct(
     if f[lm.SIZE] <= 0.0:
         return
     p = each_sum(said.scales)
-    least = 0.5 * abs(old - new)
+    half = 0.5 * abs(old - new)
     g, h = _slopes(code, f, p, new), _slopes(code, f, p, old)
     pulls = (
-        max(abs(g[0]), least),
-        max(abs(g[1]), least),
-        max(abs(g[2]), least),
-        max(abs(g[3]), least),
+        max(abs(g[0]), half),
+        max(abs(g[1]), half),
+        max(abs(g[2]), half),
+        max(abs(g[3]), half),
     )
     q = _lengths(code, s, c, row, pulls, 1.0)
     r, back = _after(code, f, p, new, g, q, 1.0), _after(code, f, p, old, h, q, 1.0)

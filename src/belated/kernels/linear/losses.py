@@ -12,7 +12,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
-from belated.kernels.linear import belief, leaning, taming
+from belated.kernels.linear import backlog, belief, leaning, taming
 from belated.kernels.linear import layout as lm
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -360,6 +360,7 @@ LOSSES = Parts(
         step=_squared_step,
         unit=_unit_of_labels,
         believe=leaning.lean,
+        keeps_mean=backlog.keeps_mean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -369,6 +370,7 @@ LOSSES = Parts(
         slope=_absolute_slope,
         step=_absolute_step,
         unit=_no_unit,
+        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
@@ -379,6 +381,7 @@ LOSSES = Parts(
         slope=_quantile_slope,
         step=_quantile_step,
         unit=_no_unit,
+        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
@@ -389,6 +392,7 @@ LOSSES = Parts(
         slope=_huber_slope,
         step=_huber_step,
         unit=_unit_of_labels,
+        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean,
         **_OF_NUMBERS,
     ),
@@ -405,6 +409,7 @@ LOSSES = Parts(
         link=_probability,
         blended=_mean_odds,
         rebase=_log_odds,
+        keeps_mean=backlog.keeps_no_mean,
         believe=belief.doubt,
         **_OF_ANSWERS,
     ),
@@ -420,6 +425,7 @@ LOSSES = Parts(
         link=_as_it_is,
         blended=_as_mixed,
         rebase=_centre,
+        keeps_mean=backlog.keeps_no_mean,
         believe=belief.doubt_sign,
         **_OF_ANSWERS,
     ),
@@ -437,6 +443,7 @@ LOSSES = Parts(
         blended=_log_mean_rate,
         rebase=_log_mean,
         saying=_above,
+        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_rate,
         shown=leaning.moved,
         tame=taming.tamed,
@@ -455,6 +462,7 @@ link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a predi
 blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown
 _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
 saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
+keeps_mean = switch(lm.LOSS, LOSSES.choices("keeps_mean"))  # whether ``backlog`` has to do with it
 believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
 shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
 tame = switch(lm.LOSS, LOSSES.choices("tame"))  # what is learned of a label; see ``taming``

@@ -1,0 +1,160 @@
+"""Predictions that have run after the last labels of a backlog, with squared loss.
+
+When tickets are answered and none are asked, labels come in an order of their own, often the
+smallest first. The last are then the largest of all: experts have followed them, and the mixture
+trusts those that follow most quickly, as they were best while labels rose. But of the tickets
+before the oldest open one all labels are known, and their order says nothing any more. BASE, the
+mean of labels, does not depend on it. With D the mean distance of the newest open tickets'
+predictions from BASE, and D* the part of it that no expert goes without (the number between the
+least and the largest mean distance of an expert that is nearest to 0), what is shown is moved by
+
+    - max(v, w) b e j (D - D*).
+
+There are two signs of a backlog, of which o tickets are open, of mean age a, the oldest is number t
+of n, and k of the n - t since have a label, where labels took d, N of them and u on average.
+
+*Open tickets are too young.* Where tickets come and go evenly, the mean age of open ones is
+A = sum d^2 / (2 sum d), whatever the delays (as of lives that go on in renewal theory, Feller, "An
+introduction to probability theory and its applications II", 1971). v = 3 - 4 a / A, within [0, 1].
+
+*Labels come in bulk.* Of n - t tickets E = sum max(n - t - d, 0) / N should have a label by now.
+w = max(1 - 4 (k + 1) / E, 0).
+
+And three reasons for less: b = min(t / o, 1), as only tickets before the oldest open one are all
+known; e = (64 u / n - 1) / 15 within [0, 1], which is 1 while labels took more than a quarter of
+the time so far: later on, what is far from the mean of all may be a change; and j = max(1 - 9
+(standard error of D)^2 / D^2, 0), as rows differ.
+
+It ends by itself: open tickets become older, their labels come, and n grows. Other losses are left
+alone, as the mean of labels is not what they should predict on average. There is no theorem.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from belated.arrays import Code, Floats
+from belated.kernels.jit import leaf
+from belated.kernels.learners.state import State
+from belated.kernels.linear import layout as lm
+from belated.kernels.linear.waiting import edge_of
+from belated.kernels.slots import ints as N
+from belated.kernels.tickets import tail
+
+_NEWEST = 32.0  # open tickets that D is of
+_FEWEST = 4.0  # below, nothing is moved
+_YOUNG = 4.0  # v = 1 where open tickets have half of the age that they should, 0 with 3/4 of it
+_IN_BULK = 4.0  # w = 0 where a quarter of the labels is there that should be
+_LONG = 64.0  # times that labels take on average, after which it is no matter any more
+_SHORT = 4.0  # the same, up to which it is all of the matter
+_CHANCE = 9.0  # the square of three standard errors
+
+
+class Open(NamedTuple):
+    """What is open: how many tickets, the oldest, the sum of their ages; and how far off is D."""
+
+    tickets: float
+    first: int
+    ages: float
+    distance: float
+    by_chance: float
+    """The square of D's standard error."""
+    unshared: float
+    """D - D*."""
+
+
+@leaf
+def keeps_mean(code: Code) -> bool:
+    """Tell that predictions should be the mean of labels, on average."""
+    return True
+
+
+@leaf
+def keeps_no_mean(code: Code) -> bool:
+    """Tell that they should not."""
+    return False
+
+
+@leaf
+def is_early(s: State) -> bool:
+    """Tell whether e is above 0."""
+    return _LONG * s.f[lm.AGED] > s.f[lm.LABELS] * s.n[N.ROUNDS]
+
+
+@leaf
+def runaway(s: State) -> float:
+    """Return what is to be added to every prediction."""
+    f, rounds = s.f, s.n[N.ROUNDS]
+    if not is_early(s):
+        return 0.0
+    seen = _open(s)
+    square = seen.distance * seen.distance
+    if square <= _CHANCE * seen.by_chance:
+        return 0.0
+    young, in_bulk = _signs(f, seen, rounds)
+    known = min(seen.first / seen.tickets, 1.0)
+    took = _LONG * f[lm.AGED] / (f[lm.LABELS] * rounds)
+    early = min((took - 1.0) / (_LONG / _SHORT - 1.0), 1.0)
+    sure = 1.0 - _CHANCE * seen.by_chance / square
+    return -max(young, in_bulk) * known * early * sure * seen.unshared
+
+
+@leaf
+def _open(s: State) -> Open:
+    """Go through open tickets, the newest first."""
+    f, n, work = s.f, s.n, s.work
+    for k in range(lm.EXPERTS):
+        work[k] = 0.0
+    count, first, ages, newest, total, squares = 0.0, 0, 0.0, 0.0, 0.0, 0.0
+    last = tail(s) - 1
+    for i in range(last - n[N.HEAD] + 1):
+        entry = last - i
+        record = entry * lm.KEEP
+        label = s.kept[record + lm.LABEL]
+        if s.table[2 * entry + 1] >= 0 and label != label:
+            first = s.table[2 * entry]
+            ages += n[N.ROUNDS] - first - 1
+            count += 1.0
+            if newest < _NEWEST:
+                newest += 1.0
+                away = s.kept[record + lm.MIXTURE] - f[lm.BASE]
+                total += away
+                squares += away * away
+                for k in range(lm.EXPERTS):
+                    work[k] += s.kept[record + lm.ISSUED + k] - f[lm.BASE]
+    if newest < _FEWEST:
+        return Open(count, first, ages, 0.0, 0.0, 0.0)
+    distance = total / newest
+    variance = max(squares / newest - distance * distance, 0.0)
+    unshared = distance - _nearest(work) / newest
+    return Open(count, first, ages, distance, variance / newest, unshared)
+
+
+@leaf
+def _nearest(totals: Floats) -> float:
+    """Return the number between the least and the largest that is nearest to 0."""
+    low, high = totals[0], totals[0]
+    for k in range(1, lm.EXPERTS):
+        low = min(low, totals[k])
+        high = max(high, totals[k])
+    return min(max(low, 0.0), high)
+
+
+@leaf
+def _signs(f: Floats, seen: Open, rounds: int) -> tuple[float, float]:
+    """Return v and w."""
+    since = rounds - seen.first
+    labels, took, squares, expected = 0.0, 0.0, 0.0, 0.0
+    for j in range(lm.BUCKETS):
+        came = f[lm.AGES + lm.BY_AGE * j + lm.CAME]
+        if came > 0.0:
+            age = 0.5 * (edge_of(j) + edge_of(j + 1) - 1)
+            labels += came
+            took += came * age
+            squares += came * age * age
+            expected += came * max(since - age, 0.0)
+    # v = 3 - 4 a / A, where a is ages / count and A is squares / (2 took).
+    young = _YOUNG - 1.0 - _YOUNG * seen.ages * 2.0 * took / (seen.tickets * squares)
+    has = since - seen.tickets + 1.0
+    in_bulk = 1.0 - _IN_BULK * has * labels / expected if expected > 0.0 else 0.0
+    return min(max(young, 0.0), 1.0), max(in_bulk, 0.0)
