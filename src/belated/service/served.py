@@ -109,7 +109,7 @@ class Served:
 
     def ahead(self) -> Ahead:
         """Return what notes of keys what is not committed yet."""
-        return self._answered.ahead()
+        return Ahead(self._answered)
 
     def said(self, call: Call, answer: Any, ahead: Ahead) -> Said:
         """Return what came of a call, and note what that says of its key.
