@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
-from belated.service.answered import Answered
+from belated.service.answered import Ahead, Answered
 from service_calls import Caller, serving
 from test_service_faults import failing
 from test_service_keys import MODELS, VALUES, asking
@@ -129,7 +129,7 @@ def test_a_rank_that_is_lost_says_nothing_of_its_event(tmp_path: Path) -> None:
 
 def test_whoever_speaks_last_of_a_key_is_believed() -> None:
     answered = Answered(list)
-    first, second = answered.ahead(), answered.ahead()
+    first, second = Ahead(answered), Ahead(answered)
     first.close("k")
     second.open("k")
     assert "k" not in answered

@@ -19,16 +19,20 @@ from hypothesis.errors import Unsatisfiable
 
 from belated.service import Limits
 from service_calls import Caller, serving
+from test_service_keys import MODELS
 
 pytestmark = pytest.mark.slow
 schemathesis: Any = importlib.import_module("schemathesis")
-EXAMPLES = 15  # of every operation
+EXAMPLES = 25  # of every operation
 
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     """Return a caller of a server with few places, so that models do not pile up."""
     with serving(tmp_path_factory.mktemp("schema"), Limits(models=30, bits=10)) as caller:
+        for kind in ("Knobs", "Intervals", "Learner"):
+            made = {"name": kind.lower(), "kind": kind, "settings": MODELS[kind]}
+            assert caller("POST", "/models", made).status == 201
         yield caller
 
 
@@ -69,7 +73,7 @@ def test_no_request_makes_the_server_fail(ask: Caller, mode: str) -> None:
         )
         @given(
             case=operation.as_strategy(generation_mode=kinds[mode]),
-            name=st.sampled_from(["", "value", "layout"]),
+            name=st.sampled_from(["", "value", "layout", "knobs", "intervals", "learner"]),
         )
         def sent(case: Any, name: str) -> None:
             if operation.method.upper() != "DELETE":

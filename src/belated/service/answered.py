@@ -28,7 +28,7 @@ class Answered:
     >>> answered.close_ticket(7)
     >>> "order-120" in answered
     True
-    >>> ahead = answered.ahead()
+    >>> ahead = Ahead(answered)
     >>> ahead.open("order-120")
     >>> "order-120" in answered
     False
@@ -48,19 +48,6 @@ class Answered:
         """Tell whether a key was answered or cancelled, and stands for nothing since."""
         said = self._ahead.get(key)
         return key in self._closed if said is None else said[1]
-
-    def ahead(self) -> Ahead:
-        """Return what notes events before they are committed."""
-        return Ahead(self)
-
-    def note(self, ahead: Ahead, key: Key, is_closed: bool) -> None:
-        """Believe what is said of a key, until it is known whether it is committed."""
-        self._ahead[key] = ahead, is_closed
-
-    def unsay(self, ahead: Ahead, key: Key) -> None:
-        """Believe no more what was said of a key, unless somebody else spoke of it since."""
-        if self._ahead.get(key, _NOBODY)[0] is ahead:
-            del self._ahead[key]
 
     def key_of(self, ticket: int) -> Key | None:
         """Return the key that an open ticket has, if it has one."""
@@ -100,21 +87,21 @@ class Answered:
 class Ahead:
     """What events that wait for one commit say of keys."""
 
-    __slots__ = ("_answered", "_said")
+    __slots__ = ("_answered", "_said", "_words")
 
     def __init__(self, answered: Answered) -> None:
-        self._answered = answered
+        self._answered, self._words = answered, answered._ahead
         self._said: list[tuple[Key, bool]] = []  # in order; the last word on a key counts
 
     def open(self, key: Key) -> None:
         """Note that a key stands for a new ticket."""
         self._said.append((key, False))
-        self._answered.note(self, key, False)
+        self._words[key] = self, False
 
     def close(self, key: Key) -> None:
         """Note that a key was answered or cancelled."""
         self._said.append((key, True))
-        self._answered.note(self, key, True)
+        self._words[key] = self, True
 
     def close_ticket(self, ticket: int) -> None:
         """Note that a ticket was answered or cancelled, and with it the key that it has."""
@@ -130,12 +117,14 @@ class Ahead:
                 answered.close(key)
             else:
                 answered.open(key)
-            answered.unsay(self, key)
+        self.drop()
 
     def drop(self) -> None:
-        """Forget it: it is lost."""
+        """Believe it no more, as it is lost or stands with the rest, where nobody spoke since."""
+        words = self._words
         for key, _ in self._said:
-            self._answered.unsay(self, key)
+            if words.get(key, _NOBODY)[0] is self:
+                del words[key]
 
 
 _NOBODY = (None, False)

@@ -90,7 +90,8 @@ function short(value) {
   // At most seven characters, beside an axis.
   const size = Math.abs(value);
   if (size >= 1e5 || (size > 0 && size < 1e-3)) return value.toExponential(1);
-  return size >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+  if (size >= 1000) return Math.round(value).toLocaleString("en");
+  return String(+value.toPrecision(size < 0.1 ? 2 : 3));
 }
 
 function span(seconds) {

@@ -109,7 +109,7 @@ class Served:
 
     def ahead(self) -> Ahead:
         """Return what notes of keys what is not committed yet."""
-        return self._answered.ahead()
+        return Ahead(self._answered)
 
     def said(self, call: Call, answer: Any, ahead: Ahead) -> Said:
         """Return what came of a call, and note what that says of its key.
@@ -170,7 +170,7 @@ class Served:
             mean, gain = report["mean_reward"], report["gain"]
             is_apprentice = report["mode"] == "apprentice"  # what is played is the baseline
             beside = "its own choices" if is_apprentice else "the baseline"
-            if mean is None or gain is None:
+            if mean is None or gain is None or not report["answered"]:
                 return Measure("mean reward", mean, report["rounds"])
             other = mean + gain if is_apprentice else mean - gain
             return Measure("mean reward", mean, report["rounds"], other, f"{beside}, predicted")
