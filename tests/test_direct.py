@@ -189,8 +189,62 @@ def test_any_other_number_of_arguments_is_declined(arguments: tuple[Any, ...]) -
     assert model._issue_now(*arguments) is None
     assert model._hear_now(*arguments) is None
     with pytest.raises(TypeError, match="keyword"):
-        model._issue_now(features=np.ones(3))  # type: ignore[call-arg]
+        model._issue_now(features=np.ones(3))
     assert model.rounds == 0
+
+
+def _begun() -> list[tuple[Any, ...]]:
+    """Return arrays that begin with a row, and its length, that cannot be taken."""
+    places, numbers = np.arange(5), np.ones(5)
+    return [
+        (places, numbers, 6),
+        (places[:2], numbers, 3),
+        (places, numbers[:2], 3),
+        (places, numbers, -1),
+        (places, numbers, 1 << 62),
+        (places, numbers, 1 << 64),
+        (places, numbers, 2.0),
+        (places, numbers, True),
+        (places, places, 2),
+        (numbers, numbers, 2),
+        (list(places), numbers, 2),
+        (places, None, 2),
+        (places[::2], numbers[::2], 2),
+        (np.arange(300), np.ones(300), 300),
+    ]
+
+
+def test_a_row_that_arrays_begin_with() -> None:
+    model, usual = bl.LinearModel(bits=8), Usual(bits=8)
+    issue = model._issue_now
+    assert issue is not None
+    assert issue(np.arange(5), np.ones(5), 3) is None  # the turn is there, so nobody has it
+    turn = model._turn.pop()
+    assert issue(np.ones(3)) is None
+    for given in _begun():
+        assert issue(*given) is None, given
+    assert issue(np.arange(400), np.ones(300), 2) == (0, 0.0)
+    assert issue(np.arange(0), np.ones(3), 0) == (1, 0.0)
+    model._turn.append(turn)
+    for row in (np.ones(2), np.ones(0)):
+        usual.predict(row)
+    assert model.snapshot() == usual.snapshot()
+
+
+@pytest.mark.parametrize("key", [None, "given"])
+def test_dicts_do_the_same(key: str | None) -> None:
+    models: list[bl.LinearModel] = [bl.LinearModel(bits=8), Usual(bits=8)]
+    lives = []
+    for model in models:
+        rows = [{f"f{i % 7}": float(i), "word": f"w{i % 5}"} for i in range(300)]
+        rows += [{f"g{i}": 1.0 for i in range(count)} for count in (0, 3, 255, 256, 257, 600)]
+        answers: list[Any] = [
+            model.predict(row, key=key and f"{key} {i}") for i, row in enumerate(rows)
+        ]
+        answers.append(_outcome(functools.partial(model.predict, {"a": math.nan})))
+        lives.append([*answers, model.snapshot()])
+    assert lives[0] == lives[1]
+    assert all(type(answer) is bl.linear.Forecast for answer in lives[0][:-2])
 
 
 def test_keys_are_not_passed_over() -> None:

@@ -179,7 +179,7 @@ class LinearModel:
         """Take hold of the arrays as they are now, also for what is called directly."""
         settings, arrays, turn = self._settings, self._memory.arrays, self._turn
         self._arrays = arrays
-        self._issue_now: Callable[[Row], Forecast | None] | None = None
+        self._issue_now: Callable[..., Forecast | None] | None = None
         if settings.deadline is None:
             self._issue_now = direct.predict(self._predict, arrays, turn, Forecast)
         takes_weights = settings.silence is None
@@ -277,11 +277,15 @@ class LinearModel:
                 row = self._hasher.entries(features)
             else:
                 row = self._given.quick(features)
-            try:
-                forecast = self._predict(*self._arrays, *row, now, span)
-            except TypeError:  # arrays with gaps, read-only, or of another type or rank
-                row = self._given.row(features)
-                forecast = self._predict(*self._arrays, *row, now, span)
+            forecast: tuple[int, float] | None = None
+            if issue is not None and now is NEVER and span is NEVER:
+                forecast = issue(*row)
+            if forecast is None:
+                try:
+                    forecast = self._predict(*self._arrays, *row, now, span)
+                except TypeError:  # arrays with gaps, read-only, or of another type or rank
+                    row = self._given.row(features)
+                    forecast = self._predict(*self._arrays, *row, now, span)
             if forecast[0] < 0:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
@@ -292,7 +296,7 @@ class LinearModel:
                 self._keys.tidy(self._memory.answerable)
         finally:
             turn.append(None)
-        return _as_tuple(Forecast, forecast)
+        return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
     def _issued(
         self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None

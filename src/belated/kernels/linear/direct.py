@@ -1,7 +1,8 @@
 """Single events of a linear model, called directly; see ``belated.kernels.direct``.
 
-``predict`` takes a pair of plain arrays or one, ``observe`` a ticket, a label and a weight, all of
-the types that they have most of the time. They look at their arguments, call the entry of the model
+``predict`` takes a pair of plain arrays or one, or of whoever has the turn two arrays that begin
+with a row and its length; ``observe`` takes a ticket, a label and a weight, all of the types that
+they have most of the time. They look at their arguments, call the entry of the model
 where numba has put it, and make an object of its answer. Whatever else they are given they decline,
 and whatever the entry refuses: then None is returned and nothing has changed.
 
@@ -93,7 +94,39 @@ define ptr @predict(ptr %held, ptr %arguments, i64 %count) {{
 {_ALONE}
   %is.one = icmp eq i64 %count, 1
   %may = and i1 %is.alone, %is.one
-  br i1 %may, label %begin, label %declined
+  br i1 %may, label %begin, label %others
+others:
+  %is.ours = icmp eq i64 %turns, 0
+  %are.three = icmp eq i64 %count, 3
+  %may.too = and i1 %is.ours, %are.three
+  br i1 %may.too, label %three, label %declined
+three:
+  %begun.at = getelementptr ptr, ptr %arguments, i64 1
+  %length.at = getelementptr ptr, ptr %arguments, i64 2
+  %begun.first = load ptr, ptr %arguments
+  %begun.second = load ptr, ptr %begun.at
+  %length.object = load ptr, ptr %length.at
+  %length.type = call i64 @type(ptr %length.object)
+  %is.whole = icmp eq i64 %length.type, {id(int)}
+  br i1 %is.whole, label %counted, label %declined
+counted:
+  %length = call i64 @PyLong_AsLongLong(ptr %length.object)
+  %is.brief = icmp ule i64 %length, {LONGEST}
+  br i1 %is.brief, label %brief, label %large
+large:
+  call void @PyErr_Clear()
+  br label %declined
+brief:
+  %begun.places = call i64 @length(ptr %begun.first, i64 {id(INT)})
+  %begun.numbers = call i64 @length(ptr %begun.second, i64 {id(FLOAT)})
+  %has.places = icmp sge i64 %begun.places, %length
+  %has.numbers = icmp sge i64 %begun.numbers, %length
+  %has.row = and i1 %has.places, %has.numbers
+  br i1 %has.row, label %three.fits, label %declined
+three.fits:
+  %begun.indices = call ptr @data(ptr %begun.first)
+  %begun.values = call ptr @data(ptr %begun.second)
+  br label %called
 begin:
   %features = load ptr, ptr %arguments
   %type = call i64 @type(ptr %features)
@@ -125,9 +158,11 @@ vector.fits:
   %vector.values = call ptr @data(ptr %features)
   br label %called
 called:
-  %indices = phi ptr [%pair.indices, %pair.fits], [%vector.indices, %vector.fits]
-  %values = phi ptr [%pair.values, %pair.fits], [%vector.values, %vector.fits]
-  %values.size = phi i64 [%numbers, %pair.fits], [%entries, %vector.fits]
+  %indices = phi ptr [%pair.indices, %pair.fits], [%vector.indices, %vector.fits],
+    [%begun.indices, %three.fits]
+  %values = phi ptr [%pair.values, %pair.fits], [%vector.values, %vector.fits],
+    [%begun.values, %three.fits]
+  %values.size = phi i64 [%numbers, %pair.fits], [%entries, %vector.fits], [%length, %three.fits]
   %indices.size = add i64 %values.size, 0
   %failed = call i32 %entry(ptr %answer, ptr %raised, {_given("f", "n", "c", "pool")},
     {_given("indices", "values")}, i64 %values.size, double {_NEVER}, double {_NEVER})
@@ -268,7 +303,7 @@ def predict(
     arrays: tuple[Floats, Ints, Ints, Floats],
     turn: list[None],
     forecast: type[tuple[Any, ...]],
-) -> Callable[[Any], Any] | None:
+) -> Callable[..., Any] | None:
     """Return what takes features to a forecast, or to None; None where there is no such thing."""
     if not direct.IS_KNOWN:
         return None
