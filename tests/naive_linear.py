@@ -363,11 +363,13 @@ class Doubt:
         labels: Labels,
         took: float,
         number: int,
+        least_sure: float,
     ) -> bool:
         """Look at what was heard (age, what it says), and at the ages of open tickets.
 
         ``told`` are the labels that were heard. All ``number`` labels ever took the part ``took``
-        of the time so far, on average. Return whether experts are to be weighed anew.
+        of the time so far, on average. ``least_sure`` is the share of yes nearest to one half that
+        tickets before the first label allow. Return whether experts are to be weighed anew.
         """
         half = max(11 - number, 0) / 20.0
         far = 6.0 * labels.scale(self.loss) if number > 1 else math.inf
@@ -382,7 +384,8 @@ class Doubt:
         says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
         mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
         if self.loss in ANSWERS:
-            self._of_answers(tickets, heard, still_open, labels, mean, sum(share.values()))
+            came = sum(share.values())
+            self._of_answers(tickets, heard, still_open, labels, mean, came, least_sure)
             return False
         n, o = len(heard), len(still_open)
         above = sum(said for _, said in heard) / n
@@ -411,14 +414,15 @@ class Doubt:
         labels: Labels,
         yes: float,
         came: float,
+        least_sure: float,
     ) -> None:
         u = self._other_kind(t, heard, still_open)
         tail = (1.0 - came) * u
         late = [said for age, said in heard if age_group(age) > age_group(t // 2)]
         if len({said for _, said in heard}) == 1:
             late = []
-        nearest_to_half = clip((came + tail) / 2.0, yes, yes + tail) - yes
-        says = (tail * sum(late) + 10.0 * nearest_to_half) / (len(late) + 10.0)
+        nearest = clip(least_sure * (came + tail), yes, yes + tail) - yes
+        says = (tail * sum(late) + 10.0 * nearest) / (len(late) + 10.0)
         p = (yes + says) / (came + tail)
         one_answer = labels.low == labels.high
         n = labels.total if one_answer else t
@@ -725,7 +729,9 @@ class NaiveLinear:
         tickets = self.predictions - self.since
         n = len(self.took)
         took = (sum(self.took) / n + 0.5) / self.predictions
-        anew = self.doubt.look(tickets, self.heard, self.told, still_open, self.labels, took, n)
+        anew = self.doubt.look(
+            tickets, self.heard, self.told, still_open, self.labels, took, n, self._least_sure()
+        )
         if anew and self.charged <= self.since:
             self.mixture = Mixture(self.mixture.v)
             self.charged = self.predictions
@@ -736,6 +742,16 @@ class NaiveLinear:
             if away != 0.0:
                 pause = min(pause, max(len(still_open) // 4, 8))
         self.again = self.predictions + pause
+
+    def _least_sure(self) -> float:
+        """Return the share of yes nearest to one half that tickets before the first label allow."""
+        assert self.since is not None
+        known = len(self.took) - len(self.heard)
+        yes = sum(len(ages) for y, ages in self.ages_of.items() if y > 0.0)
+        yes = int(clip(yes - sum(said for _, said in self.heard), 0, known))
+        waiting = sum(k.label is None for ticket, k in self.open.items() if ticket < self.since)
+        total = known + waiting + 10.0
+        return clip(0.5, (yes + 5.0) / total, (yes + waiting + 5.0) / total)
 
     def _early(self) -> float:
         """Return how much it matters that labels came in an order of their own; e."""

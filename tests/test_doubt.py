@@ -426,3 +426,51 @@ def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
         model.predict(row)
         moved.append(float(model._memory.f[lm.LEAN]))
     assert max(map(abs, moved)) < 0.05 * model.spread
+
+
+def answered_backlog(
+    seed: int, size: int, count: int, late: int
+) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    """Return features, labels and events: a backlog is answered first, with one yes in ten.
+
+    Of newer tickets, every fifth no is known soon and all else ``late`` rounds after.
+    """
+    rng = np.random.default_rng([37, seed])
+    x = rng.normal(size=(count, 2))
+    y = (rng.random(count) < 0.1).astype(float)
+    soon = (y == 0.0) & (rng.random(count) < 0.2)
+    known = np.arange(count) + np.where(soon, 3.5, late + 0.5)
+    known[:size] = size - 0.5
+    place = np.concatenate([np.arange(count, dtype=np.float64), known])
+    events = np.concatenate([np.arange(count), ~np.arange(count)])
+    return x, y, events[np.argsort(place, kind="stable")]
+
+
+@pytest.mark.parametrize("kind", ["logistic", "hinge"])
+def test_fast_and_slow_agree_after_answers_to_a_backlog(kind: Loss) -> None:
+    x, y, events = answered_backlog(1, 60, 200, 80)
+    y = y if kind == "logistic" else 2.0 * y - 1.0
+    fast, slow = LinearModel(kind, bits=3), NaiveLinear(kind, patience=1000, narrow=True)
+    for event in events.tolist():
+        if event >= 0:
+            row = list(enumerate(x[event].tolist()))
+            value = fast.predict(x[event]).value
+            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+        elif ~event < 60 or not is_tied(slow, ~event, float(y[~event]), 1.0):
+            fast.observe(~event, float(y[~event]))
+            slow.observe(~event, float(y[~event]))
+    assert fast.report().rounds == 200
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize("seed", range(3))
+def test_a_backlog_says_what_open_tickets_are_like(seed: int) -> None:
+    """Of newer tickets only no was heard, and then nothing: one half, without the backlog."""
+    x, y, events = answered_backlog(seed, 300, 1200, 2000)
+    values = LinearModel("logistic", bits=3).replay(x, y, events)[500:]
+    assert 0.05 < values.mean() < 0.2
+    cut = events[(events >= 300) | (events < ~299)]
+    alone = np.where(cut >= 0, cut - 300, cut + 300)
+    without = LinearModel("logistic", bits=3).replay(x[300:], y[300:], alone)[200:]
+    assert without.mean() > 0.4

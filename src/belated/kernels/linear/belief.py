@@ -21,9 +21,11 @@ Of the tail S, a part u may be of another kind: f while there is one answer, and
 
     u = (f (0.3 + x) + (1 - f) max(x - 5/4, 0)) / (0.3 + B).
 
-It says what makes the share of yes nearest to one half, and once there are two answers, that counts
-as ten labels beside those that came beyond half of the time. LEAN is the log odds of that share,
-and
+It says what makes the share of yes nearest to h, and once there are two answers, that counts as ten
+labels beside those that came beyond half of the time. h is one half, unless a backlog was answered
+first: of tickets before the first label n have one, y of them yes, and o are open, and h is the
+number from (y + 5) / (n + o + 10) to (y + o + 5) / (n + o + 10) that is nearest to one half. LEAN
+is the log odds of that share, and
 
     shown = LEAN + TRUST (prediction - LEAN),   TRUST = b / (b + d),   d = (0.3 t + 1) S u.
 
@@ -82,6 +84,12 @@ class Evidence(NamedTuple):
     """Pairs of a yes and an earlier no."""
     rises: float
     """Correlation of labels and the ranks of their ages."""
+    before: float
+    """Labels of tickets before the first label ..."""
+    before_yes: float
+    """... how many of them are yes ..."""
+    before_open: float
+    """... and how many of these tickets are still open."""
 
 
 @leaf
@@ -99,7 +107,7 @@ def doubt(code: Code, f: Floats, e: Evidence) -> bool:
     other = _other_kind(e)
     tail = e.left * other
     total = 1.0 - e.left + tail
-    least_sure = min(max(0.5 * total, e.mean), e.mean + tail) - e.mean
+    least_sure = min(max(_least_sure(e) * total, e.mean), e.mean + tail) - e.mean
     told = 1.0 if 0.0 < e.says < e.heard else 0.0
     yes = (told * tail * e.late_says + _UNKNOWN * least_sure) / (told * e.late + _UNKNOWN)
     count = f[lm.COUNT] if is_one else e.tickets
@@ -109,6 +117,13 @@ def doubt(code: Code, f: Floats, e: Evidence) -> bool:
     f[lm.LEAN] = ln(share / (1.0 - share))
     f[lm.TRUST] = rarer / (rarer + against)
     return False
+
+
+@leaf
+def _least_sure(e: Evidence) -> float:
+    """h: the share of yes nearest to one half that tickets before the first label allow."""
+    count, yes = e.before + e.before_open + _UNKNOWN, e.before_yes + 0.5 * _UNKNOWN
+    return min(max(0.5, yes / count), (yes + e.before_open) / count)
 
 
 @leaf

@@ -88,7 +88,7 @@ def ponder(code: Code, s: State) -> None:
     """Look again at what is open, and set LEAN and TRUST."""
     f, n = s.f, s.n
     f[lm.LOOKED] = n[N.ROUNDS] - n[N.ARRIVED]
-    count_open(s)
+    before_open = count_open(s)
     still_open, heard, says = 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
         count, said = _labels(f, j)
@@ -97,7 +97,7 @@ def ponder(code: Code, s: State) -> None:
         says += said
     tickets = n[N.ROUNDS] - f[lm.SINCE]
     if heard > 0.0:
-        e = _evidence(f, s.work, tickets, still_open, heard, says)
+        e = _evidence(f, s.work, tickets, still_open, heard, says, before_open)
     else:
         e = _nothing(f, n[N.ROUNDS], tickets, still_open)
     # Once; what a slip has made them begin anew with is before the first look.
@@ -142,12 +142,21 @@ def _nothing(f: Floats, rounds: int, tickets: float, still_open: float) -> Evide
         no=0.0,
         order=0.0,
         rises=0.0,
+        before=0.0,
+        before_yes=0.0,
+        before_open=0.0,
     )
 
 
 @leaf
 def _evidence(
-    f: Floats, by_age: Floats, tickets: float, still_open: float, heard: float, says: float
+    f: Floats,
+    by_age: Floats,
+    tickets: float,
+    still_open: float,
+    heard: float,
+    says: float,
+    before_open: float,
 ) -> Evidence:
     """Go through all ages, of which ``by_age`` tells how many tickets are open there."""
     middle = bucket_of(int(tickets) // 2)
@@ -169,6 +178,9 @@ def _evidence(
         no=no,
         order=_order(f),
         rises=_rises(f, heard),
+        before=max(f[lm.LABELS] - heard, 0.0),
+        before_yes=min(max(_all_yes(f) - says, 0.0), max(f[lm.LABELS] - heard, 0.0)),
+        before_open=before_open,
     )
 
 
@@ -240,6 +252,17 @@ def _order(f: Floats) -> float:
 
 
 @leaf
+def _all_yes(f: Floats) -> float:
+    """Return how many labels are yes, of all that ever came; of numbers it means nothing."""
+    yes = 0.0
+    for kind in range(min(int(f[lm.KINDS]), lm.MOST_KINDS)):
+        place = lm.OF_KINDS + lm.OF_KIND * kind
+        if f[place] > 0.0:
+            yes += f[place + 1]
+    return yes
+
+
+@leaf
 def _rises(f: Floats, heard: float) -> float:
     """Return the correlation of labels and the ranks of their ages; 0 where either is constant."""
     total = 0.0
@@ -262,8 +285,10 @@ def _rises(f: Floats, heard: float) -> float:
 
 
 @leaf
-def count_open(s: State) -> None:
+def count_open(s: State) -> float:
     """Write into ``work`` how many tickets without a label have an age in each bucket.
+
+    Return how many more are open from before the first label, which are in no bucket.
 
     The newest is left out, as nothing can have been heard of it. Ages fall along the table, so
     buckets are found one after the other.
@@ -271,12 +296,16 @@ def count_open(s: State) -> None:
     work, rounds = s.work, s.n[N.ROUNDS]
     for j in range(lm.BUCKETS):
         work[j] = 0.0
-    bucket = lm.BUCKETS - 1
+    before, bucket = 0.0, lm.BUCKETS - 1
     for entry in range(s.n[N.HEAD], tail(s) - 1):
         label = s.kept[entry * lm.KEEP + lm.LABEL]
         ticket = s.table[2 * entry]
-        if s.table[2 * entry + 1] >= 0 and label != label and ticket >= s.f[lm.SINCE]:
+        is_open = s.table[2 * entry + 1] >= 0 and label != label
+        if is_open and ticket < s.f[lm.SINCE]:
+            before += 1.0
+        elif is_open:
             age = rounds - ticket - 1
             while edge_of(bucket) > age:
                 bucket -= 1
             work[bucket] += 1.0
+    return before
