@@ -205,7 +205,7 @@ def tried(path: Path, verb: Verb, others: int, places: list[tuple[int, ...]]) ->
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have those who wait look more often whether anyone leads; who waits for ever is shown."""
     monkeypatch.setattr(of_writer, "_LOOK", 0.01)
-    faulthandler.dump_traceback_later(200.0, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(200.0, exit=True, file=2)
     yield
     faulthandler.cancel_dump_traceback_later()
 
