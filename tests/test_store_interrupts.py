@@ -248,7 +248,7 @@ def test_signals_at_any_time(tmp_path: Path) -> None:
         thread.join()
         company.go_on()
         company.stop()
-        assert caught > 50
+        assert caught > 5  # several that come at once are one
         check(store, model, company.answered + answered, company.failed)
 
 
