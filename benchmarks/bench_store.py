@@ -1,8 +1,8 @@
 """Stores: durable events from one thread and from many, recovery, and memory of open tickets.
 
 The disk is that of the folder for temporary files. Floors are SQLite by hand in the same run: one
-row of as many bytes per commit, and threads that share such commits and wake each other one by one. Recovery
-is one thread at work, and is measured in processor seconds, as machines are shared.
+row of as many bytes per commit, and threads that share such commits and wake each other one by one.
+Recovery is one thread at work, and is measured in processor seconds, as machines are shared.
 """
 
 from __future__ import annotations

