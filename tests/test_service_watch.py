@@ -231,6 +231,19 @@ def test_what_a_model_is_compared_with_is_shown(tmp_path: Path) -> None:
         assert again["points"][-1][6] == live["points"][-1][6]
 
 
+def test_a_model_that_has_learned_elsewhere_is_compared_with_nothing(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "test.db") as store:
+        model = store.model("old", bl.LinearModel("squared", bits=4))
+        for key in range(3):
+            model.predict({"a": 1.0}, key=key)
+            model.observe(key, 100.0)
+    with serving(tmp_path) as ask:
+        ask("POST", "/models/old/predict", {"features": {"a": 1.0}, "key": 3})
+        ask("POST", "/models/old/observe", {"key": 3, "value": 100.0})
+        live = ask("GET", "/models/old/live").body
+        assert (live["baseline"], live["points"][-1][6]) == (None, None)
+
+
 def test_what_would_be_chosen_is_shown(tmp_path: Path) -> None:
     settings = {"actions": ["a", "b"], "baseline": "a", "bits": 8, "silence": 0}
     with serving(tmp_path) as ask:

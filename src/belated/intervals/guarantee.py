@@ -1,16 +1,16 @@
 """How far the share missed can be from what is allowed, as a theorem has it.
 
-Let D_n = missed - alpha n after n arrivals, those of tickets without a threshold left out, s the
+Let D_n = missed - alpha n after n arrivals, those of tickets without a threshold left out, w the
 largest number of tickets open at an arrival (the arriving one included), F the largest forecast
 issued, m(L) the number of scores above L, and h(k) the least step eta that a threshold was issued
 with after an arrival later than the k-th. Then for every k < n and every L >= 0
 
-    D_n <= max((1 - alpha) k, L / h(k)) + (1 - alpha) (s + m(L))
-    D_n >= -max(alpha k, F / h(k)) - alpha s
+    D_n <= max((1 - alpha) k, L / h(k)) + (1 - alpha) (w + m(L))
+    D_n >= -max(alpha k, F / h(k)) - alpha w
 
 whatever the scores, the forecasts, the delays and the order are; docs/intervals.md has the proof.
 The best k of the form 2^j - 1 and the best L are taken. With L = B, the largest score, and k = 0 it
-reads |missed / n - alpha| <= (B / h + max(alpha, 1 - alpha) s) / n.
+reads |missed / n - alpha| <= (B / h + max(alpha, 1 - alpha) w) / n.
 """
 
 from __future__ import annotations

@@ -11,14 +11,14 @@ PACE = 64
 class Threshold:
     """Issues thresholds q of which a share alpha is exceeded by the scores, whatever comes.
 
-        q = b + eta D,   D = missed - alpha n,   eta = 2 S / (64 + s)
+        q = b + eta D,   D = missed - alpha n,   eta = 2 S / (64 + w)
 
     with b a forecast of the score, clipped to [0, the largest score so far], n the scores that have
-    come, ``missed`` how many of them exceeded the threshold *that was issued with them*, S their
-    mean, and s the largest number of tickets that were open when one came. D is what is owed: each
-    miss more than allowed makes all later thresholds larger, each one less smaller. A common rule
-    judges scores by the threshold of the day they come on; with delays that one can miss half of
-    all, and never learn of it.
+    come of tickets with a threshold, ``missed`` how many of them exceeded the one *that was issued
+    with them*, S the mean of all scores so far, and w the largest number of tickets that were open
+    when one came. D is what is owed: each miss more than allowed makes all later thresholds larger,
+    each one less smaller. A common rule judges scores by the threshold of the day they come on;
+    with delays that one can miss half of all, and never learn of it.
 
     Before the first score nothing is known, and thresholds are infinite. Scores of such tickets
     count in S and in what forecasts are clipped to, and not in n: to be below infinity is no

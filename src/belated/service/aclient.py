@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
 from belated.service import asking
-from belated.service.ask import Address, Ask, Heard, Tries
 from belated.service.asking import (
     Actions,
     Chosen,
@@ -27,6 +26,7 @@ from belated.service.asking import (
     Turned,
     When,
 )
+from belated.service.tries import Address, Ask, Heard, Tries
 from belated.service.wires import Wires
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from belated.errors import SpecError
-from belated.service.ask import Ask, new_key
+from belated.service.tries import Ask, new_key
 
 T = TypeVar("T")
 

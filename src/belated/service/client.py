@@ -19,7 +19,6 @@ from typing import Any, Self, TypeVar
 
 from belated.errors import ServiceError
 from belated.service import asking
-from belated.service.ask import Address, Ask, Heard, Tries
 from belated.service.asking import (
     Actions,
     Chosen,
@@ -38,6 +37,7 @@ from belated.service.asking import (
     When,
 )
 from belated.service.outbox import Outbox
+from belated.service.tries import Address, Ask, Heard, Tries
 
 T = TypeVar("T")
 

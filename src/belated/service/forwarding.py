@@ -13,8 +13,8 @@ from secrets import token_hex
 from urllib.parse import urlsplit
 
 from belated.errors import SpecError
-from belated.service.ask import Address
 from belated.service.requests import Answer, Request
+from belated.service.tries import Address
 from belated.service.wires import Wires
 
 SENT_ON = b"belated-forwarded"

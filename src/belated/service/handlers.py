@@ -251,15 +251,18 @@ async def tick_model(hub: Hub, request: Request) -> Answer:
         raise Refused(409, "no_such_verb", "a Learner has no tick")
 
     async def work(known: Known) -> Answer:
+        def still_open() -> Answer:
+            return answer({"open": served.open})
+
         def noted(_: list[Any]) -> tuple[str, bytes]:
-            return known.note(answer({"open": served.open}))
+            return known.note(still_open())
 
         pending = served.stored.begin_many([("tick", named)], noted if known.name else None)
         if isinstance(pending.answer[0], BelatedError):
             raise pending.answer[0]
-        still_open = answer({"open": served.open})
+        found = still_open()
         await hub.commits.wait(pending)
-        return Answer(*known.answer) if known.answer else still_open
+        return Answer(*known.answer) if known.answer else found
 
     return await once(hub, request, served.number, body, _whole, work)
 

@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from belated.errors import ServiceError, SpecError
 from belated.service import asking
-from belated.service.ask import AGAIN, Ask, pause, plain_of
 from belated.service.asking import SIZE, Item, Key, When
+from belated.service.tries import AGAIN, Ask, pause, plain_of
 
 
 class Outbox:

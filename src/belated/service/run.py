@@ -18,12 +18,12 @@ from belated.errors import MissingExtra, ServiceError, SpecError
 from belated.files import StrPath
 from belated.service import tokens as of
 from belated.service.app import App
-from belated.service.ask import Address
 from belated.service.garbage import leave_out, left_out
 from belated.service.hub import Hub
 from belated.service.journal import Form, Journal, Told
 from belated.service.limits import Limits
 from belated.service.shortcut import Shortcut
+from belated.service.tries import Address
 from belated.service.wire import BYTES, KNOWN, PLAIN, protocol
 from belated.store import open as open_store
 

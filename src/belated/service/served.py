@@ -59,7 +59,7 @@ class Served:
         self.rewards = "earliest"
         """Which reward of an event counts: the earliest, or the sum of all."""
         self._answered = Answered(lambda: _given(stored))
-        self._constant = _constant(stored)
+        self._constant = None if self.rounds else _constant(stored)
         self._turn = threading.Lock()
         self._asked: events.Event | None = None  # of a chooser, the newest
 
@@ -248,8 +248,10 @@ class Served:
         about = json.loads(note)
         self.rewards = about["rewards"]
         self.watch.restore(json.dumps(about["watch"]).encode())
-        if self._constant is not None and "constant" in about:
-            self._constant.restore(about["constant"])
+        if "constant" in about:
+            self._constant = _constant(self.stored)
+            if self._constant is not None:
+                self._constant.restore(about["constant"])
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
@@ -312,7 +314,10 @@ def _given(stored: StoredModel) -> Iterable[tuple[Key, int]]:
 
 
 def _constant(stored: StoredModel) -> Constant | None:
-    """Return the baseline of a linear model, whose labels all come; None for others."""
+    """Return the baseline of a linear model, whose labels all come; None for others.
+
+    It has to have heard what the model has heard: of a model that learned elsewhere there is none.
+    """
     if stored.kind != "LinearModel" or stored.state.settings.silence is not None:
         return None
     return Constant(stored.state.settings, stored.state.losses)

@@ -48,6 +48,8 @@ def _are_known() -> bool:
     """Tell whether objects are as they are expected to be; nothing is read that is not theirs."""
     if sys.platform != "linux" or sys.implementation.name != "cpython":  # nothing else was tried
         return False
+    if sys.version_info >= (3, 14):  # a tuple has a hash of its own there, which is -1 at first
+        return False
     if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "getobjects"):
