@@ -39,6 +39,9 @@ SAVED = Path(__file__).with_name("results.json")
 
 def main(names: list[str]) -> int:
     """Run the named benchmarks, or all; print a table and save the figures as JSON."""
+    if {"-h", "--help"} & set(names):
+        print(f"python -m benchmarks [name ...]\n\nnames: {', '.join(NAMES)}; all if none is given")
+        return 0
     unknown = set(names) - set(NAMES)
     if unknown:
         print(f"unknown benchmark {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from shutil import which
 from typing import TextIO
 
 import numpy as np
@@ -122,4 +125,13 @@ def _write(screen: Screen, page: Path, found: Replay) -> None:
         screen.say(str(error))
     else:
         screen.say(f"Written to {page}; open it in a browser.")
-    screen.say("For a log of your own: belated audit LOG, and belated replay LOG --target COLUMN.")
+    us = _called()
+    screen.say(f"For a log of your own: {us} audit LOG, and {us} replay LOG --target COLUMN.")
+    screen.say(f"To see a service at work in a browser: {us} serve --demo")
+
+
+def _called() -> str:
+    """Return how belated is called from here: by its name, or where it is if that is not known."""
+    if which("belated") is not None or Path(sys.argv[0]).name != "belated":
+        return "belated"
+    return os.path.relpath(sys.argv[0])
