@@ -21,6 +21,7 @@ import belated as bl
 from belated.kernels import direct
 from belated.kernels.direct import objects
 from belated.kernels.linear import direct as of_linear
+from belated.linear.memory import ModelMemory
 
 pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 
@@ -28,8 +29,8 @@ pytestmark = [pytest.mark.compiled, pytest.mark.needs_compiler]
 class Usual(bl.LinearModel):
     """A model that takes the usual way only."""
 
-    def _reach(self) -> None:
-        super()._reach()
+    def _reach(self, grown: ModelMemory) -> None:
+        super()._reach(grown)
         self._issue_now = self._hear_now = None
 
 

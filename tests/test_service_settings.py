@@ -184,11 +184,11 @@ def test_a_short_deadline_is_kept_exactly_everywhere(
     with bl.open(tmp_path / "test.db") as store:
         store.model("short", model)
     with serving(tmp_path) as ask, bl.Client(ask.server.url, ask.token or "") as client:
+        about = client.model("short").about()["settings"]  # which has it opened
         stored = ask.server.hub.models["short"].state
         unit = "predictions" if deadline == 1e-9 else "seconds"
         for each in (model, stored, type(model).restore(model.snapshot())):
             assert settings_of(each).deadline == 1e-9
-        about = client.model("short").about()["settings"]
         assert about["deadline"] == {unit: 1e-9}
         told = deadline if unit == "seconds" else {"predictions": 1e-9}
         made = client.create("other", kind, **{**LEAST[kind], "deadline": told})

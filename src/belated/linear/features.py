@@ -71,11 +71,16 @@ class Hasher:
         self._known = 0
 
     def _grow(self, size: int) -> None:
-        """Make the two arrays into which rows are written; the views of them are fast to write."""
-        self.indices: Ints = np.zeros(size, dtype=np.int64)
-        self.values: Floats = np.zeros(size)
-        self._to_indices: Any = memoryview(cast(Any, self.indices))
-        self._to_values: Any = memoryview(cast(Any, self.values))
+        """Make the two arrays into which rows are written; the views of them are fast to write.
+
+        Between the assignments no call is made, so that an interrupt comes before all or after all.
+        """
+        indices: Ints = np.zeros(size, dtype=np.int64)
+        values: Floats = np.zeros(size)
+        to_indices: Any = memoryview(cast(Any, indices))
+        to_values: Any = memoryview(cast(Any, values))
+        self.indices, self.values = indices, values
+        self._to_indices, self._to_values = to_indices, to_values
 
     def coordinate(self, *parts: str | tuple[str, str]) -> int:
         """Return the coordinate of a name, of a name with a string, or of several such parts.

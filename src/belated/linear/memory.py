@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -114,7 +115,18 @@ class ModelMemory(TimedMemory):
 
     # --- Room ------------------------------------------------------------------------------------
 
-    def make_room(self, entries: int) -> None:
+    def with_room(self, entries: int) -> Self:
+        """Return the same with room for one more ticket with so many entries.
+
+        What has to grow is new, and what changes with it a copy. Nothing changes here, so that one
+        who is interrupted, or finds no memory, goes on with what there was.
+        """
+        other = copy(self)
+        other.n = self.n.copy()
+        other._make_room(entries)
+        return other
+
+    def _make_room(self, entries: int) -> None:
         """Let grow whatever has no room for one more ticket with so many entries."""
         if lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries > self.n[N.KEPT_AT]:
             self._widen(2 * entries)

@@ -169,21 +169,26 @@ class LinearModel:
         if settings.silence is not None:
             entries.revise(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
-        self._reach()
+        self._reach(memory)
         self._given = GivenRows(settings)
         self._hasher = self._given.hasher
         self._times = Times(settings, memory)
         self._answers = Answers(settings, memory)
 
-    def _reach(self) -> None:
-        """Take hold of the arrays as they are now, also for what is called directly."""
-        settings, arrays, turn = self._settings, self._memory.arrays, self._turn
-        self._arrays = arrays
-        self._issue_now: Callable[..., Forecast | None] | None = None
+    def _reach(self, grown: ModelMemory) -> None:
+        """Take hold of the arrays of a memory, also for what is called directly.
+
+        Between the assignments no call is made, so that an interrupt comes before all or after all.
+        """
+        settings, turn = self._settings, self._turn
+        memory, arrays = self._memory, grown.arrays
+        issue: Callable[..., Forecast | None] | None = None
         if settings.deadline is None:
-            self._issue_now = direct.predict(self._predict, arrays, turn, Forecast)
+            issue = direct.predict(self._predict, arrays, turn, Forecast)
         takes_weights = settings.silence is None
-        self._hear_now = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
+        hear = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
+        memory.f, memory.n, memory.c, memory.pool = arrays
+        self._arrays, self._issue_now, self._hear_now = arrays, issue, hear
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -687,8 +692,7 @@ class LinearModel:
 
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
-        self._memory.make_room(entries_of_row + int(self._settings.intercept))
-        self._reach()
+        self._reach(self._memory.with_room(entries_of_row + int(self._settings.intercept)))
 
     def _retried(
         self,

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from belated.decisions import Chooser
+from belated.errors import StoreError
 from belated.service import bodies
 from belated.service.refusals import no_silence
 from belated.service.served import Served
@@ -50,6 +51,6 @@ def read(path: str, model: Any) -> str:
     """
     try:
         found = json.loads(Store.exported_note(path))["rewards"]
-    except (ValueError, KeyError, TypeError, RecursionError):  # also of an empty one
+    except (StoreError, ValueError, KeyError, TypeError, RecursionError):  # also of an empty one
         found = None
     return SUM if found == SUM and may_sum(model) else EARLIEST

@@ -297,10 +297,11 @@ def count_open(s: State) -> float:
     for j in range(lm.BUCKETS):
         work[j] = 0.0
     before, bucket = 0.0, lm.BUCKETS - 1
-    for entry in range(s.n[N.HEAD], tail(s) - 1):
+    for entry in range(s.n[N.HEAD], tail(s)):
         label = s.kept[entry * lm.KEEP + lm.LABEL]
         ticket = s.table[2 * entry]
-        is_open = s.table[2 * entry + 1] >= 0 and label != label
+        is_older = ticket < rounds - 1
+        is_open = is_older and s.table[2 * entry + 1] >= 0 and label != label
         if is_open and ticket < s.f[lm.SINCE]:
             before += 1.0
         elif is_open:
