@@ -212,12 +212,12 @@ def test_models_that_are_not_there_yet_or_not_at_all(tmp_path: Path, ways: list[
 def test_who_commits_goes_by_how_long_it_took(tmp_path: Path) -> None:
     with serving(tmp_path) as ask, wired(ask) as wire:
         writer = ask.server.store.writer
-        assert writer._thread is None
+        assert writer.teller.thread is None
         for took, is_elsewhere in ((0.0, False), (1.0, True)):
             writer._took = took
             wire.send(wire.post("/models/value/predict", {"features": {}}))
             assert wire.answer().status == 200
-            assert (writer._thread is not None) == is_elsewhere
+            assert (writer.teller.thread is not None) == is_elsewhere
 
 
 def test_strangers_who_ask_for_many_paths_are_in_nobodys_way(tmp_path: Path) -> None:

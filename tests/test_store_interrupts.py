@@ -12,7 +12,8 @@ import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import FrameType
@@ -21,21 +22,32 @@ from typing import Any
 import pytest
 
 import belated as bl
-from belated.errors import NotCommitted, StoreError, UnknownTicket
+from belated.errors import NotCommitted, StoreDamaged, StoreError, UnknownTicket
+from belated.store import faults, telling
 from belated.store import writer as of_writer
+from belated.store.batches import open_gate
 from belated.store.events import OBSERVE, PREDICT, decoded, opened_row
 from belated.store.recovery import recovered
 
+# What interrupts the giving up of a generator is dropped by Python, with a word of warning.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <generator:pytest.PytestUnraisableExceptionWarning"
+)
 FOLDER = str(Path(of_writer.__file__).parent)
 OTHERS = 3
 Verb = Callable[[Any, str], Any]
 
 
-class Interrupts:
-    """Raises ``KeyboardInterrupt`` in this thread, at chosen places within a store."""
+class TimeLimit(TimeoutError):
+    """What the handler of an alarm raises; no error of ours, but one that many catch."""
 
-    def __init__(self, *places: int) -> None:
+
+class Interrupts:
+    """Raises something in this thread, at chosen places within a store."""
+
+    def __init__(self, *places: int, kind: type[BaseException] = KeyboardInterrupt) -> None:
         self._left = list(places)  # how many places are passed before each
+        self._kind = kind
         self.raised = 0
 
     def __enter__(self) -> Interrupts:
@@ -55,7 +67,7 @@ class Interrupts:
             return
         self._left.pop(0)
         self.raised += 1
-        raise KeyboardInterrupt
+        raise self._kind("an interrupt")
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         if self.raised and self._left and sys.getprofile() is None:
@@ -87,9 +99,16 @@ def begun(model: Any, key: str) -> None:
 
 
 def told(model: Any, key: str) -> None:
-    is_told = threading.Event()
-    model.begin("predict", {"x": 4.0}, key=key).then(lambda error: is_told.set())
+    is_told, errors = threading.Event(), []
+
+    def after(error: BaseException | None) -> None:
+        errors.append(error)
+        is_told.set()
+
+    model.begin("predict", {"x": 4.0}, key=key).then(after)
     assert is_told.wait(10.0)
+    if errors[0] is not None:
+        raise NotCommitted("told so") from errors[0]
 
 
 def read(model: Any, key: str) -> None:
@@ -171,32 +190,61 @@ def check(store: Any, model: Any, answered: list[str], failed: list[str]) -> Non
     assert recovered(store._database, about, None).model.snapshot() == blob
 
 
-def tried(path: Path, verb: Verb, others: int, places: list[tuple[int, ...]]) -> int:
-    """Interrupt a verb at each of some places, and return at how many it was interrupted."""
+@contextmanager
+def failing_at_random(store: Any, share: float) -> Iterator[None]:
+    """Let a share of all commits fail."""
+    disk, draw = store._database, random.Random(5)
+    write = disk.write
+
+    def sometimes(*arguments: Any) -> None:
+        if draw.random() < share:
+            raise StoreError("the disk is full")
+        write(*arguments)
+
+    disk.write = sometimes
+    yield
+    disk.write = write
+
+
+def tried(
+    path: Path,
+    verb: Verb,
+    others: int,
+    places: list[tuple[int, ...]],
+    kind: type[BaseException] = KeyboardInterrupt,
+    share: float = 0.0,
+) -> int:
+    """Interrupt a verb at each of some places, and return at how many it was interrupted.
+
+    A ``share`` of all commits fails.
+    """
     hits = 0
     with bl.open(path, snapshot_every=50) as store:
         model = store.model("m", bl.LinearModel("squared", bits=4, wait=None))
         model.predict({"x": 0.0}, key="first")
-        company = Others(model, others)
-        answered: list[str] = []
-        try:
-            for number, place in enumerate(places):
-                key, interrupts = f"main-{number}", Interrupts(*place)
-                try:
-                    with interrupts:
-                        verb(model, key)
-                    if verb not in (read, saved):
-                        answered.append(f"p {key}")
-                except KeyboardInterrupt:
-                    hits += 1
-                except StoreError:  # it stands on what was lost
-                    pass
-                if number % 4 == 0 or interrupts.raised > 1:
-                    company.go_on()
-                with suppress(NotCommitted):
-                    verb(model, f"again-{number}")
-        finally:
-            company.stop()
+        with failing_at_random(store, share):
+            company = Others(model, others)
+            answered: list[str] = []
+            try:
+                for number, place in enumerate(places):
+                    key, interrupts = f"main-{number}", Interrupts(*place, kind=kind)
+                    try:
+                        with interrupts:
+                            verb(model, key)
+                        if verb not in (read, saved):
+                            answered.append(f"p {key}")
+                    except kind:
+                        hits += 1
+                    except StoreDamaged:  # which nothing here is
+                        raise
+                    except StoreError:  # it stands on what was lost
+                        pass
+                    if number % 4 == 0 or interrupts.raised > 1:
+                        company.go_on()
+                    with suppress(NotCommitted):
+                        verb(model, f"again-{number}")
+            finally:
+                company.stop()
         check(store, model, company.answered + answered, company.failed)
     return hits
 
@@ -205,17 +253,26 @@ def tried(path: Path, verb: Verb, others: int, places: list[tuple[int, ...]]) ->
 def looking_often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Have those who wait look more often whether anyone leads; who waits for ever is shown."""
     monkeypatch.setattr(of_writer, "_LOOK", 0.01)
+    monkeypatch.setattr(telling, "_LOOK", 0.01)
+    monkeypatch.setattr(faults, "_MOST", 10**9)  # those who fail at random go on at once
     faulthandler.dump_traceback_later(200.0, exit=True, file=2)
     yield
     faulthandler.cancel_dump_traceback_later()
 
 
+KINDS: list[type[BaseException]] = [KeyboardInterrupt, TimeLimit]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("share", [0.0, 0.3])
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("others", [0, OTHERS])
-def test_interrupts_here_and_there(tmp_path: Path, verb: str, others: int) -> None:
+def test_interrupts_here_and_there(
+    tmp_path: Path, verb: str, others: int, kind: type[BaseException], share: float
+) -> None:
     places: list[tuple[int, ...]] = [(place,) for place in range(0, 60, 7)]
     places += [(place, 3) for place in range(0, 60, 20)]
-    assert tried(tmp_path / "shop.db", VERBS[verb], others, places) > 0
+    assert tried(tmp_path / "shop.db", VERBS[verb], others, places, kind, share) > 0
 
 
 def test_signals_at_any_time(tmp_path: Path) -> None:
@@ -253,10 +310,332 @@ def test_signals_at_any_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("kind", "share"), [(KeyboardInterrupt, 0.0), (TimeLimit, 0.3)])
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("others", [0, 2, OTHERS])
-def test_interrupts_everywhere(tmp_path: Path, verb: str, others: int) -> None:
+def test_interrupts_everywhere(
+    tmp_path: Path, verb: str, others: int, kind: type[BaseException], share: float
+) -> None:
     """At every place, and a second time soon after."""
     places: list[tuple[int, ...]] = [(place,) for place in range(160)]
     places += [(place, after) for place in range(0, 120, 4) for after in (0, 1, 2, 3, 5, 8, 13)]
-    assert tried(tmp_path / "shop.db", VERBS[verb], others, places) > 20
+    assert tried(tmp_path / "shop.db", VERBS[verb], others, places, kind, share) > 20
+
+
+# --- One rule each --------------------------------------------------------------------------------
+
+
+def spec() -> bl.LinearModel:
+    return bl.LinearModel("squared", bits=4, wait=None)
+
+
+class Call(threading.Thread):
+    """Something done in another thread, and what came of it."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self._of = work
+        self.outcome: Any = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.outcome = self._of()
+        except BaseException as error:
+            self.outcome = error
+
+    def ended(self) -> Any:
+        """Return what came of it."""
+        self.join(20.0)
+        assert not self.is_alive()
+        return self.outcome
+
+
+def until(is_so: Callable[[], Any]) -> None:
+    """Wait for something that comes by itself."""
+    for _ in range(20_000):
+        if is_so():
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("it never came to that")
+
+
+Write = Callable[..., None]
+
+
+def once(store: Any, write: Callable[[Write], Write]) -> None:
+    """Have the next commit done by what a function makes of the real one."""
+    disk, real = store._database, store._database.write
+
+    def instead(*arguments: Any) -> None:
+        disk.write = real
+        write(real)(*arguments)
+
+    disk.write = instead
+
+
+def raising(error: BaseException, is_written: bool = False) -> Callable[[Write], Write]:
+    """Return a commit that raises, before or after it ``is_written``."""
+
+    def made(real: Write) -> Write:
+        def write(*arguments: Any) -> None:
+            if is_written:
+                real(*arguments)
+            raise error
+
+        return write
+
+    return made
+
+
+def read_rounds(model: Any) -> Any:
+    return model.rounds
+
+
+def test_what_was_lost_while_its_leader_was_interrupted_is_not_answered(tmp_path: Path) -> None:
+    """The commit fails, and the interrupt comes at every place of what follows."""
+    for place in count():
+        path, interrupts = tmp_path / f"{place}.db", Interrupts(place)
+        with bl.open(path) as store:
+            one, other = store.model("one", spec()), store.model("other", spec())
+            later: list[Any] = []
+
+            def full(
+                _: Write, other: Any = other, later: Any = later, now: Any = interrupts
+            ) -> Any:
+                later.append(other.begin("predict", [3.0]))  # into the next batch
+                now.__enter__()
+                raise StoreError("the disk is full")
+
+            pending = one.begin("predict", [2.0])
+            once(store, full)
+            try:
+                with pytest.raises((NotCommitted, KeyboardInterrupt)):
+                    pending.result()
+            finally:
+                interrupts.__exit__()
+            assert isinstance(Call(later[0].result).ended(), NotCommitted)
+            assert Call(partial(read_rounds, other)).ended() == 0
+        with bl.open(path) as store:
+            assert store.model("other").rounds == 0
+        if not interrupts.raised:
+            break
+    assert place > 10
+
+
+def test_who_asked_is_told_of_a_failure_also_if_the_next_one_is_told_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(tmp_path / "shop.db") as store:
+        model = store.model("m", spec())
+        is_writing, may_fail, is_told = threading.Event(), threading.Event(), threading.Event()
+
+        def full(_: Write) -> Any:
+            is_writing.set()
+            may_fail.wait(20.0)
+            raise StoreError("the disk is full")
+
+        pending = model.begin("predict", [1.0])
+        once(store, full)
+        leader = Call(pending.result)
+        assert is_writing.wait(20.0)
+        pending.then(lambda error: is_told.set())
+        until(lambda: store.writer._open.waiting)  # the store's thread, which waits for the next
+
+        def slowly(gate: Any) -> None:
+            open_gate(gate)
+            if threading.current_thread() is leader:  # who was woken does all that it can
+                is_told.wait(2.0)
+
+        monkeypatch.setattr(of_writer, "open_gate", slowly)
+        monkeypatch.setattr(telling, "_LOOK", 1e6)
+        may_fail.set()
+        assert isinstance(leader.ended(), NotCommitted)
+        assert is_told.wait(5.0)
+
+
+def test_who_asked_is_told_also_if_what_commits_for_it_breaks(tmp_path: Path) -> None:
+    with bl.open(tmp_path / "shop.db") as store:
+        model = store.model("m", spec())
+        told: list[Any] = []
+        pending = model.begin("predict", [1.0])
+        once(store, raising(TypeError("a bug")))
+        pending.then(told.append)
+        until(lambda: told)
+        assert isinstance(told[0], StoreError)
+        assert model.rounds == 0
+        assert model.predict([1.0]).ticket == 0
+
+
+def test_time_limits_are_no_faults_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are raised as they are, whether the event is on disk or not, and others go on."""
+    monkeypatch.setattr(faults, "_MOST", 1)
+    with bl.open(tmp_path / "shop.db") as store:
+        model, other = store.model("m", spec()), store.model("n", spec())
+        for rounds, is_written in ((1, True), (2, True), (2, False)):
+            once(store, raising(TimeLimit("too late"), is_written))
+            with pytest.raises(TimeLimit):
+                model.predict([1.0])
+            assert Call(lambda: other.predict([1.0]).value).ended() == 0.0
+            assert model.rounds == rounds
+
+
+def test_a_time_limit_says_nothing_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bl.open(tmp_path / "shop.db") as store:
+        store.model("m", spec()).predict([1.0])
+
+    def limited(*_: Any, **__: Any) -> None:
+        raise TimeLimit("too late")
+
+    with bl.open(tmp_path / "shop.db") as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(bl.LinearModel, "predict", limited)
+            with pytest.raises(TimeLimit):
+                store.model("m")
+        assert store.model("m").rounds == 1
+
+
+def test_one_who_steps_down_takes_down_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One alone fails, and another one comes before it has stepped down."""
+    monkeypatch.setattr(faults, "_MOST", 1)  # so that it is kept what the error says
+    is_failing, go_on, is_writing, may_write = (threading.Event() for _ in range(4))
+
+    class Slow(StoreError):
+        def __str__(self) -> str:
+            is_failing.set()
+            go_on.wait(20.0)
+            return "the disk is full"
+
+    def slowly(real: Write) -> Write:
+        is_writing.set()
+        may_write.wait(20.0)
+        return real
+
+    def full(_: Write) -> Any:
+        once(store, slowly)
+        raise Slow
+
+    with bl.open(tmp_path / "shop.db") as store:
+        one, other = store.model("one", spec()), store.model("other", spec())
+        writer = store.writer
+        once(store, full)
+        first = Call(lambda: one.predict([1.0]))
+        assert is_failing.wait(20.0)
+        second = Call(lambda: other.predict([1.0]).ticket)
+        until(lambda: is_writing.is_set() or writer._calls or writer._open.waiting)
+        go_on.set()
+        assert isinstance(first.ended(), NotCommitted)
+        assert is_writing.wait(20.0)
+        assert writer._leader is not None
+        assert not writer.is_idle
+        may_write.set()
+        assert second.ended() == 0
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("what", ["events", "note"])
+def test_the_log_tells_what_became_of_an_interrupted_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_shared: bool, what: str
+) -> None:
+    with bl.open(tmp_path / "shop.db") as store:
+        model = store.model("m", spec())
+        monkeypatch.setattr(store._database, "is_shared", is_shared)
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("predict", {"features": {"x": 1.0}, "key": f"k{i}"}) for i in range(9)
+        ]
+        for is_written in (True, False):
+            before = store.writer.commits, store.writer.events
+            if what == "events":
+                batch = model.begin_many(calls).batch
+            else:
+                batch = store.writer.add_note(f"n{is_written}", b"kept")
+            once(store, raising(KeyboardInterrupt(), is_written))
+            with pytest.raises(KeyboardInterrupt):
+                store.writer.settle(batch)
+            found = Call(partial(store.writer.settle, batch)).ended()
+            assert (batch.added, batch.notes) == ([], [])  # it keeps nothing
+            if is_written:
+                assert found is None
+                events = 9 if what == "events" else 0
+                assert store.writer.commits == before[0] + 1
+                assert store.writer.events == before[1] + events
+                assert model.rounds == events
+                calls = [("observe", {"ticket": "k0", "label": 1.0})]
+            else:
+                assert isinstance(found, NotCommitted)
+                assert "does not count" in str(found)
+                assert (store.writer.commits, store.writer.events) == before
+        assert [note.name for note in store.notes("n")] == (["nTrue"] if what == "note" else [])
+
+
+@pytest.mark.parametrize("what", ["lost", "unreadable"])
+def test_where_the_log_does_not_tell_nobody_is_told_that_an_event_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    with bl.open(tmp_path / "shop.db") as store:
+        model, disk = store.model("m", spec()), store._database
+        if what == "lost":
+            monkeypatch.setattr(disk, "is_shared", True)
+
+        def interrupted(real: Write) -> Write:
+            if what == "lost":
+                disk.lost()  # with the connection, and so another process may write
+            return raising(KeyboardInterrupt(), is_written=True)(real)
+
+        def unreadable(*_: Any) -> Any:
+            raise StoreError("the disk is gone")
+
+        pending = model.begin("predict", [1.0])
+        once(store, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pending.result()
+        with monkeypatch.context() as patch:
+            if what == "unreadable":
+                patch.setattr(disk, "end", unreadable)
+            found = Call(pending.result).ended()
+        assert isinstance(found, NotCommitted)
+        assert "may or may not count" in str(found)
+        assert "does not count" not in str(found)
+        assert model.rounds == 1
+
+
+def test_a_keeper_whose_batch_fails_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_writer, "_LONGEST", 1e6)
+    monkeypatch.setattr(of_writer, "_EACH", 1e6)
+    with bl.open(tmp_path / "shop.db") as store:
+        model, writer = store.model("m", spec()), store.writer
+        writer._expected = 3
+        pending = model.begin("predict", [1.0])
+        waiting = Call(pending.result)
+        until(lambda: writer._keeper)
+        writer.fail(StoreError("the connection was lost"))
+        assert isinstance(waiting.ended(), NotCommitted)
+        assert writer._keeper is None
+        writer._expected = 1  # nobody else comes before the end
+
+
+def test_a_store_whose_closing_was_interrupted_can_be_closed(tmp_path: Path) -> None:
+    for place in count():
+        path, interrupts = tmp_path / f"{place}.db", Interrupts(place)
+        store = bl.open(path)
+        model = store.model("m", spec())
+        told: list[BaseException | None] = []
+        model.predict([1.0])
+        model.begin("predict", [1.0]).then(told.append)
+        with suppress(KeyboardInterrupt), interrupts:
+            store.close()
+        store.close()
+        assert len(told) == 1
+        with bl.open(path) as store:
+            assert store.model("m").rounds == 1 + told.count(None)
+        if not interrupts.raised:
+            break
+    assert place > 10

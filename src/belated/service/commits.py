@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from belated.errors import NotCommitted
 from belated.store import Pending
+from belated.store.batches import lost, safely
 
 _LOG = logging.getLogger("belated")
 _AGAIN = 0.05  # seconds
@@ -102,20 +102,7 @@ class Commits:
             safely(work)
 
 
-def safely(function: Callable[..., None], *arguments: Any) -> None:
-    """Call something; whatever it raises, the others are called as well."""
-    try:
-        function(*arguments)
-    except Exception:
-        _LOG.exception("what was to be called after a commit has raised")
-
-
 def _tell(loop: asyncio.AbstractEventLoop, wake: After, error: BaseException | None) -> None:
     """Wake those who wait, from the thread that commits."""
     if not loop.is_closed():
         loop.call_soon_threadsafe(wake, error)
-
-
-def lost(error: BaseException) -> NotCommitted:
-    """Return what is raised for an event that was lost."""
-    return NotCommitted(f"the event could not be committed, and does not count: {error}")

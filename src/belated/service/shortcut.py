@@ -18,13 +18,13 @@ from belated.errors import StoreInUse
 from belated.service import bodies
 from belated.service.app import App
 from belated.service.applied import Applied, begun
-from belated.service.commits import lost, safely
 from belated.service.handlers import items_of
 from belated.service.known import NO_KEY, Form
 from belated.service.replies import whole
 from belated.service.requests import Answer, check_plain, too_large
 from belated.service.routes import Route
 from belated.service.tokens import Token
+from belated.store.batches import lost, safely
 
 _LOOK = 0.02  # seconds between two looks at what is not over
 _REMEMBERED, _LONGEST = 1000, 300  # paths, and their bytes; models are asked for again and again

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from belated.errors import NotCommitted
 
@@ -106,7 +106,9 @@ COMMITTED = done()
 
 
 def lost(error: BaseException) -> NotCommitted:
-    """Return what is raised for an event that was lost."""
+    """Return what is raised for an event that was lost; what says so itself is said as it is."""
+    if isinstance(error, NotCommitted):
+        return NotCommitted(str(error))
     return NotCommitted(f"the event could not be committed, and does not count: {error}")
 
 
@@ -125,9 +127,9 @@ def open_gate(gate: threading.Lock) -> None:
         return
 
 
-def call_after(after: After, error: BaseException | None) -> None:
-    """Tell one who did not wait; what goes wrong there is no matter of those who commit."""
+def safely(function: Callable[..., None], *arguments: Any) -> None:
+    """Call something after a commit; whatever it raises, the others are called as well."""
     try:
-        after(error)
+        function(*arguments)
     except Exception:
         _LOG.exception("what was to be called after a commit has raised")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from belated.errors import NotCommitted
 from belated.store.batches import closed_gate
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ class Queued:
     ``apply`` returns the answer and the batch, and is called with the lock of the model.
     """
 
-    __slots__ = ("answer", "apply", "batch", "entry", "error", "gate", "is_begun", "is_left")
+    __slots__ = ("answer", "apply", "batch", "entry", "error", "gate", "is_left")
 
     def __init__(self, entry: Entry, apply: Callable[[], tuple[Any, Batch]]) -> None:
         self.entry, self.apply = entry, apply
@@ -29,7 +28,6 @@ class Queued:
         """What it is committed with."""
         self.error: BaseException | None = None
         """Why it was refused."""
-        self.is_begun = False
         self.is_left = False
         """Whether its own thread is to do it: the model is in use, or has to be built anew."""
 
@@ -45,12 +43,11 @@ class Queued:
         return self.batch is not None or self.error is not None or self.is_left
 
     def run(self) -> None:
-        """Apply it, without waiting for anything.
+        """Apply it, without waiting for anything; what it raises is its own thread's.
 
         Never in the main thread: an interrupt would keep the lock, which only ``with`` gives back
         for sure.
         """
-        self.is_begun = True
         lock = self.entry.lock
         if not lock.acquire(blocking=False):
             self.is_left = True
@@ -60,7 +57,7 @@ class Queued:
                 self.is_left = True
             else:
                 self.answer, self.batch = self.apply()
-        except Exception as error:
+        except BaseException as error:  # also what a user's own code ends its own thread with
             self.error = error
         finally:
             lock.release()
@@ -74,8 +71,3 @@ class Queued:
             raise error
         finally:
             del error  # which has this frame, and so itself, in its trace
-
-    def give_up(self) -> None:
-        """Note that the one who applied it was interrupted, maybe between state and log."""
-        self.entry.is_stale = True
-        self.error = NotCommitted("the call was interrupted, and does not count")

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from belated.errors import SnapshotError, StoreDamaged, StoreError, StoreWarning
+from belated.errors import BelatedError, SnapshotError, StoreDamaged, StoreError, StoreWarning
 from belated.store.database import Described, Era, Readable, Row, Source
 from belated.store.events import Event, decoded, opened_row, opened_snapshot
 from belated.store.kinds import KINDS, Kind
 from belated.store.past import Past
 
 _CHUNK = 20_000  # events that are decoded at once
+# What a model says of an event, also a hostile one. All else comes from elsewhere, such as a time
+# limit or a want of memory, and says nothing of the log.
+_REFUSALS = BelatedError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 
 class Recovered(NamedTuple):
@@ -114,7 +117,7 @@ def _applied(
         wanted = events[length - start : None if until is None else max(until - start, 0)]
         try:
             kind.apply_each(model, wanted)
-        except Exception as error:  # what a hostile log makes of it, too
+        except _REFUSALS as error:
             raise StoreDamaged(
                 f"{about.name!r}: an event of the log, from {length} on, is refused ({error}); was "
                 "it written by another version of belated?"
@@ -185,7 +188,7 @@ class Replay:
         try:
             KINDS[self._about.kind].play(self.model, event, self._past)
             self._past.close(event)
-        except Exception as error:
+        except _REFUSALS as error:
             raise StoreError(
                 f"replay: event {self.length} of {self._about.name!r} cannot be played with these "
                 f"settings: {error}"

@@ -27,6 +27,7 @@ from typing import Any
 from weakref import WeakSet
 
 from belated.errors import StoreClosed, StoreDamaged, StoreError, StoreInUse, StoreUnavailable
+from belated.store.faults import is_fault
 from belated.store.tables import ADD_ROW, TABLES, Execute, Tables
 
 _APPLICATION = 0x62656C61  # "bela"
@@ -132,7 +133,7 @@ class SQLite(Tables):
 
         Their blocks are written, as to fill blocks that are only reserved changes the file too.
         """
-        with suppress(OSError):  # then it grows by and by
+        try:
             log = os.open(f"{self.path}-wal", os.O_WRONLY | os.O_CLOEXEC)
             try:
                 length, disk = os.fstat(log).st_size, os.fstatvfs(log)
@@ -142,6 +143,9 @@ class SQLite(Tables):
                     os.fdatasync(log)
             finally:
                 os.close(log)
+        except OSError as error:  # then it grows by and by
+            if not is_fault(error):  # but a time limit
+                raise
 
     def _disown(self, execute: Execute, model: int) -> None:
         """Nothing is known: who has the file writes all models."""

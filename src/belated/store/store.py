@@ -75,6 +75,7 @@ class Store:
         self._known: dict[str, Described] = {}
         self._entries: dict[str, Entry] = {}
         self._losses = 0  # of the connection, and with it of all that was held
+        self._losses_before = 0  # the last batch was written
         database.lost = self._lost
         self._look_around()
 
@@ -89,23 +90,24 @@ class Store:
     def close(self) -> None:
         """Commit what is open, save models that have many new events, and let go of the store.
 
-        Nothing depends on it: a store that was never closed is whole as well.
+        Nothing depends on it: a store that was never closed is whole as well. Once more does no
+        harm, and ends what an interrupt has left.
         """
         if _forks[0] != self._process:  # it is for the other one to close
             return
-        with self._lock:
-            if not self._is_open:
-                return
+        try:
+            with self._lock:
+                if self._is_open:
+                    self._save_all()
+                    self.writer.settle_all()
+                    self._mark_all()
+        finally:  # without the lock, which callbacks may want that are still called
+            self._is_open = False
             try:
-                self._save_all()
-                self.writer.settle_all()
-                self._mark_all()
+                self.writer.teller.stop()
             finally:
-                is_first, self._is_open = self._is_open, False  # unless a callback was quicker
-        if is_first:  # without the lock, which callbacks may want that are still called
-            self.writer.stop()
-            with self.writer.turn:
-                self._database.close()
+                with self.writer.turn:
+                    self._database.close()
 
     def _save_all(self) -> None:
         for entry in list(self._entries.values()):
@@ -323,6 +325,7 @@ class Store:
                 rows.append(new_row(number, part.first, now, ",".join(part.texts), part.size))
             if part.snapshots:
                 snapshots += [Saved(number, length, blob) for length, blob in part.snapshots]
+        self._losses_before = self._losses
         self._database.write(rows, snapshots, [Note(n, now, body) for n, body in notes.items()])
         for entry, part in parts.items():
             entry.committed += part.size
@@ -334,16 +337,25 @@ class Store:
         self._database.write([new_row(entry.about.number, first, time(), text, 1)], ())
         entry.length = entry.committed = first + 1
 
-    def _is_written(self, parts: dict[Entry, Part]) -> bool:
-        """Tell whether a batch is on disk, as a whole; nobody else has used the database since."""
+    def _is_written(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> bool:
+        """Tell whether a batch is on disk, as a whole; nobody else here has written since."""
         events = {entry: part.first + part.size for entry, part in parts.items() if part.size}
-        if self._database.is_shared or not events:  # another process may have written since
-            return False
-        if any(self._database.end(entry.about.number) != end for entry, end in events.items()):
-            return False
-        for entry, end in events.items():
-            entry.committed = end
-        return True
+        if events:
+            ends = {entry: self._database.end(entry.about.number) for entry in events}
+            is_written = ends == events
+        else:
+            is_written = all(self._is_kept(name, body) for name, body in notes.items())
+            is_written = is_written and (bool(notes) or not parts)
+        if self._losses != self._losses_before:
+            raise StoreError(f"the connection to {self.where} was lost, and others may write")
+        if is_written:
+            for entry, end in events.items():
+                entry.committed = end
+        return is_written
+
+    def _is_kept(self, name: str, body: bytes) -> bool:
+        found = self._database.notes(name)
+        return any(note.name == name and note.body == body for note in found)
 
     def _lost(self) -> None:
         """Have all models built anew, where others may write them meanwhile."""

@@ -99,7 +99,7 @@ class StoredModel:
         is_alone = writer.is_idle
         if not is_alone:  # others are at work, and one does it for all
             entry.store.check_open()
-            writer.check()
+            writer.faults.check()
             # It may be another thread that applies it: none of the user's code, or by mistake.
             if writer.may_queue and entry.objects is None and not any(map(callable, arguments)):
                 call = Queued(entry, lambda: self._applied(entry.model, verb, arguments, {}))
@@ -124,7 +124,7 @@ class StoredModel:
         """
         entry = self._entry
         entry.store.check_open()  # before the lock, which nobody may give back after a fork
-        self._writer.check()
+        self._writer.faults.check()
         with entry.lock:
             return self._applied(entry.ready(), verb, arguments, named, is_alone)
 
@@ -199,7 +199,7 @@ class StoredModel:
         entry, writer = self._entry, self._writer
         wanted = self._wanted(calls)
         entry.store.check_open()
-        writer.check()
+        writer.faults.check()
         with entry.lock:
             model = entry.ready()
             outcomes: list[Any] = []

@@ -16,12 +16,23 @@ waking of each falls into the work of the one before.
 others sleep meanwhile. Threads that apply their own would hand the interpreter lock to each other
 at every kernel.
 
-**Interrupts.** A signal may raise an exception in the main thread, after any call. Nothing here
-relies on what an interrupted thread still does. Who sleeps looks now and then (``_LOOK``) whether
-what it waits for is done, and whether anyone leads; if not it leads itself, and ends first what the
-one before has left in its ``Lead``: what was being committed is looked for in the log. What is
-added to a batch, or taken, is added or taken in one step that is not divided. The main thread
-applies no calls but its own.
+**What becomes of a batch.** Every batch is open, or the last one that was taken, or done. One who
+leads takes the open one, writes it, and marks it done, committed or failed, and nobody else does.
+One that fails takes the open one with it, which may stand on it: both are marked in one step, under
+the lock, so that nobody sees the later one done and the earlier one not. Those who lose the
+connection let the open one fail, and no other. Who waits for a batch, or is to be told of it, goes
+by its mark alone; to be woken says only that it is time to look.
+
+**Faults and interrupts.** What a database or the system says of a write (``faults.is_fault``) is a
+failure. All else that comes out of it is an interrupt: the handler of a signal may raise anything
+in the main thread, after any call. Nothing here relies on what an interrupted thread still does.
+What is added to a batch, taken or marked is so in one step that is not divided, as no call is in
+it. Who was interrupted says only that it leads no more (``Lead.is_over``); who comes to an end
+otherwise steps down, and takes down nobody but itself. Who sleeps looks now and then (``_LOOK``)
+whether what it waits for is done, and whether anyone leads; if not it leads itself. Who leads first
+sees to the last batch: if it is not done, the log tells what became of it. Where that cannot be
+asked, or another process may have written since, those who wait are told that nobody knows.
+Calls of others are applied by threads that no signal interrupts, never by the main thread.
 """
 
 from __future__ import annotations
@@ -30,22 +41,25 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import TYPE_CHECKING
 
-from belated.errors import NotCommitted
+from belated.errors import NotCommitted, StoreError
 from belated.store.batches import (
     COMMITTED,
     After,
     Batch,
     Notes,
     Part,
-    call_after,
     closed_gate,
+    done,
     lost,
     open_gate,
+    safely,
 )
+from belated.store.faults import Faults, is_fault
 from belated.store.lead import Lead
+from belated.store.telling import Teller
 
 if TYPE_CHECKING:
     from belated.store.entry import Entry
@@ -55,8 +69,6 @@ _PATIENCE = 0.5  # of what a commit takes, for those who have not come yet
 _EACH = 50e-6  # seconds for each of them, as they are woken one by one
 _LONGEST = 0.005  # seconds
 _LOOK = 0.2  # seconds after which one who sleeps looks whether anyone leads
-_FAILURES = 3  # in a row, after which commits are tried only now and then
-_FIRST_REST, _LONGEST_REST = 0.05, 2.0  # seconds between two tries
 _MAIN = threading.main_thread().ident  # the one thread that signals interrupt
 
 
@@ -65,51 +77,35 @@ class Writer:
 
     ``write`` puts all parts of a batch on disk, or raises and leaves everything as it was;
     ``write_one`` does that with one event of one model, which is quicker. ``is_written`` tells
-    whether parts are on disk, where ``write`` was interrupted.
+    whether a batch is on disk, where ``write`` was interrupted, or raises where nobody can know.
     """
 
     def __init__(
         self,
         write: Callable[[dict[Entry, Part], dict[str, bytes]], None],
         write_one: Callable[[Entry, str], None],
-        is_written: Callable[[dict[Entry, Part]], bool],
+        is_written: Callable[[dict[Entry, Part], dict[str, bytes]], bool],
     ) -> None:
         self._write, self._write_one, self._is_written = write, write_one, is_written
         self._lock = threading.Lock()  # around the open batch, and all below
         self._open = Batch()
+        self._last = done()  # that was taken; those who wait for it are being woken when it is done
         self._calls: list[Queued] = []  # to be applied by the one who leads next
         self._leader: Lead | None = None
-        self._broken: list[Lead] = []  # of those who were interrupted, to be ended
         self._keeper: threading.Lock | None = None  # the gate of the one who waits for others
         self._applies: int | None = None  # the thread that applies calls
-        self._woken = Batch()  # the last one: those who wait for it are being woken
         self._expected = 1  # callers that may come before the open batch is committed
         self._took = 0.0  # seconds, the last commit
         self.turn = threading.Lock()
         """Held by the one who uses the database."""
-        self._wanted = closed_gate()  # it is opened for a commit that nobody waits for
-        self._untold: list[Batch] = []  # those of which someone is to be told
-        self._thread: threading.Thread | None = None
-        self._is_stopped = False
-        self._failures = 0  # commits in a row that failed
-        self._rests_until = 0.0
-        self._reason = ""
+        self.teller = Teller(self.settle_all)
+        """Commits what nobody waits for, and tells what became of it."""
+        self.faults = Faults()
+        """Commits in a row that failed."""
         self.commits = 0
         """Commits so far."""
         self.events = 0
         """Events in them."""
-
-    def check(self) -> None:
-        """Refuse events while there is no use in trying.
-
-        Every event that is applied and then lost has its model built anew. So after some failures
-        in a row a commit is tried only now and then.
-        """
-        if self._rests_until and self._rests_until > monotonic():
-            raise NotCommitted(
-                f"the store cannot be written at the moment ({self._reason}); nothing has changed: "
-                f"it is tried again within {_LONGEST_REST:g} s"
-            )
 
     @property
     def is_idle(self) -> bool:
@@ -120,7 +116,7 @@ class Writer:
     def is_broken(self) -> bool:
         """Whether one who led was interrupted, and nobody has ended yet what it has left."""
         leader = self._leader
-        return leader is not None and (leader.is_over or bool(self._broken))
+        return leader is not None and (leader.is_over or leader.is_mending)
 
     @property
     def may_queue(self) -> bool:
@@ -159,31 +155,43 @@ class Writer:
         The caller has locked the model, and who wants to read it waits for the commit as well.
         Where this fails, nobody else is concerned, as nobody else has used the model since.
         """
-        lead = Lead()
+        lead, error = Lead(), None
         try:
             with self._lock:
                 is_busy = self._leader or self._calls or self._open.is_used or entry.is_stale
                 if not is_busy:
                     self._leader = lead
-            if is_busy:
-                return self.add(entry, text, 1)
-            with self.turn:
-                begin = perf_counter()
-                self._write_one(entry, text)
-                self._took = perf_counter() - begin
-            self._failures = 0
-            self.commits += 1
-            self.events += 1
-            self._step_down(0)
-        except BaseException as error:
+            if not is_busy:
+                error = self._write_alone(entry, text)
+                self._step_down(lead, 0)
+        except BaseException:
             lead.is_over = entry.is_stale = True  # first of all, as another interrupt may come
-            if isinstance(error, Exception) and self._leader is lead:
-                self._count_failure(error)
-                self._step_down(0)
-                raise lost(error) from error
             self._stir()
             raise
+        if is_busy:
+            return self.add(entry, text, 1)
+        if error is not None:
+            raise lost(error) from error
         return COMMITTED
+
+    def _write_alone(self, entry: Entry, text: str) -> Exception | None:
+        """Write one event; return the fault if there was one."""
+        with self.turn:
+            begin = perf_counter()
+            try:
+                self._write_one(entry, text)
+            except Exception as error:
+                if not is_fault(error):
+                    raise
+                entry.is_stale = True
+                self._took = perf_counter() - begin
+                self.faults.add(error)
+                return error
+            self._took = perf_counter() - begin
+        self.faults.count = 0
+        self.commits += 1
+        self.events += 1
+        return None
 
     # --- Waiting --------------------------------------------------------------------------------
 
@@ -225,10 +233,7 @@ class Writer:
     def _wait(self, batch: Batch) -> None:
         """Return when a batch is done, by this thread if it is the one that leads."""
         if self._applies == get_ident():  # from within a call: nobody else can lead
-            within = Lead()
-            self._commit(within)
-            if within.batch is not None:
-                self._wake_next(within.batch)
+            self._wake_next(self._commit())
             return
         gate = closed_gate()
         lead = Lead(gate)
@@ -259,10 +264,18 @@ class Writer:
             patience = self._patience() if self._keeper is gate else _LOOK
             is_late = not gate.acquire(timeout=patience)
             if wanted.is_done:
+                self._keep_no_more(gate)
                 return False
             with self._lock:
                 if not wanted.is_done and self._is_led_by(lead, is_late):
                     return True
+
+    def _keep_no_more(self, gate: threading.Lock) -> None:
+        """Let another one wait for the others, where this one did: it goes."""
+        if self._keeper is gate:
+            with self._lock:
+                if self._keeper is gate:
+                    self._keeper = None
 
     def _patience(self) -> float:
         """Return how long to wait for those who shared the last commits."""
@@ -278,12 +291,11 @@ class Writer:
         if before is not None and not before.is_over:
             return False
         here = len(self._calls) + len(self._open.waiting)
-        if not is_late and (here < self._expected or self._woken.waiting):
+        if not is_late and (here < self._expected or self._last.waiting):
             if self._keeper is None:
                 self._keeper = lead.gate
             return False
-        if before is not None:
-            self._broken.append(before)
+        lead.is_mending = before is not None
         self._leader, self._keeper = lead, None
         return True
 
@@ -313,10 +325,7 @@ class Writer:
         They would also do so by and by.
         """
         with self._lock:
-            gates = [call.gate for call in self._calls] + self._open.waiting
-            leader = self._leader
-            if leader is not None and leader.batch is not None:
-                gates += leader.batch.waiting
+            gates = [call.gate for call in self._calls] + self._open.waiting + self._last.waiting
             self._keeper = None
         for gate in gates:
             open_gate(gate)
@@ -325,32 +334,31 @@ class Writer:
 
     def _lead(self, lead: Lead) -> None:
         """Apply the calls that wait, commit the open batch, and lead no more."""
-        if self._broken:
-            self._repair()
+        if not self._last.is_done:
+            self._mend()
         if self._calls and get_ident() != _MAIN:
             self._apply_all(lead)
-        self._commit(lead)
-        self._step_down(0 if lead.batch is None else len(lead.batch.waiting))
-        if lead.batch is not None:
-            self._woken = lead.batch
-            self._wake_next(lead.batch)
+        batch = self._commit()
+        self._step_down(lead, len(batch.waiting))
+        self._wake_next(batch)
 
-    def _step_down(self, others: int) -> None:
+    def _step_down(self, lead: Lead, others: int) -> None:
         """Lead no more, after a commit that so many ``others`` shared."""
         with self._lock:
             later = len(self._open.waiting) + len(self._calls)
-            self._expected = 1 + others + later
-            self._leader = None
+            if self._leader is lead:
+                self._expected = 1 + others + later
+                self._leader = None
         if later and not others:
             self._call_keeper()
 
     def _apply_all(self, lead: Lead) -> None:
         """Apply the calls that wait; who was refused is woken at once."""
         with self._lock:
-            lead.calls, self._calls = self._calls, []
+            calls, self._calls = self._calls, []
         self._applies = get_ident()
         try:
-            for call in lead.calls:
+            for call in calls:
                 call.run()
                 if call.gate is lead.gate:
                     continue
@@ -360,96 +368,85 @@ class Writer:
                     call.batch.waiting.append(call.gate)
         finally:
             self._applies = None
-        lead.calls = []
 
-    def _commit(self, lead: Lead) -> None:
-        """Write the open batch, and say what became of it."""
-        fresh = Batch()
+    def _commit(self) -> Batch:
+        """Write the open batch and mark it; return it."""
+        if not self._last.is_done:
+            self._mend()
+        fresh, error = Batch(), None
         with self.turn:
             with self._lock:
-                if not self._open.is_used:
-                    return
-                lead.batch, self._open = self._open, fresh
-            batch = lead.batch
+                batch = self._last = self._open
+                self._open = fresh
             parts, notes = batch.parts(), batch.all_notes()
-            error: Exception | None = None
             if parts or notes:
                 begin = perf_counter()
                 try:
                     self._write(parts, notes)
                 except Exception as raised:
+                    if not is_fault(raised):
+                        raise
                     error = raised
                 self._took = perf_counter() - begin
-        if error is not None:
-            self._count_failure(error)
-            self._fail(batch, error)
-            return
-        batch.is_done = True
-        batch.added = []  # models know their newest batch, and it need not know them, or keep all
-        if parts or notes:
-            self._failures = 0
-            self.commits += 1
-            self.events += sum(part.size for part in parts.values())
+        if error is None:
+            self._mark_committed(batch, parts, notes)
+        else:
+            self.faults.add(error)
+            self.fail(error, batch)
+        return batch
 
-    def _count_failure(self, error: Exception) -> None:
-        self._failures += 1
-        if self._failures >= _FAILURES:
-            rest = min(_FIRST_REST * 2.0 ** (self._failures - _FAILURES), _LONGEST_REST)
-            self._rests_until, self._reason = monotonic() + rest, str(error)
-
-    def fail(self, error: Exception) -> None:
-        """Let all fail that is not being committed yet; the models of it are to be built anew."""
-        fresh = Batch()
-        with self._lock:
-            batch, self._open = self._open, fresh
-        _mark(batch, error)
-        self._wake_next(batch)
-
-    def _fail(self, batch: Batch, error: Exception) -> None:
-        """Let a batch fail, and what came later, as it may stand on what is lost.
-
-        Who waits for the batch is not told yet. What comes later fails first: one that was
-        interrupted in here is found by the batch that is not done.
-        """
-        batch.spoil()  # so that nothing more is added that stands on it
-        self.fail(error)
-        _mark(batch, error)
-
-    def _repair(self) -> None:
-        """End what those have left who were interrupted while they led; what is done stays done.
+    def _mend(self) -> None:
+        """See what became of the last batch: the one who took it was interrupted. The log tells.
 
         One who is interrupted in here leaves it to the next.
         """
-        while self._broken:
-            lead = self._broken[-1]
-            begun = [call for call in lead.calls if call.is_begun and not call.is_applied]
-            if begun:  # nobody knows whether they are in the open batch
-                self.fail(NotCommitted("the one who applied them was interrupted"))
-            with self._lock:
-                waiting = [call for call in lead.calls if not call.is_begun]
-                self._calls[:0] = waiting
-                lead.calls = begun
-            for call in begun:
-                call.give_up()
-                open_gate(call.gate)
-            batch = lead.batch
-            if batch is not None:
-                if not batch.is_done:
-                    self._find(batch)
-                self._wake_next(batch)
-            self._broken.remove(lead)
-
-    def _find(self, batch: Batch) -> None:
-        """Say what became of a batch that was being committed: the log tells."""
+        batch = self._last
+        parts, notes = batch.parts(), batch.all_notes()
+        error: StoreError | None = None
         try:
             with self.turn:
-                is_written = self._is_written(batch.parts())
-        except Exception:
-            is_written = False
-        if is_written:
-            batch.is_done = True
+                if not self._is_written(parts, notes):
+                    error = StoreError("the one who committed it was interrupted")
+        except StoreError as raised:
+            error = NotCommitted(
+                "the one who committed it was interrupted, and the event may or may not count: "
+                f"what the model says later tells ({raised})"
+            )
+        if error is None:
+            self._mark_committed(batch, parts, notes)
         else:
-            self._fail(batch, NotCommitted("the one who committed it was interrupted"))
+            self.fail(error, batch)
+        self._wake_next(batch)
+
+    def _mark_committed(
+        self, batch: Batch, parts: dict[Entry, Part], notes: dict[str, bytes]
+    ) -> None:
+        events = sum(part.size for part in parts.values())
+        commits = 1 if parts or notes else 0
+        # No call from here on. Models know their newest batch, and it need not know them.
+        batch.is_done, batch.added, batch.notes = True, [], []
+        if commits:
+            self.faults.count = 0
+            self.commits += 1
+            self.events += events
+
+    def fail(self, error: Exception, taken: Batch | None = None) -> None:
+        """Let the open batch fail, and the one that was ``taken`` before it.
+
+        The models of both are to be built anew.
+        """
+        fresh = Batch()
+        with self._lock:
+            later = self._open
+            batch = later if taken is None else taken
+            batch.spoil()
+            later.spoil()
+            # No call from here on. An error is there before it is asked for.
+            batch.error = later.error = error
+            batch.is_done = later.is_done = True
+            batch.added, later.added, batch.notes, later.notes = [], [], [], []
+            self._open = fresh
+        self._wake_next(later)
 
     # --- Not waiting ----------------------------------------------------------------------------
 
@@ -460,68 +457,21 @@ class Writer:
         and now, where nobody else is at it, there is no snapshot to write, and the last commit took
         less than ``within`` seconds and did not fail. What ``after`` raises is logged.
         """
-        with self._lock:
-            is_quick = self.is_idle and self._took < within and not batch.after
-            is_quick = is_quick and not self._failures and not self.turn.locked()
-            is_quick = is_quick and not batch.has_snapshot
-            is_here = batch.is_done or is_quick or self._is_stopped  # then there is no other thread
-            if not is_here:
-                batch.after.append(after)
-                self._untold.append(batch)
-        if not is_here:
-            self._have_thread()
-            open_gate(self._wanted)
+        is_here = batch.is_done or self._is_quick(batch, within)
+        if not is_here and self.teller.ask(batch, after):
             return
         if not batch.is_done:
             self._wait(batch)
-        call_after(after, batch.error)
+        safely(after, batch.error)
 
-    def _have_thread(self) -> None:
-        """Start the thread of the store's own where there is none."""
+    def _is_quick(self, batch: Batch, within: float) -> bool:
+        """Tell whether to commit a batch takes less than some seconds, as far as can be known."""
+        if self._took >= within or self.faults.count or self.turn.locked():
+            return False
         with self._lock:
-            if self._thread is None:
-                thread = threading.Thread(target=self._work, name="belated-store", daemon=True)
-                thread.start()
-                self._thread = thread
-
-    def _work(self) -> None:
-        """Commit what nobody waits for, and tell those who want to know."""
-        is_stopped = False
-        while not is_stopped:
-            self._wanted.acquire()  # once for all that asked meanwhile
-            is_stopped = self._is_stopped  # all that asked before that are in what is settled now
-            with suppress(Exception):  # which those who asked are told
-                self.settle_all()
-            self._tell()
-        open_gate(self._wanted)  # for another such thread, if starting one was interrupted
-
-    def _tell(self) -> None:
-        """Tell what became of batches that are done."""
-        with self._lock:
-            told = [batch for batch in self._untold if batch.is_done]
-            self._untold = [batch for batch in self._untold if not batch.is_done]
-        for batch in told:
-            while batch.after:
-                call_after(batch.after.pop(0), batch.error)
-
-    def stop(self) -> None:
-        """Let the thread that commits what nobody waits for come to its end."""
-        with self._lock:
-            self._is_stopped = True
-            thread = self._thread
-        open_gate(self._wanted)
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            return self.is_idle and not batch.after and not batch.has_snapshot
 
 
 def _check_sound(entry: Entry) -> None:
     if entry.is_stale:
         raise NotCommitted("the store could not be written meanwhile; nothing has changed")
-
-
-def _mark(batch: Batch, error: Exception) -> None:
-    """Let a batch fail, and have the models of it built anew."""
-    batch.spoil()
-    batch.error = error
-    batch.is_done = True
-    batch.added = []
