@@ -249,6 +249,7 @@ async def tick_model(hub: Hub, request: Request) -> Answer:
     served = await hub.model(request.path["name"])
     if served.kind == "Learner":
         raise Refused(409, "no_such_verb", "a Learner has no tick")
+    served.reader.check_clock()
 
     async def work(known: Known) -> Answer:
         def still_open() -> Answer:

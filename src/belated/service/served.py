@@ -23,7 +23,7 @@ from belated.service.calls import (
 )
 from belated.service.constant import Constant
 from belated.service.limits import Limits
-from belated.service.specs import described
+from belated.service.specs import described, unit_of
 from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
@@ -324,13 +324,8 @@ def _constant(stored: StoredModel) -> Constant | None:
 
 
 def _unit(stored: StoredModel) -> str | None:
-    """Return what deadlines of single tickets are in; None where there are none."""
-    if stored.kind not in ("LinearModel", "Chooser"):
-        return None
-    settings = (stored.state.model if stored.kind == "Chooser" else stored.state).settings
-    if settings.deadline is None:
-        return None
-    return "seconds" if settings.needs_times else "predictions"
+    """Return what deadlines are counted in; None where there are none."""
+    return stored.read(lambda model: unit_of(stored.kind, model))
 
 
 def _a_round(report: Mapping[str, Any]) -> float | None:
