@@ -154,9 +154,9 @@ def test_ages_are_by_the_times_that_events_were_given() -> None:
 
 def test_times_that_differ_are_known_as_long_as_the_others() -> None:
     asked = Asked(5, [Moment(1.0, 1.0)])
-    asked.place(9, Moment(4.0, 2.0))  # those between were lost
-    asked.place(7, Moment(5.0, 5.0))
-    asked.place(10, Moment(6.0, 6.0))
+    asked.place(9, 4.0, 2.0)  # those between were lost
+    asked.place(7, 5.0, 5.0)
+    asked.place(10, 6.0, 6.0)
     assert [asked.of(ticket) for ticket in (4, 5, 6, 7, 9, 10, 11)] == [
         None,
         (1.0, 1.0),
@@ -168,7 +168,7 @@ def test_times_that_differ_are_known_as_long_as_the_others() -> None:
     ]
     last = 2 * REMEMBERED + 10
     for ticket in range(11, last):
-        asked.place(ticket, Moment(ticket, ticket / 2))
+        asked.place(ticket, ticket, ticket / 2)
     assert asked.of(10) is None
     assert asked.of(last - 1) == (last - 1, (last - 1) / 2)
 

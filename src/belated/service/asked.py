@@ -15,12 +15,13 @@ REMEMBERED = 1 << 17
 """Tickets whose times are known."""
 _PLACES = {"LinearModel": 3, "Intervals": 3, "Knobs": 4, "Chooser": 5}
 _ANSWERED = 4  # the place of the time in all answers
+_SAME = 0.1  # seconds that an event may take to get from the server to the store
 
 
 def told(kind: str, event: Event, heard: float) -> float:
     """Return the time that an event was given, or when it was heard of where it has none.
 
-    Only seconds since 1970 are times that ages can be told by.
+    Only seconds since 1970 are times that ages can be told by. One that the store put in is now.
 
     >>> told("LinearModel", [of.PREDICT, {"x": 1.0}, "key", 1.7e9], 1.8e9)
     1700000000.0
@@ -31,7 +32,9 @@ def told(kind: str, event: Event, heard: float) -> float:
     if place >= len(event):  # nulls at the end are left out
         return heard
     at = event[place]
-    return float(at) if at is not None and SINCE_1970 <= at < AFTER_DATES else heard
+    if at is None or -_SAME < at - heard < _SAME or not SINCE_1970 <= at < AFTER_DATES:
+        return heard
+    return float(at)
 
 
 class Moment(NamedTuple):
@@ -47,10 +50,10 @@ class Asked:
     """The times of the newest tickets; those that differ from the server's take room of their own.
 
     >>> asked = Asked()
-    >>> asked.place(7, Moment(100.0, 100.0))
-    >>> asked.place(8, Moment(101.0, 50.0))
+    >>> asked.place(7, 100.0, 100.0)
+    >>> asked.place(8, 101.0, 50.0)
     >>> asked.of(7), asked.of(8), asked.of(9)
-    (Moment(heard=100.0, told=100.0), Moment(heard=101.0, told=50.0), None)
+    ((100.0, 100.0), (101.0, 50.0), None)
     """
 
     def __init__(self, first: int = 0, moments: Iterable[Moment] = ()) -> None:
@@ -58,37 +61,41 @@ class Asked:
         self._heard = array("d")
         self._told: array[float] | None = None  # as long as the other, where one differs
         for ticket, moment in enumerate(moments, first):
-            self.place(ticket, moment)
+            self.place(ticket, *moment)
 
-    def place(self, ticket: int, moment: Moment) -> None:
+    def place(self, ticket: int, heard: float, told: float) -> None:
         """Remember when a ticket was asked for; some before it may come later, or never."""
-        heard = self._heard
-        if not heard or ticket - self._first >= len(heard) + REMEMBERED:
+        times = self._heard
+        if times and ticket - self._first == len(times) and told == heard and self._told is None:
+            times.append(heard)  # as nearly always
+        else:
+            self._put(ticket, heard, told)
+        if len(self._heard) >= 2 * REMEMBERED:
+            self._first += REMEMBERED
+            del self._heard[:REMEMBERED]
+            if self._told is not None:
+                del self._told[:REMEMBERED]
+
+    def _put(self, ticket: int, heard: float, told: float) -> None:
+        if not self._heard or ticket - self._first >= len(self._heard) + REMEMBERED:
             self._first, self._heard, self._told = ticket, array("d"), None
-            heard = self._heard
-        place = ticket - self._first
+        times, place = self._heard, ticket - self._first
         if place < 0:
             return
-        if place == len(heard):  # as nearly always
-            heard.append(moment.heard)
-        else:
-            heard.extend([math.nan] * (place + 1 - len(heard)))
-            heard[place] = moment.heard
-        if self._told is None and moment.told != moment.heard:
-            self._told = array("d", heard)
+        times.extend([math.nan] * (place + 1 - len(times)))
+        times[place] = heard
+        if self._told is None and told != heard:
+            self._told = array("d", times)
         if self._told is not None:
-            self._told.extend(heard[len(self._told) :])
-            self._told[place] = moment.told
-        if len(heard) >= 2 * REMEMBERED:
-            self._first += REMEMBERED
-            for times in (heard, self._told):
-                if times is not None:
-                    del times[:REMEMBERED]
+            self._told.extend(times[len(self._told) :])
+            self._told[place] = told
 
-    def of(self, ticket: int) -> Moment | None:
-        """Return when a ticket was asked for; None where that is not known any more."""
+    def of(self, ticket: int) -> tuple[float, float] | None:
+        """Return when a ticket was asked for, as in a ``Moment``; None where nobody knows."""
         place = ticket - self._first
-        if not 0 <= place < len(self._heard) or math.isnan(self._heard[place]):
+        if not 0 <= place < len(self._heard):
             return None
         heard = self._heard[place]
-        return Moment(heard, heard if self._told is None else self._told[place])
+        if heard != heard:  # some between were lost
+            return None
+        return heard, heard if self._told is None else self._told[place]

@@ -57,20 +57,21 @@ class Watch:
 
     def ask(self, ticket: int, now: float, told: float | None = None) -> None:
         """Count a prediction or choice, which may have a time of its own."""
-        moment = Moment(now, now if told is None else told)
-        self._asked.place(ticket, moment)
-        self._draw(ticket, moment)
+        when = now if told is None else told
+        self._asked.place(ticket, now, when)
+        self._draw(ticket, now, when)
         self.asked += 1
         self.last_asked = now
         self.is_changed = True
 
-    def _go_on(self, moment: Moment) -> None:
-        self._newest = max(self._newest, moment.told)
-        self._is_past = abs(moment.told - moment.heard) > _OFF
+    def _go_on(self, heard: float, told: float) -> None:
+        if told > self._newest:
+            self._newest = told
+        self._is_past = not -_OFF <= told - heard <= _OFF
 
-    def _draw(self, ticket: int, moment: Moment) -> None:
-        self._go_on(moment)
-        self._recent[ticket] = [ticket, moment.told, None]
+    def _draw(self, ticket: int, heard: float, told: float) -> None:
+        self._go_on(heard, told)
+        self._recent[ticket] = [ticket, told, None]
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
@@ -85,14 +86,15 @@ class Watch:
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
-        self._go_on(Moment(now, came))
+        self._go_on(now, came)
         self.is_changed = True
         asked = self._asked.of(event[1])
         if asked is None:
             return -math.inf
-        self.ages[bisect_left(AGES, max(came - asked.told, 0.0))] += 1
+        heard, when = asked
+        self.ages[bisect_left(AGES, max(came - when, 0.0))] += 1
         self._close(event[1], came)
-        return asked.heard
+        return heard
 
     def _close(self, ticket: int, came: float) -> None:
         drawn = self._recent.get(ticket)
@@ -159,7 +161,7 @@ class Watch:
         """
         self._asked = Asked(first, asked)
         for ticket, moment in list(enumerate(asked, first))[-_RECENT:]:
-            self._draw(ticket, moment)
+            self._draw(ticket, *moment)
         new = [moment.heard for moment in asked if moment.heard > self._kept_at]
         self.asked += len(new)
         self.last_asked = new[-1] if new else self.last_asked
@@ -167,7 +169,7 @@ class Watch:
             if moment.heard > self._kept_at:
                 self.hear(event, True, *moment)
             else:
-                self._go_on(moment)
+                self._go_on(*moment)
                 self._close(event[1], moment.told)
 
     def about(self, now: float | None = None) -> dict[str, Any]:
