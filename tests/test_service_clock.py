@@ -152,6 +152,24 @@ def test_times_of_python_go_on_in_their_unit(tmp_path: Path, kind: str) -> None:
         assert late.body["outcome"] == "late"
 
 
+@pytest.mark.parametrize("kind", ["LinearModel", "Chooser"])
+def test_a_second_late_instalment_is_told_what_became_of_the_first(ask: Caller, kind: str) -> None:
+    settings = {**SETTINGS[kind], "silence": 0, "deadline": "P30D"}
+    name = f"instalments-{kind}"
+    ask("POST", "/models", {"name": name, "kind": kind, "settings": settings})
+    path, key = f"/models/{name}", {"key": "order"}
+    ask("POST", f"{path}/{verb_of(kind)}", {**ITEM[kind], **key, "at": START})
+    said = [
+        ask("POST", f"{path}/add", {**key, "value": 20, "at": START + day * DAY}).body
+        for day in (20, 31, 32)
+    ]
+    assert [each["outcome"] for each in said] == ["applied", "late", "duplicate"]
+    assert "its deadline has passed and a late answer was dropped" in said[2]["error"]["message"]
+    ask("POST", f"{path}/observe", {**key, "value": 20, "at": START + 33 * DAY})
+    report = ask("GET", f"{path}/report").body
+    assert (report.get("model") or report)["late"] == 1
+
+
 def test_choices_that_are_counted_are_not_evaluated_by_time(ask: Caller) -> None:
     path = make(ask, "counted-choices", "Chooser", {"predictions": 2})
     ask("POST", f"{path}/choose", {"key": "k"})

@@ -21,6 +21,7 @@ from belated.files import StrPath, write_whole
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
+from belated.learner.refusals import CLOSED
 from belated.learner.turns import alone
 from belated.linear.clock import Duration, Time, span_of
 from belated.linear.features import Features
@@ -432,10 +433,7 @@ class Chooser:
         raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
 
     def _closed(self, number: int, who: str) -> AlreadyObserved:
-        return AlreadyObserved(
-            f"{who}: ticket {number} was answered or cancelled before, or given up on long ago; "
-            "nothing has changed"
-        )
+        return AlreadyObserved(f"{who}: ticket {number} {CLOSED}")
 
     def _is_open(self, number: int) -> bool:
         kept = self._kept.get(number)

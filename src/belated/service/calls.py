@@ -198,7 +198,10 @@ def members(kind: str, verb: str) -> frozenset[str]:
 
 def already_answered() -> Refused:
     """Return what is said of a key that nothing is open under any more."""
-    message = "this key was answered or cancelled before; nothing has changed"
+    message = (
+        "this key was answered or cancelled before, or its deadline has passed and a late answer "
+        "was dropped before; nothing has changed"
+    )
     return Refused(409, "already_answered", message)
 
 
