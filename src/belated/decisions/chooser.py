@@ -402,7 +402,9 @@ class Chooser:
         self._model.tick(at)
 
     def choice(self, ticket: int | Key) -> Choice:
-        """Return the choice that an open ticket or key stands for, as it was made.
+        """Return the choice that a ticket or key stands for, as it was made.
+
+        That is known until its last word, also after its deadline, until the choice is forgotten.
 
         >>> chooser = Chooser(["a", "b"])
         >>> made = chooser.choose(key="visit")

@@ -254,7 +254,17 @@ _SCHEMAS: dict[str, Any] = {
         ]
     },
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
-    "Peeked": {"type": "object"},
+    "Peeked": {
+        "type": "object",
+        "description": "What a model of its kind has to say.",
+        "properties": {
+            "value": _NUMBER,
+            "low": {"type": ["number", "null"], "description": "null: there is no end."},
+            "high": {"type": ["number", "null"]},
+            "options": {"type": "array", "items": {"type": "object"}},
+            "setting": {"type": "object"},
+        },
+    },
     "Explain": _object(("features",), features=_FEATURES),
     "Explained": _object(
         ("value", "constant", "parts", "open_tickets", "total"),

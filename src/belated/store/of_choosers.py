@@ -126,7 +126,7 @@ class StoredChooser(CorrectedModel):
         return self.read(lambda model: model.peek(context, menu))
 
     def choice(self, ticket: int | Key) -> Choice:
-        """Return the choice that an open ticket or key stands for, as it was made."""
+        """Return what was chosen under a ticket or key; see ``Chooser.choice``."""
         return self.read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
 
     def report(self) -> ChooserReport:
