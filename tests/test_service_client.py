@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,8 +79,13 @@ def test_every_kind_is_asked_and_looked_at(ask: Caller, client: bl.Client) -> No
     layout = client.model("layout")
     options = layout.peek(context={"hour": 7}, actions=["blue", "red"])["options"]
     assert {each["action"] for each in options} == {"blue", "red"}
+    assert layout.peek({"hour": 7}, ["blue", "red"])["options"] == options  # as choose takes it
+    for body in ({"context": {"hour": 7}, "features": {"hour": 7}}, {"features": [7.0]}):
+        assert ask("POST", "/models/layout/peek", body).status == 422
     knobs = client.create("peeked-knobs", "Knobs", knobs={"x": [0, 1]})
-    assert knobs.peek() == {"setting": {"x": 0.5}}
+    assert knobs.peek() == knobs.peek({}) == {"setting": {"x": 0.5}}
+    ranges = client.create("peeked-ranges", "Intervals", bits=8)
+    assert ranges.peek([1.0]) == {"value": 0.0, "low": -math.inf, "high": math.inf}
 
     async def looked() -> tuple[Any, Any]:
         async with bl.AsyncClient(ask.server.url, str(ask.token)) as other:
@@ -116,6 +122,21 @@ def test_intervals_without_ends_are_null_in_json_and_infinite_in_python(
     assert found.low is not None
     assert found.high is not None
     assert least <= found.low <= found.value <= found.high < math.inf
+
+
+def test_clients_say_what_they_are_and_keep_their_token(ask: Caller, client: bl.Client) -> None:
+    url = ask.server.url
+    assert repr(client) == f"<Client of {url}>"
+    assert repr(client.model("layout")) == f"<RemoteModel 'layout' of {url}>"
+    other = bl.AsyncClient("https://[::1]:8765/belated", "secret")
+    assert repr(other) == "<AsyncClient of https://[::1]:8765/belated>"
+    model = other.model("layout")
+    assert repr(model) == "<AsyncRemoteModel 'layout' of https://[::1]:8765/belated>"
+
+
+def test_a_date_among_features_is_refused_in_words(client: bl.Client) -> None:
+    with pytest.raises(TypeError, match=r"JSON has no datetime: features .* such as its hour"):
+        client.model("value").predict({"when": datetime(2026, 3, 1)})
 
 
 def test_threads_that_come_and_go_leave_no_connections(client: bl.Client) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from array import array
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.service.asked import REMEMBERED, Asked, Moment
 from belated.service.commits import After, Commits
 from belated.service.constant import Constant
 from belated.service.demo import Flights, Shop
@@ -42,7 +42,7 @@ def test_answers_are_counted_by_age() -> None:
 
 def test_times_of_old_tickets_are_dropped_and_new_ones_known() -> None:
     watch = Watch()
-    watch.remember(100, array("d", [1.0, 2.0, 3.0]), [])
+    watch.remember(100, [Moment(when, when) for when in (1.0, 2.0, 3.0)], [])
     watch.hear([OBSERVE, 101, 1.0], True, 4.0)
     watch.hear([OBSERVE, 5, 1.0], True, 4.0)
     assert watch.ages[1] == 1
@@ -130,8 +130,102 @@ def test_one_sentence_says_why_nothing_changes(
 ) -> None:
     watch = Watch()
     heard(watch, [5.0] * 10)
-    found = why(watch, report, watch.last_answered + quiet)
+    found = why(watch, report, watch.last_answered + quiet, 0)
     assert found is None if said is None else said in str(found)
+
+
+def test_late_answers_alone_are_told_also_where_nobody_watched() -> None:
+    assert "All 493 answers came after" in str(why(Watch(), {**REPORT, "observed": 0}, 1e6, 493))
+
+
+def test_ages_are_by_the_times_that_events_were_given() -> None:
+    watch, now = Watch(), 1.8e9
+    watch.ask(0, now, 1.7e9)
+    assert watch.hear([OBSERVE, 0, 1.0], True, now + 1.0, 1.7e9 + 5e5) == now  # as it was heard
+    assert watch.ages[AGES.index(604800.0)] == sum(watch.ages) == 1
+    assert watch.recent() == [[0, 1.7e9, 1.7e9 + 5e5]]
+    assert why(watch, REPORT, now + 1e9, 0) is None  # the past has no pauses
+    assert watch.about()["clock"] == 1.7e9 + 5e5
+    watch.ask(1, now + 9.0)
+    assert watch.about()["clock"] is None
+    watch.hear([OBSERVE, 1, 1.0], True, now + 9.5)
+    assert "does what brings them still run?" in str(why(watch, REPORT, now + 1e9, 0))
+
+
+def test_times_that_differ_are_known_as_long_as_the_others() -> None:
+    asked = Asked(5, [Moment(1.0, 1.0)])
+    asked.place(9, 4.0, 2.0)  # those between were lost
+    asked.place(7, 5.0, 5.0)
+    asked.place(10, 6.0, 6.0)
+    assert [asked.of(ticket) for ticket in (4, 5, 6, 7, 9, 10, 11)] == [
+        None,
+        (1.0, 1.0),
+        None,
+        (5.0, 5.0),
+        (4.0, 2.0),
+        (6.0, 6.0),
+        None,
+    ]
+    last = 2 * REMEMBERED + 10
+    for ticket in range(11, last):
+        asked.place(ticket, ticket, ticket / 2)
+    assert asked.of(10) is None
+    assert asked.of(last - 1) == (last - 1, (last - 1) / 2)
+
+
+START = 1.7e9
+CLOCKED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "LinearModel": ("predict", {"bits": 8}, {"features": {"a": 1.0}}),
+    "Intervals": ("predict", {"bits": 8}, {"features": {"a": 1.0}}),
+    "Chooser": ("choose", {"actions": ["a", "b"], "bits": 8, "silence": 0}, {}),
+    "Knobs": ("predict", {"knobs": {"x": [0, 1]}}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", CLOCKED)
+def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_path: Path) -> None:
+    verb, settings, item = CLOCKED[kind]
+    with serving(tmp_path) as ask:
+        made = {"name": "past", "kind": kind, "settings": {**settings, "deadline": "P9D"}}
+        assert ask("POST", "/models", made).status == 201
+        for key in range(5):
+            ask("POST", f"/models/past/{verb}", {**item, "key": key, "at": START})
+        ask("POST", "/models/past/cancel", {"key": 0})
+        ask("POST", "/models/past/observe", {"key": 1, "value": 1, "at": START + 3e5})
+        found = ask("GET", "/models/past/timeline").body
+        assert found["ages"]["counts"][AGES.index(604800.0)] == 1
+        assert [each[1:] for each in found["recent"]] == [
+            [START, None, False],
+            [START, START + 3e5, False],
+            *[[START, None, True]] * 3,
+        ]
+        ask("POST", "/models/past/tick", {"at": START + 1e6})
+        ask("POST", "/models/past/observe", {"key": 2, "value": 1, "at": START + 1e6})
+        live = ask("GET", "/models/past/live").body
+        assert [each[2:] for each in live["recent"]] == [
+            [None, False],
+            [START + 3e5, False],
+            [START + 1e6, False],
+            *[[None, False]] * 2,
+        ]
+        assert (live["late"], live["report"]["open"], live["why"]) == (1, 0, None)
+        assert (live["clock"], found["clock"]) == (START + 1e6, START + 3e5)
+        copied = {"settings": made["settings"], "to": "copy"}
+        assert ask("POST", "/models/past/replay", copied).status == 200
+        other = ask("GET", "/models/copy/live").body
+        assert (other["late"], other["recent"]) == (1, live["recent"])
+    with serving(tmp_path) as again:
+        caller = Caller(again.server, ask.token)
+        assert caller("GET", "/models/past/live").body["recent"] == live["recent"]
+
+
+def test_a_choice_that_was_not_shown_is_open(tmp_path: Path) -> None:
+    with serving(tmp_path) as ask:
+        for number in range(2):
+            ask("POST", "/models/layout/choose", {"key": number, "shown": False})
+        ask("POST", "/models/layout/cancel", {"key": 0})
+        recent = ask("GET", "/models/layout/timeline").body["recent"]
+        assert [is_open for *_, is_open in recent] == [False, True]
 
 
 def test_the_limits_of_ages_go_up() -> None:

@@ -77,8 +77,12 @@ def _serve(arguments: argparse.Namespace) -> None:
     )
     _tell(server)
     if arguments.demo:
-        from belated.service.demo import play
+        from belated.service.demo import SPEED, play
 
+        print(
+            f"A second plays {SPEED / 60:g} minutes of the flights, and one of the shop.",
+            flush=True,
+        )
         play(server)
     server.run()
 

@@ -21,6 +21,7 @@ from belated.files import StrPath, write_whole
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
+from belated.learner.refusals import CLOSED
 from belated.learner.turns import alone
 from belated.linear.clock import Duration, Time, span_of
 from belated.linear.features import Features
@@ -401,7 +402,9 @@ class Chooser:
         self._model.tick(at)
 
     def choice(self, ticket: int | Key) -> Choice:
-        """Return the choice that an open ticket or key stands for, as it was made.
+        """Return the choice that a ticket or key stands for, as it was made.
+
+        That is known until its last word, also after its deadline, until the choice is forgotten.
 
         >>> chooser = Chooser(["a", "b"])
         >>> made = chooser.choose(key="visit")
@@ -432,10 +435,7 @@ class Chooser:
         raise UnknownTicket(f"{who}: ticket {number} was never handed out; nothing has changed")
 
     def _closed(self, number: int, who: str) -> AlreadyObserved:
-        return AlreadyObserved(
-            f"{who}: ticket {number} was answered or cancelled before, or given up on long ago; "
-            "nothing has changed"
-        )
+        return AlreadyObserved(f"{who}: ticket {number} {CLOSED}")
 
     def _is_open(self, number: int) -> bool:
         kept = self._kept.get(number)

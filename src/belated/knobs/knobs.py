@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arrays import Floats, Ints
-from belated.errors import BadFeatures, BadFeedback, UnknownTicket
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTicket
 from belated.files import StrPath, write_whole
 from belated.kernels.knobs import entries
 from belated.kernels.knobs import layout as L
@@ -324,6 +324,8 @@ class Knobs:
         return checked_ticket(self._keys.ticket(name))
 
     def _refusal(self, status: int, ticket: int, where: str) -> refusals.Refusal:
+        if status == S.CLOSED:
+            return AlreadyObserved(f"{where}ticket {ticket} {refusals.CLOSED}")
         of_ticket = refusals.of_ticket(status, ticket, self._memory.rounds, where)
         if of_ticket is not None:
             return of_ticket

@@ -5,6 +5,12 @@ from __future__ import annotations
 from belated.errors import AlreadyObserved, BadFeedback, UnknownTicket
 from belated.kernels.slots import status as S
 
+CLOSED = (
+    "was answered or cancelled before, or its deadline has passed and a late answer was dropped "
+    "before, or it was given up on long ago; nothing has changed"
+)
+"""What is said of a ticket that closes by itself as well, where nobody knows which it was."""
+
 Refusal = UnknownTicket | AlreadyObserved | BadFeedback
 
 

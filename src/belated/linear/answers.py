@@ -83,10 +83,7 @@ class Answers:
     ) -> refusals.Refusal:
         """Return the error for a refusal of the kernels."""
         if status == S.CLOSED:
-            return AlreadyObserved(
-                f"{who}: ticket {ticket} was answered or cancelled before, or given up on long "
-                "ago; nothing has changed"
-            )
+            return AlreadyObserved(f"{who}: ticket {ticket} {refusals.CLOSED}")
         of_ticket = refusals.of_ticket(status, ticket, self._memory.rounds, f"{who}: ")
         if of_ticket is not None:
             return of_ticket

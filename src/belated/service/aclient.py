@@ -19,6 +19,7 @@ from belated.service.asking import (
     Key,
     Named,
     Outcome,
+    Peeked,
     Predicted,
     Ranked,
     Row,
@@ -64,6 +65,10 @@ class AsyncClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._wires.close()
+
+    def __repr__(self) -> str:
+        """Return what this is and where it asks; the token is a secret."""
+        return f"<{type(self).__name__} of {self._address.url}>"
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -162,6 +167,10 @@ class AsyncRemoteModel:
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.client, self.name = client, name
 
+    def __repr__(self) -> str:
+        """Return what this is and where it is."""
+        return f"<{type(self).__name__} {self.name!r} of {self.client._address.url}>"
+
     async def predict(
         self,
         features: Row,
@@ -208,11 +217,15 @@ class AsyncRemoteModel:
     async def peek(
         self,
         features: Row | None = None,
+        actions: Actions | None = None,
         *,
         context: Mapping[str, Any] | None = None,
-        actions: Actions | None = None,
-    ) -> dict[str, Any]:
-        """Return what would be predicted, chosen or played, without a ticket."""
+    ) -> Peeked:
+        """Return what would be predicted, chosen or played, without a ticket.
+
+        The first argument is what ``predict``, ``choose`` or ``ask`` has there: a context also goes
+        by its name.
+        """
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return await self.client.send(ask)
 
@@ -231,7 +244,7 @@ class AsyncRemoteModel:
         return await self.client.send(asking.expect(self.name, setting, context))
 
     async def choice(self, key: Key | None = None, *, ticket: str | None = None) -> Chosen:
-        """Return the choice that an open key or ticket stands for, as it was made."""
+        """Return what was chosen under a key or ticket, as long as that is known."""
         return await self.client.send(asking.choice(self.name, key, ticket))
 
     async def rank(

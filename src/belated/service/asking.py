@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 from belated.errors import SpecError
@@ -63,6 +63,29 @@ class Chosen(NamedTuple):
     ticket: str
     action: str
     probability: float
+
+
+class Option(TypedDict):
+    """An action that might be chosen now."""
+
+    action: str
+    probability: float
+    value: float
+    """What it is predicted to bring."""
+
+
+class Peeked(TypedDict, total=False):
+    """What ``peek`` returns: of what follows, what a model of its kind has to say."""
+
+    value: float
+    """Of a linear model, and of intervals."""
+    low: float
+    high: float
+    """Of intervals; infinite before the first label."""
+    options: list[Option]
+    """Of a chooser, the best first."""
+    setting: dict[str, Any]
+    """Of knobs."""
 
 
 class Explained(NamedTuple):
@@ -170,10 +193,10 @@ def evaluate(name: str) -> Ask[dict[str, Any]]:
 # --- Looking --------------------------------------------------------------------------------------
 
 
-def peek(name: str, features: Row | None, **members: Any) -> Ask[dict[str, Any]]:
+def peek(name: str, features: Row | None, **members: Any) -> Ask[Peeked]:
     """Ask what would be predicted or chosen."""
     row = None if features is None else _row(features)
-    return _look(name, "peek", given(features=row, **members), dict)
+    return _look(name, "peek", given(features=row, **members), _peeked)
 
 
 def explain(name: str, features: Mapping[str, Any]) -> Ask[Explained]:
@@ -345,9 +368,20 @@ def _nothing(_: Any) -> None:
 def _predicted(found: Any) -> Predicted:
     if "low" not in found:
         return Predicted(found["ticket"], found["value"])
-    low, high = found["low"], found["high"]  # null: there is no end
-    ends = -math.inf if low is None else low, math.inf if high is None else high
-    return Predicted(found["ticket"], found["value"], *ends)
+    return Predicted(found["ticket"], found["value"], **_ends(found))
+
+
+def _peeked(found: Any) -> Peeked:
+    return cast("Peeked", {**found, **_ends(found)} if "low" in found else found)
+
+
+def _ends(found: Any) -> dict[str, float]:
+    """Return the ends of an interval, which are null where there is none."""
+    low, high = found["low"], found["high"]
+    return {
+        "low": -math.inf if low is None else low,
+        "high": math.inf if high is None else high,
+    }
 
 
 def _turned(found: Any) -> Turned:

@@ -19,6 +19,8 @@ from belated.store.events import writing
 _ISO = re.compile(
     r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,10}(?:\.\d{1,9})?)S)?)?\Z"
 )
+SECONDS, PREDICTIONS, UNITS = "seconds", "predictions", "units"
+"""What deadlines are counted in; the last is the unit of times that were given in Python."""
 _BIG = 1e15
 _LONGEST = 100  # characters of a duration
 _BLANKS = " \t\n\r"  # of JSON
@@ -148,20 +150,31 @@ def deadline(value: Any) -> str | float:
     """Return a deadline: a duration, or a number of predictions where it says so.
 
     One with a fraction, or without an end (null), is what models may have that were made in Python,
-    and is shown so.
+    and is shown so; so is one in the unit of times that were given there, ``{"units": 30}``.
     """
-    if value.__class__ is not dict or value.keys() == {"seconds"}:
+    unit = unit_of(value)
+    if unit == SECONDS:
         return span(value, "deadline")
-    if value.keys() != {"predictions"}:
-        raise bad(
-            'deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}'
-        )
-    if value["predictions"] is None:
+    if value[unit] is None:
         return math.inf
-    count = number(value["predictions"], "deadline: predictions")
+    count = number(value[unit], f"deadline: {unit}")
     if count < 0:
-        raise bad("deadline: predictions must be a number of at least 0")
+        raise bad(f"deadline: {unit} must be a number of at least 0")
     return int(count) if count.is_integer() else count
+
+
+def unit_of(deadline: Any) -> str:
+    """Return what a deadline is counted in; whatever does not say so is in seconds.
+
+    >>> unit_of("P30D"), unit_of({"predictions": 100})
+    ('seconds', 'predictions')
+    """
+    if deadline.__class__ is not dict:
+        return SECONDS
+    for unit in (SECONDS, PREDICTIONS, UNITS):
+        if deadline.keys() == {unit}:
+            return unit
+    raise bad('deadline, where it is an object, is such as {"seconds": 60} or {"predictions": 100}')
 
 
 def check_whole(deadline: str | float) -> None:

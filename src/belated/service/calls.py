@@ -70,7 +70,8 @@ class Reader:
         self, kind: str, number: int, signer: Signer, limits: Limits, unit: str | None = None
     ) -> None:
         self.kind, self._number, self._signer, self._limits = kind, number, signer, limits
-        self._unit = unit  # of deadlines
+        self.unit = unit
+        """What deadlines are counted in; None where there are none."""
         self._members = {verb: members(kind, verb) for verb in VERBS[kind]}
         self._answers = _ANSWER[kind]
         self._takes_features = kind in ("LinearModel", "Intervals")
@@ -83,6 +84,16 @@ class Reader:
                 409, "no_such_verb", f"a model of kind {self.kind} has no {verb}; it has: {have}"
             )
 
+    def check_clock(self) -> None:
+        """Refuse a time where deadlines are counted in predictions, which it would make seconds."""
+        if self.unit == bodies.PREDICTIONS:
+            raise Refused(
+                422,
+                "bad_time",
+                "this model counts its deadlines in predictions, so that it has no clock and takes "
+                "no times; leave 'at' out, or replay it with a deadline in time, such as P30D",
+            )
+
     def call(self, verb: str, item: Any, may_date: bool) -> Call:
         """Return the call that an item stands for, or refuse it."""
         given = bodies.an_object(item, self._members[verb])
@@ -92,6 +103,7 @@ class Reader:
                 raise Refused(
                     403, "forbidden", "times are those of the server; 'at' needs the scope admin"
                 )
+            self.check_clock()
             named["at"] = bodies.time(given["at"], "at")
         if verb in ASKING:
             self._ask(given, named)
@@ -128,17 +140,18 @@ class Reader:
 
     def _deadline(self, given: Any) -> str | float:
         """Return the deadline of one ticket, in the unit that those of the model have."""
-        found = bodies.deadline(given)
-        bodies.check_whole(found)
-        if self._unit is None:
+        found, unit = bodies.deadline(given), bodies.unit_of(given)
+        if unit == bodies.PREDICTIONS:
+            bodies.check_whole(found)
+        if self.unit is None:
             raise Refused(
                 422,
                 "bad_settings",
                 "this model has no deadlines: POST /models makes one that has, with a long one for "
                 "all if only some tickets have their own",
             )
-        if found.__class__ is int and self._unit != "predictions":
-            raise bodies.bad("deadline: this model has deadlines in time, and not in predictions")
+        if unit != self.unit:
+            raise bodies.bad(f"deadline: those of this model are in {self.unit}, not in {unit}")
         return found
 
     def ticket(self, given: dict[str, Any]) -> int | Key:
@@ -185,7 +198,10 @@ def members(kind: str, verb: str) -> frozenset[str]:
 
 def already_answered() -> Refused:
     """Return what is said of a key that nothing is open under any more."""
-    message = "this key was answered or cancelled before; nothing has changed"
+    message = (
+        "this key was answered or cancelled before, or its deadline has passed and a late answer "
+        "was dropped before; nothing has changed"
+    )
     return Refused(409, "already_answered", message)
 
 

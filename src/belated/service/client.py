@@ -29,6 +29,7 @@ from belated.service.asking import (
     Key,
     Named,
     Outcome,
+    Peeked,
     Predicted,
     Ranked,
     Row,
@@ -66,6 +67,10 @@ class Client:
         """Close all connections that nobody uses."""
         while (idle := self._one_idle()) is not None:
             idle.close()
+
+    def __repr__(self) -> str:
+        """Return what this is and where it asks; the token is a secret."""
+        return f"<{type(self).__name__} of {self._address.url}>"
 
     # --- Requests -------------------------------------------------------------------------------
 
@@ -195,6 +200,10 @@ class RemoteModel:
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
 
+    def __repr__(self) -> str:
+        """Return what this is and where it is."""
+        return f"<{type(self).__name__} {self.name!r} of {self.client._address.url}>"
+
     def predict(
         self,
         features: Row,
@@ -241,11 +250,15 @@ class RemoteModel:
     def peek(
         self,
         features: Row | None = None,
+        actions: Actions | None = None,
         *,
         context: Mapping[str, Any] | None = None,
-        actions: Actions | None = None,
-    ) -> dict[str, Any]:
-        """Return what would be predicted, chosen or played, without a ticket."""
+    ) -> Peeked:
+        """Return what would be predicted, chosen or played, without a ticket.
+
+        The first argument is what ``predict``, ``choose`` or ``ask`` has there: a context also goes
+        by its name.
+        """
         ask = asking.peek(self.name, features, context=context, actions=actions)
         return self.client.send(ask)
 
@@ -264,7 +277,7 @@ class RemoteModel:
         return self.client.send(asking.expect(self.name, setting, context))
 
     def choice(self, key: Key | None = None, *, ticket: str | None = None) -> Chosen:
-        """Return the choice that an open key or ticket stands for, as it was made."""
+        """Return what was chosen under a key or ticket, as long as that is known."""
         return self.client.send(asking.choice(self.name, key, ticket))
 
     def rank(

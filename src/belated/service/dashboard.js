@@ -267,6 +267,7 @@ function legend(lines, said) {
 }
 
 function ages(live, report) {
+  at("told").hidden = live.clock === null;
   let sum = 0;
   const asked = Math.max(report.rounds, 1);
   const counts = live.ages.counts;
@@ -290,22 +291,33 @@ function ages(live, report) {
 function timeline(live) {
   const shown = live.recent;
   const width = Math.max(at("timeline").clientWidth, 200), step = 6, height = shown.length * step + 26;
-  const waiting = shown.filter((each) => each[2] === null).length;
-  const said = `${shown.length} of the newest tickets, from question to answer; ${waiting} of them still wait (dashed)`;
+  const waits = (each) => each[2] === null && each[3];
+  const waiting = shown.filter(waits).length;
+  const closed = shown.filter((each) => each[2] === null && !each[3]).length;
+  const said = [
+    `${shown.length} of the newest tickets, from question to answer; ${waiting} of them still wait (dashed)`,
+    ...(closed ? [`${closed} were closed without an answer (rings)`] : []),
+  ].join(", ");
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said });
   if (shown.length) {
-    const begin = shown[0][1], last = Math.max(...shown.map((each) => each[2] ?? live.now));
+    const begin = Math.min(...shown.map((each) => each[1])), now = live.clock ?? live.now;
+    const last = Math.max(...shown.map((each) => (waits(each) ? now : each[2] ?? each[1])));
     const end = Math.max(last, begin + 1);  // now, unless nothing waits
     const x = (when) => 8 + (width - 16) * ((when - begin) / (end - begin));
-    shown.forEach(([, asked, answered], place) => {
-      const y = 6 + place * step, until = answered === null ? end : answered;
+    shown.forEach((each, place) => {
+      const [, asked, answered] = each;
+      const y = 6 + place * step;
+      if (answered === null && !waits(each)) {
+        svg.append(draw("circle", { class: "closed", cx: x(asked) + 2, cy: y, r: 2 }));
+        return;
+      }
       svg.append(draw("line", {
-        class: answered === null ? "waiting" : "answered",
-        x1: x(asked), x2: Math.max(x(until), x(asked) + 3), y1: y, y2: y,
+        class: waits(each) ? "waiting" : "answered",
+        x1: x(asked), x2: Math.max(x(answered ?? end), x(asked) + 3), y1: y, y2: y,
       }));
     });
-    const until = live.now - end < 1 ? "now" : `${span(end - begin)} later`;
-    svg.append(draw("text", { x: 8, y: height - 4 }, `${span(live.now - begin)} ago`));
+    const until = Math.abs(live.now - end) < 1 ? "now" : `${span(end - begin)} later`;
+    svg.append(draw("text", { x: 8, y: height - 4 }, `${span(Math.max(live.now - begin, 0))} ago`));
     svg.append(draw("text", { x: width - 8, y: height - 4, "text-anchor": "end" }, until));
   }
   at("timeline").replaceChildren(make("figcaption", said), svg);

@@ -64,6 +64,13 @@ class Evaluations:
     def _evaluated(self, served: Served) -> dict[str, Any]:
         settings = served.stored.read(lambda model: model.model.settings)
         deadline = settings.deadline
+        if deadline is not None and served.reader.unit == bodies.PREDICTIONS:
+            raise Refused(
+                409,
+                "cannot_evaluate",
+                "the deadline is a number of predictions, and choices are evaluated by time; "
+                "export the log, and evaluate the file with a deadline in time",
+            )
         if deadline is not None and settings.needs_times:
             deadline = bodies.in_seconds(deadline)
         try:

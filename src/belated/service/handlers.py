@@ -249,6 +249,7 @@ async def tick_model(hub: Hub, request: Request) -> Answer:
     served = await hub.model(request.path["name"])
     if served.kind == "Learner":
         raise Refused(409, "no_such_verb", "a Learner has no tick")
+    served.reader.check_clock()
 
     async def work(known: Known) -> Answer:
         def still_open() -> Answer:
@@ -324,19 +325,13 @@ def _looking(look: Callable[[Served], Any]) -> Handler:
 
 report_model = _looking(Served.report)
 live_model = _looking(Served.shown)
+timeline_model = _looking(Served.timeline)
 
 
 async def evaluate_model(hub: Hub, request: Request) -> Answer:
     """Return what other policies would have earned in the choices of a model."""
     served = await hub.model(request.path["name"])
     return answer(bodies.plain(await hub.evaluations.of(served)))
-
-
-async def timeline_model(hub: Hub, request: Request) -> Answer:
-    """Return the newest tickets with their times, and how old answers were."""
-    watch = (await hub.model(request.path["name"])).watch
-    about = watch.about()
-    return answer({name: about[name] for name in ("now", "recent", "ages", "asked", "answered")})
 
 
 async def health(hub: Hub, request: Request) -> Answer:

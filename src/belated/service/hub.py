@@ -257,6 +257,8 @@ class Hub:
 
     async def _create(self, name: str, kind: Any, settings: Any) -> Served:
         model = await self.work(self._made, name, kind, settings)
+        if name not in self.names:
+            specs.check_new(settings)
         try:
             await self.work(self.store.model, name, model)
         except SpecError as error:
@@ -304,14 +306,15 @@ class Hub:
             model = await self.work(self._made, to, kind, settings)
             counting = rewards.following(self.models.get(name), model)
             with self._place(specs.name(to)):
-                await self.work(self._rebuild, name, model, to)
+                check = partial(specs.check_unit, kind, settings)
+                await self.work(self._rebuild, name, model, to, check)
                 built = await self.work(self.load, to)
                 await self.count(built, counting)
                 return built
 
-    def _rebuild(self, name: str, model: Any, to: str) -> None:
+    def _rebuild(self, name: str, model: Any, to: str, check: Callable[[Any], None]) -> None:
         with self._turn(to):
-            self.store.replay(name, model, to=to)
+            self.store.replay(name, model, to=to, check=check)
             self.names.add(to)
             self.models.pop(to, None)
 

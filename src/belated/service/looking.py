@@ -26,16 +26,16 @@ async def peek(hub: Hub, request: Request) -> Answer:
         found = await hub.work(lambda: stored.peek(row))
         return answer(found._asdict() if served.kind == "Intervals" else {"value": found})
     if served.kind == "Chooser":
-        given = bodies.an_object(document, frozenset(("context", "actions")))
-        context = _context(given, hub.limits)
+        given = bodies.an_object(document, frozenset(("context", "features", "actions")))
+        context = _looked_in(given, hub.limits)
         actions = given.get("actions")
         menu = None if actions is None else bodies.actions(actions, hub.limits)
         hub.check_products(served, {"context": context, "actions": menu})
         options = await hub.work(lambda: stored.peek(context, menu))
         return answer({"options": [option._asdict() for option in options]})
     if served.kind == "Knobs":
-        given = bodies.an_object(document, frozenset(("context",)))
-        context = _context(given, hub.limits)
+        given = bodies.an_object(document, frozenset(("context", "features")))
+        context = _looked_in(given, hub.limits)
         return answer({"setting": await hub.work(lambda: stored.best(context))})
     raise Refused(409, "no_such_verb", "a Learner has no peek")
 
@@ -83,7 +83,7 @@ async def expect(hub: Hub, request: Request) -> Answer:
 
 
 async def choice(hub: Hub, request: Request) -> Answer:
-    """Return the choice that an open ticket or key stands for."""
+    """Return the choice that a ticket or key stands for of which something can still be heard."""
     served = await _of_kind(hub, request, "choice", "Chooser")
     given = bodies.an_object(await request.json(), frozenset(("ticket", "key")))
     ticket = served.reader.ticket(given)
@@ -112,6 +112,15 @@ def _linear(model: Any) -> LinearModel:
 
 def _context(given: dict[str, Any], limits: Limits) -> dict[str, Any]:
     return bodies.features(given.get("context") or {}, "context", limits)
+
+
+def _looked_in(given: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return a context, which may also come as features: who looks may not know the kind."""
+    if given.get("features") is None:
+        return _context(given, limits)
+    if given.get("context") is not None:
+        raise bodies.bad("give a context, or features in its place")
+    return bodies.features(given["features"], "features", limits)
 
 
 def _names(given: Any, limits: Limits) -> list[str | tuple[str, str]]:

@@ -80,25 +80,38 @@ _PREDICTIONS = {
     },
     "additionalProperties": False,
 }
+_UNITS = {
+    "type": "object",
+    "required": ["units"],
+    "properties": {
+        "units": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "In the unit of the times that the model was given in Python.",
+        }
+    },
+    "additionalProperties": False,
+}
 _WHOLE = {**_PREDICTIONS, "properties": {"predictions": {"type": "integer", "minimum": 0}}}
 _SPAN: dict[str, Any] = {
     "oneOf": [{"type": "number", "minimum": 0}, {"type": "string"}, _SECONDS],
     "description": "Seconds, or a duration such as P30D, PT10M, 30d or 15min.",
 }
 _OWN = {
-    "oneOf": [*_SPAN["oneOf"], _WHOLE],
+    "oneOf": [*_SPAN["oneOf"], _WHOLE, _UNITS],
     "description": "Of this ticket alone, in the unit that the deadline of the model has.",
 }
 _TIME = {
     "oneOf": [_NUMBER, {"type": "string", "format": "date-time"}],
-    "description": "Needs the scope admin; else it is the clock of the server.",
+    "description": "Needs the scope admin; else it is the clock of the server. Refused where "
+    "deadlines are counted in predictions.",
 }
 _SETTINGS = {
     "type": "object",
     "description": "The arguments of the class; see docs/service.md.",
     "properties": {
         "deadline": {
-            "oneOf": [*_SPAN["oneOf"], _PREDICTIONS, {"type": "null"}],
+            "oneOf": [*_SPAN["oneOf"], _PREDICTIONS, _UNITS, {"type": "null"}],
             "description": "How long answers are waited for: a duration, or so many predictions. "
             "A number is of seconds; of Knobs it is of predictions.",
         }
@@ -107,7 +120,7 @@ _SETTINGS = {
 _SHOWN = {
     "type": "object",
     "description": "What the model was told; POST /models and replay take it back.",
-    "properties": {"deadline": {"oneOf": [_SECONDS, _PREDICTIONS, {"type": "null"}]}},
+    "properties": {"deadline": {"oneOf": [_SECONDS, _PREDICTIONS, _UNITS, {"type": "null"}]}},
 }
 _ERROR = {
     "type": "object",
@@ -241,7 +254,17 @@ _SCHEMAS: dict[str, Any] = {
         ]
     },
     "Peek": _object((), features=_ROW, context=_FEATURES, actions=_ACTIONS),
-    "Peeked": {"type": "object"},
+    "Peeked": {
+        "type": "object",
+        "description": "What a model of its kind has to say.",
+        "properties": {
+            "value": _NUMBER,
+            "low": {"type": ["number", "null"], "description": "null: there is no end."},
+            "high": {"type": ["number", "null"]},
+            "options": {"type": "array", "items": {"type": "object"}},
+            "setting": {"type": "object"},
+        },
+    },
     "Explain": _object(("features",), features=_FEATURES),
     "Explained": _object(
         ("value", "constant", "parts", "open_tickets", "total"),

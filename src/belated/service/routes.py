@@ -188,7 +188,7 @@ ROUTES: tuple[Route, ...] = (
         "/models/{name}/choice",
         "read",
         looking.choice,
-        "The choice that an open ticket or key stands for.",
+        "The choice that a ticket or key stands for, as long as something can be heard of it.",
         "Choice",
         "Said",
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from array import array
 from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from belated.errors import SpecError
 from belated.learner.keys import Key, Ticket
 from belated.service.answered import Ahead, Answered
+from belated.service.asked import Moment, told
 from belated.service.calls import (
     ASKING,
     DUPLICATE,
@@ -23,12 +23,13 @@ from belated.service.calls import (
 )
 from belated.service.constant import Constant
 from belated.service.limits import Limits
-from belated.service.specs import described
+from belated.service.specs import described, unit_of
 from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
 from belated.store.lines import key_of, rows_in
+from belated.store.stored import clocked
 
 _CLOSING = (events.OBSERVE, events.CANCEL)
 _OPTIONS = 20  # actions whose probabilities are shown
@@ -92,15 +93,16 @@ class Served:
 
     def watched(self, event: Any, answer: Any, now: float) -> None:
         """Watch an event that was committed."""
+        when = told(self.kind, event, now)
         if event[0] == events.PREDICT:
-            self.watch.ask(answer[0], now)
+            self.watch.ask(answer[0], now, when)
             self._asked = event if self.kind == "Chooser" else None
             key = key_of(self.kind, event)
             if key is not None:
                 self._answered.name(answer[0], key)
                 self._answered.tidy()
         else:
-            asked = self.watch.hear(event, answer is not False, now)
+            asked = self.watch.hear(event, answer is not False, now, when)
             if self._constant is not None and event[0] == events.OBSERVE and answer is not False:
                 weight = event[5] if len(event) > 5 else 1.0  # nulls at the end are left out
                 self._constant.hear(event[2], weight, asked, now)
@@ -202,17 +204,53 @@ class Served:
     def shown(self) -> dict[str, Any]:
         """Return what the dashboard shows; waits for commits."""
         report, now = self.report(), time()
-        measure = self._sample(report, now)
+        measure, late = self._sample(report, now), self._late(report)
         return {
             **self.watch.about(now),
+            "late": late,
+            "recent": self.recent(),
             "name": self.name,
             "kind": self.kind,
             "measure": measure.name,
             "baseline": measure.beside,
             "options": self._options(),
             "report": report,
-            "why": why(self.watch, report, now),
+            "why": why(self.watch, report, now, late),
         }
+
+    def recent(self) -> list[list[Any]]:
+        """Return some of the newest tickets; waits for commits.
+
+        Each is its number, when it was asked for, when first answered or None, and whether it is
+        open: those that are neither answered nor open were given up on, settled or cancelled.
+        """
+        drawn = self.watch.recent()
+
+        def with_state(model: Any) -> list[list[Any]]:
+            return [[*each, _is_open(self.kind, model, each[0])] for each in drawn]
+
+        return self.stored.read(with_state)
+
+    def timeline(self) -> dict[str, Any]:
+        """Return the newest tickets with their times, and how old answers were."""
+        about = {**self.watch.about(), "recent": self.recent()}
+        wanted = ("now", "clock", "recent", "ages", "asked", "answered")
+        return {name: about[name] for name in wanted}
+
+    def _late(self, report: Mapping[str, Any]) -> int:
+        """Return how many answers were dropped as they came too late, also before anyone watched.
+
+        Of models that learn from late answers, and of those that do not count them, it is what was
+        watched.
+        """
+        inner = report.get("model") or report
+        if self.kind == "Intervals":
+            inner = self.stored.read(lambda model: model.model.report().to_dict())
+        is_learned = (
+            self.kind != "Learner"
+            and getattr(clocked(self.state).settings, "late", "drop") == "learn"
+        )
+        return self.watch.late if is_learned else int(inner.get("late", self.watch.late))
 
     def _options(self) -> list[dict[str, Any]] | None:
         """Return what a chooser would draw from now, in the context that came last."""
@@ -255,23 +293,24 @@ class Served:
 
     def read_tail(self) -> None:
         """Find in the log when the newest tickets were asked for and answered, by which keys."""
-        times = array("d")
-        heard: list[tuple[events.Event, float]] = []
+        asked: list[Moment] = []
+        answers: list[tuple[events.Event, Moment]] = []
         named: list[_Named] = []
         rounds, tail = self.stored.tail(_TAIL)
         are_told = True
         for event, written in tail:
             named.append(_named(self.kind, event))
+            moment = Moment(written, told(self.kind, event, written))
             if event[0] == events.PREDICT:
-                times.append(written)
+                asked.append(moment)
                 self._asked = event if self.kind == "Chooser" else None
             elif event[0] == events.PREDICT_MANY:
                 are_told = False  # whose tickets are not among these
             elif event[0] in ANSWERS:
-                heard.append((event, written))
-        self._note_keys(rounds - sum(asked for asked, _, _ in named), named)
+                answers.append((event, moment))
+        self._note_keys(rounds - sum(count for count, _, _ in named), named)
         if are_told:
-            self.watch.remember(rounds - len(times), times, heard)
+            self.watch.remember(rounds - len(asked), asked, answers)
 
     def _note_keys(self, ticket: int, named: Iterable[_Named]) -> None:
         """Note what events of the log say of keys; the first asked for is this ticket."""
@@ -302,6 +341,13 @@ def _named(kind: str, event: events.Event) -> _Named:
     return asked, closed, key_of(kind, event)
 
 
+def _is_open(kind: str, model: Any, ticket: int) -> bool:
+    """Tell whether something can still be heard of a ticket in time."""
+    if kind == "Chooser":
+        return bool(model._is_open(ticket))
+    return bool((model.model if kind == "Intervals" else model)._memory.is_open(ticket))
+
+
 def _holder(stored: StoredModel) -> Any:
     """Return what has the tickets and the keys of a model."""
     return stored.state.model if stored.kind == "Intervals" else stored.state
@@ -324,13 +370,8 @@ def _constant(stored: StoredModel) -> Constant | None:
 
 
 def _unit(stored: StoredModel) -> str | None:
-    """Return what deadlines of single tickets are in; None where there are none."""
-    if stored.kind not in ("LinearModel", "Chooser"):
-        return None
-    settings = (stored.state.model if stored.kind == "Chooser" else stored.state).settings
-    if settings.deadline is None:
-        return None
-    return "seconds" if settings.needs_times else "predictions"
+    """Return what deadlines are counted in; None where there are none."""
+    return stored.read(lambda model: unit_of(stored.kind, model))
 
 
 def _a_round(report: Mapping[str, Any]) -> float | None:

@@ -20,6 +20,7 @@ from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
 from belated.spec import JSON_VERSION, Spec, from_json
+from belated.store.stored import clocked
 
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""
@@ -161,15 +162,60 @@ def _checked(settings: dict[str, Any], allowed: frozenset[str], limits: Limits) 
     return given
 
 
-def _shown(deadline: float | None, needs_times: bool) -> dict[str, float | None] | None:
-    """Undo ``bodies.deadline``: what is shown says itself what it counts, and can be given back."""
-    if deadline is None:
+def unit_of(kind: str, model: Any) -> str | None:
+    """Return what the deadlines of a model are counted in; None where it has none.
+
+    One that is a number alone is in predictions, unless times were given in Python: then it is in
+    their unit, whatever that is.
+    """
+    if kind == "Learner":
         return None
-    if needs_times:
-        return {"seconds": deadline}
+    timed = clocked(model)
+    if timed.settings.deadline is None:
+        return None
+    if timed.settings.needs_times:
+        return bodies.SECONDS
+    return bodies.UNITS if timed._memory.has_times else bodies.PREDICTIONS
+
+
+def check_unit(kind: str, settings: Any, model: Any) -> None:
+    """Refuse a model that was built from a log and does not count in what its settings say."""
+    told = settings.get("deadline")
+    is_number = kind == "Knobs" and not isinstance(told, str | dict)
+    wanted = bodies.PREDICTIONS if is_number else bodies.unit_of(told)
+    found = unit_of(kind, model)
+    if found in (None, wanted):
+        return
+    if wanted == bodies.PREDICTIONS:
+        raise Refused(
+            409,
+            "has_times",
+            "the log has times of your own, of a model without a deadline in time, so that a "
+            "number alone would be in their unit; nothing has changed: give a deadline in time, "
+            "such as P30D",
+        )
+    raise Refused(409, "no_times", f"deadline: this log is counted in {found}, not in {wanted}")
+
+
+def check_new(settings: Any) -> None:
+    """Refuse a new model with a deadline in the unit of times that were given in Python."""
+    told = settings.get("deadline") if isinstance(settings, dict) else None
+    if bodies.unit_of(told) == bodies.UNITS:
+        raise bodies.bad("deadline: give a new model one in seconds, or in predictions")
+
+
+def _shown(kind: str, model: Any) -> dict[str, float | None] | None:
+    """Undo ``bodies.deadline``: what is shown says itself what it counts, and can be given back."""
+    unit = unit_of(kind, model)
+    if unit is None:
+        return None
+    deadline = clocked(model).settings.deadline
+    assert deadline is not None  # as it has a unit
+    if unit == bodies.SECONDS:
+        return {unit: deadline}
     if math.isinf(deadline):
-        return {"predictions": None}
-    return {"predictions": int(deadline) if float(deadline).is_integer() else deadline}
+        return {unit: None}
+    return {unit: int(deadline) if float(deadline).is_integer() else deadline}
 
 
 def _spec(document: Any, what: str) -> Spec:
@@ -193,8 +239,8 @@ def described(kind: str, model: Any) -> dict[str, Any]:
     if kind == "Knobs":
         about = model.settings.to_dict()
         about.pop("seed")
-        about["deadline"] = _shown(about["deadline"], about.pop("needs_times", False))
-        return dict(about)
+        about.pop("needs_times", None)
+        return {**about, "deadline": _shown(kind, model)}
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}
     if kind == "Chooser":
@@ -213,5 +259,4 @@ def _of_linear(model: LinearModel) -> dict[str, Any]:
         for field in dataclasses.fields(settings)
         if field.name not in ("needs_times", "columns")
     }
-    about["deadline"] = _shown(settings.deadline, settings.needs_times)
-    return about
+    return {**about, "deadline": _shown("LinearModel", model)}

@@ -44,6 +44,12 @@ class Address(NamedTuple):
             raise SpecError(f"{who}: the address of a server is http://HOST:PORT, got {url!r}")
         return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token)
 
+    @property
+    def url(self) -> str:
+        """The same as one text, without the token."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
     def headers(self, ask: Ask[Any]) -> dict[str, str]:
         """Return what goes with a request."""
         kind = _FILE if isinstance(ask.body, bytes) else "application/json"
@@ -130,7 +136,10 @@ def plain_of(value: Any) -> Any:
     '{"hour": 7.5, "day": 3}'
     """
     if type(value).__module__ != "numpy" or value.dtype.kind in "mM":  # a mere count of its unit
-        raise TypeError(f"JSON has no {type(value).__name__}")
+        raise TypeError(
+            f"JSON has no {type(value).__name__}: features and values are numbers and texts, and a "
+            "time among them is one of both, such as its hour, when.timestamp() or its weekday"
+        )
     return value.tolist()
 
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import json
 import math
-from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import islice
 from time import time
 from typing import Any
 
+from belated.service.asked import Asked, Moment
 from belated.store import events as of
 from belated.store.events import Event
 
 AGES = (1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 """Seconds; answers are counted by how old their prediction was."""
-_REMEMBERED = 1 << 17  # tickets whose time of asking is known
 _POINTS = 240
 _RECENT = 900  # tickets whose answers are drawn
 _DRAWN = 45
+_OFF = 60.0  # seconds by which times of events may differ from the server's and still be now
 ANSWERS = (of.OBSERVE, of.REVISE, of.ADD)
 
 
@@ -38,8 +39,9 @@ class Watch:
         self.late = 0
         self.last_asked = math.nan
         self.last_answered = math.nan
-        self._first = 0  # ticket of the oldest time
-        self._times = array("d")
+        self._asked = Asked()
+        self._newest = -math.inf  # of the times that events were given
+        self._is_past = False  # whether that of the last one was not now
         self._recent: dict[int, list[Any]] = {}
         self.points: list[list[Any]] = []
         """Thinned as they grow: [time, asked, answered, open, loss or reward so far, its count,
@@ -48,57 +50,56 @@ class Watch:
         self._kept_at = -math.inf  # what is older is counted in the note that was gone on from
         self.is_changed = False
 
-    def ask(self, ticket: int, now: float) -> None:
-        """Count a prediction or choice."""
-        self._place(ticket, now)
+    @property
+    def is_live(self) -> bool:
+        """Whether the last event was heard of when it happened, as far as it says so."""
+        return not self._is_past
+
+    def ask(self, ticket: int, now: float, told: float | None = None) -> None:
+        """Count a prediction or choice, which may have a time of its own."""
+        when = now if told is None else told
+        self._asked.place(ticket, now, when)
+        self._draw(ticket, now, when)
         self.asked += 1
         self.last_asked = now
         self.is_changed = True
 
-    def _place(self, ticket: int, now: float) -> None:
-        """Remember when a ticket was asked for; some before it may come later, or never."""
-        times = self._times
-        if times and ticket - self._first == len(times):  # as nearly always
-            times.append(now)
-        else:
-            if not times or ticket - self._first >= len(times) + _REMEMBERED:
-                self._first, self._times = ticket, array("d")
-            if ticket < self._first:
-                return
-            self._times.extend([math.nan] * (ticket - self._first + 1 - len(self._times)))
-            self._times[ticket - self._first] = now
-        if len(self._times) >= 2 * _REMEMBERED:
-            del self._times[:_REMEMBERED]
-            self._first += _REMEMBERED
-        self._recent[ticket] = [ticket, now, None]
+    def _go_on(self, heard: float, told: float) -> None:
+        if told > self._newest:
+            self._newest = told
+        self._is_past = not -_OFF <= told - heard <= _OFF
+
+    def _draw(self, ticket: int, heard: float, told: float) -> None:
+        self._go_on(heard, told)
+        self._recent[ticket] = [ticket, told, None]
         if len(self._recent) >= 2 * _RECENT:  # many at a time, as a dict is slow to find its first
             self._recent = dict(islice(self._recent.items(), _RECENT, None))
 
-    def hear(self, event: Event, is_used: bool, now: float) -> float:
-        """Count what was heard of a ticket; return when that was asked for.
+    def hear(self, event: Event, is_used: bool, now: float, told: float | None = None) -> float:
+        """Count what was heard of a ticket; return when the server was asked for that.
 
         It is long ago where that is not known any more.
         """
         if event[0] not in ANSWERS:
             return -math.inf
+        came = now if told is None else told
         self.answered += 1
         self.late += not is_used
         self.last_answered = now
+        self._go_on(now, came)
         self.is_changed = True
-        place = event[1] - self._first
-        if not 0 <= place < len(self._times):
+        asked = self._asked.of(event[1])
+        if asked is None:
             return -math.inf
-        asked: float = self._times[place]
-        if math.isnan(asked):
-            return -math.inf
-        self.ages[bisect_left(AGES, max(now - asked, 0.0))] += 1
-        self._close(event[1], now)
-        return asked
+        heard, when = asked
+        self.ages[bisect_left(AGES, max(came - when, 0.0))] += 1
+        self._close(event[1], came)
+        return heard
 
-    def _close(self, ticket: int, now: float) -> None:
+    def _close(self, ticket: int, came: float) -> None:
         drawn = self._recent.get(ticket)
         if drawn is not None and drawn[2] is None:
-            drawn[2] = now
+            drawn[2] = came
 
     def recent(self) -> list[list[Any]]:
         """Return some of the newest tickets: number, when asked, when first answered or None."""
@@ -151,28 +152,31 @@ class Watch:
         self._every, self.points = about["every"], about["points"]
         self._kept_at = about["at"]
 
-    def remember(self, first: int, times: array[float], heard: list[tuple[Event, float]]) -> None:
+    def remember(
+        self, first: int, asked: Sequence[Moment], answers: list[tuple[Event, Moment]]
+    ) -> None:
         """Learn from the log when tickets were asked for and answered, so that ages go on.
 
         What is newer than the note that was gone on from is counted as well.
         """
-        self._first, self._times = first, times[-_REMEMBERED:]
-        self._first += len(times) - len(self._times)
-        for ticket, when in list(enumerate(times, first))[-_RECENT:]:
-            self._recent[ticket] = [ticket, when, None]
-        new = [when for when in times if when > self._kept_at]
+        self._asked = Asked(first, asked)
+        for ticket, moment in list(enumerate(asked, first))[-_RECENT:]:
+            self._draw(ticket, *moment)
+        new = [moment.heard for moment in asked if moment.heard > self._kept_at]
         self.asked += len(new)
         self.last_asked = new[-1] if new else self.last_asked
-        for event, when in heard:
-            if when > self._kept_at:
-                self.hear(event, True, when)
+        for event, moment in answers:
+            if moment.heard > self._kept_at:
+                self.hear(event, True, *moment)
             else:
-                self._close(event[1], when)
+                self._go_on(*moment)
+                self._close(event[1], moment.told)
 
     def about(self, now: float | None = None) -> dict[str, Any]:
         """Return everything as plain data."""
         return {
             "now": time() if now is None else now,
+            "clock": None if self.is_live else self._newest,
             "ages": {"limits": list(AGES), "counts": self.ages},
             "asked": self.asked,
             "answered": self.answered,

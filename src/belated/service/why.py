@@ -11,15 +11,19 @@ _QUIET = 3.0  # times the age that most answers have
 _LEAST = 60.0  # seconds without an answer that nobody wonders about
 
 
-def why(watch: Watch, report: dict[str, Any], now: float) -> str | None:
-    """Return why nothing has changed, or None where something has just now."""
+def why(watch: Watch, report: dict[str, Any], now: float, late: int) -> str | None:
+    """Return why nothing has changed, or None where something has just now.
+
+    ``late`` answers were dropped. Nothing is said of pauses where events come with times of the
+    past, as those are not the pauses of whoever answers.
+    """
     rounds, still_open = report["rounds"], report["open"]
     heard = report.get("answered", report.get("observed", 0)) or 0
     if rounds == 0:
         return "Nothing was asked of it yet."
-    if heard == 0 and watch.late:
+    if heard == 0 and late:
         return (
-            f"All {watch.late:,} answers came after their tickets were closed, and were dropped: "
+            f"All {late:,} answers came after their tickets were closed, and were dropped: "
             "a longer deadline, or late=learn, would let it learn from them."
         )
     if heard == 0:
@@ -30,7 +34,7 @@ def why(watch: Watch, report: dict[str, Any], now: float) -> str | None:
     if math.isnan(watch.last_answered):
         return "No answer has come since this server was started."
     quiet = now - watch.last_answered
-    if quiet > max(_QUIET * usual(watch), _LEAST):
+    if watch.is_live and quiet > max(_QUIET * usual(watch), _LEAST):
         most = usual(watch)
         return (
             f"No answer has come for {spoken(quiet)}, though nine of ten take at most "

@@ -63,6 +63,12 @@ class Kind:
         timed = model if self.model in (LinearModel, Knobs) else model.model
         return bool(timed.settings.needs_times)
 
+    def needed_times(self, past: Past) -> bool:
+        """Tell whether the deadline of the model whose events are seen was a length of time."""
+        if self.model is Learner:  # which has none, and may not be restored without its parts
+            return False
+        return self.needs_times(past.before(self.model.restore))
+
     def rounds(self, model: Any) -> int:
         """Return how many predictions or choices a model has made."""
         return int(model.model.rounds if self.model is Intervals else model.rounds)

@@ -15,7 +15,7 @@ from belated.linear.clock import Duration, Time
 from belated.linear.features import Features
 from belated.store import events as of
 from belated.store.events import Event
-from belated.store.of_linear import ticked, timed
+from belated.store.of_linear import own_span, ticked, timed
 from belated.store.past import Past
 from belated.store.stored import Done, resolved
 from belated.store.timed import CorrectedModel
@@ -126,7 +126,7 @@ class StoredChooser(CorrectedModel):
         return self.read(lambda model: model.peek(context, menu))
 
     def choice(self, ticket: int | Key) -> Choice:
-        """Return the choice that an open ticket or key stands for, as it was made."""
+        """Return what was chosen under a ticket or key; see ``Chooser.choice``."""
         return self.read(lambda model: model.choice(ticket))  # type: ignore[no-any-return]
 
     def report(self) -> ChooserReport:
@@ -202,12 +202,13 @@ def play(model: Chooser, event: Event, past: Past) -> None:
         _, context, action, probability, key, at, span, menu, usual, hidden = of.padded(event, 10)
         if key is not None:
             past.give(key, model.rounds)
+        now = timed(model.model, at, past)
         model._chosen(
             context,
             _offered(model, menu, past),
             key=None,
-            at=timed(model.model, at, past),
-            deadline=span if model.model.settings.deadline is not None else None,
+            at=now,
+            deadline=own_span(model.model, span, now, past),
             baseline=usual,
             shown=not hidden,
             played=(action, probability),
@@ -224,7 +225,7 @@ def play(model: Chooser, event: Event, past: Past) -> None:
         with suppress(AlreadyObserved, UnknownTicket):
             model.shown(ticket, at=timed(model.model, at, past))
     elif verb == of.TICK:
-        ticked(model, event)
+        ticked(model, event, past)
     else:
         model.mode = event[1]
 

@@ -95,7 +95,7 @@ def play(model: Intervals, event: Event, past: Past) -> None:
         model.predict(row_in(model.model, row), at=timed(model.model, at, past))
         return
     if verb == of.TICK:
-        ticked(model, event)
+        ticked(model, event, past)
         return
     with suppress(AlreadyObserved, UnknownTicket):
         if verb == of.OBSERVE:

@@ -226,7 +226,7 @@ def play(model: Knobs, event: Event, past: Past) -> None:
     elif verb in (of.PAUSE, of.RESUME, of.REVERT):
         getattr(model, of.NAMES[verb])()
     elif verb == of.TICK:
-        ticked(model, event)
+        ticked(model, event, past)
     else:
         with suppress(AlreadyObserved, UnknownTicket, BadFeedback):
             if verb == of.CANCEL:

@@ -280,12 +280,39 @@ def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | N
     """
     if at is None:
         return past.written if model.settings.needs_times else None
-    return None if model._times.are_counted else at
+    past.has_times = True
+    return None if _counts(model, past) else at
 
 
-def ticked(model: Any, event: Event) -> None:
+def _counts(model: LinearModel | Knobs, past: Past) -> bool:
+    """Tell whether a model of other settings counts predictions, whatever times the log has.
+
+    A number alone is in the unit of the times that a user gives. Where the deadline was a length of
+    time the store gave them, and nobody has thought of a number as one of theirs.
+    """
+    settings = model.settings
+    if settings.deadline is None or settings.needs_times or model._memory.has_times:
+        return False
+    return past.needs_times or model._times.are_counted
+
+
+def own_span(model: LinearModel, span: float | None, now: float | None, past: Past) -> float | None:
+    """Return the deadline of one ticket for a model of other settings, at a time of its clock.
+
+    One in time says nothing to a model that counts predictions, nor the other way round: then it is
+    that of all tickets.
+    """
+    if model.settings.deadline is None:
+        return None
+    was_length = past.needs_times or past.has_times
+    is_length = now is not None or model._memory.has_times
+    return span if was_length == is_length else None
+
+
+def ticked(model: Any, event: Event, past: Past) -> None:
     """Let the clock of a model of other settings go on, unless it counts predictions."""
-    if not clocked(model)._times.are_counted:
+    past.has_times = True
+    if not _counts(clocked(model), past):
         model.tick(event[1])
 
 
@@ -299,13 +326,14 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
         _, row, key, at, span = of.padded(event, 5)
         if key is not None:
             past.give(key, model.rounds)
-        own = span if model.settings.deadline is not None else None
-        model.predict(row_in(model, row), at=timed(model, at, past), deadline=own)
+        now = timed(model, at, past)
+        own = own_span(model, span, now, past)
+        model.predict(row_in(model, row), at=now, deadline=own)
     elif verb == of.PREDICT_MANY:
         _, rows, at = of.padded(event, 3)
         model.predict_many(rows_in(model, rows), at=timed(model, at, past))
     elif verb == of.TICK:
-        ticked(model, event)
+        ticked(model, event, past)
     elif verb == of.OBSERVE_MANY:
         _, tickets, labels, at, weights = of.padded(event, 5)
         counts = np.ones(of.ints_in(tickets).size) if weights is None else of.floats_in(weights)

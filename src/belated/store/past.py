@@ -22,6 +22,10 @@ class Past:
     """Keys, and the ticket that each was given to last, until it was closed by that name."""
     has_numbers: bool = False
     """Whether a number was ever a key."""
+    needs_times: bool = False
+    """Whether the deadline was a length of time, so that the store put times in."""
+    has_times: bool = False
+    """Whether the log has had a time so far."""
     _models: dict[bytes, Any] = field(default_factory=dict)
 
     def give(self, key: Key, ticket: int) -> None:

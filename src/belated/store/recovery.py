@@ -183,10 +183,12 @@ class Replay:
                     self._see(event)
 
     def _see(self, event: Event) -> None:
+        kind = KINDS[self._about.kind]
         while self.length >= self._end:
             self._end, self._past.spec = next(self._specs)
+            self._past.needs_times = kind.needed_times(self._past)
         try:
-            KINDS[self._about.kind].play(self.model, event, self._past)
+            kind.play(self.model, event, self._past)
             self._past.close(event)
         except _REFUSALS as error:
             raise StoreError(

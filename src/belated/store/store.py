@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from time import time
@@ -405,18 +405,28 @@ class Store:
     def _in_turns(self) -> InTurns:
         return InTurns(self._database, self.writer.turn)
 
-    def replay(self, name: str, spec: Any, *, to: str | None = None) -> Any:
+    def replay(
+        self,
+        name: str,
+        spec: Any,
+        *,
+        to: str | None = None,
+        check: Callable[[Any], None] | None = None,
+    ) -> Any:
         """Build a model with other settings from the log of one, so that nothing is reset.
 
         ``spec`` is one of the same class that has seen nothing (or as many predictions as the model
         had when it was put in). It sees all predictions and answers in their order and at their
         times, as if it had been there from the start; tickets and keys are the same. A chooser sees
         the actions that were played, with their probabilities, and learns from them. What it would
-        have closed by the time of an answer drops the answer.
+        have closed by the time of an answer drops the answer. Where the deadline was a length of
+        time and that of ``spec`` is a number alone, it is one of predictions, and times are left
+        out.
 
         Returns the model itself, in memory, and the store stays as it is. With ``to`` it is put
         into the store under that name, log and all, and returned as ``model`` would: the name of
-        the model itself puts it in its place.
+        the model itself puts it in its place. ``check`` is given the model before that, and may
+        raise, so that nothing changes.
         """
         with self._lock:
             about = self._about(name)
@@ -439,6 +449,8 @@ class Store:
                 self._own(about)
                 replay.go_on(self._database)  # what has come meanwhile
             replay.finish()
+            if check is not None:
+                check(replay.model)
             return self._put(about, spec, blob, replay.model.snapshot(), replay.length, to)
 
     def _put(
