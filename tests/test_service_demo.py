@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+from belated.cli import main
 from belated.errors import ServiceError, SpecError
-from belated.service import bodies, demo
+from belated.service import Server, bodies, demo
 from belated.service.refusals import Refused
 from service_calls import Caller, serving
 
@@ -25,6 +26,15 @@ def test_a_demonstration_leaves_the_stores_of_others_alone(tmp_path: Path, optio
     assert done.returncode != 0
     assert "--demo has a store of its own" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_demonstration_says_how_fast_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Server, "run", lambda server: server._held.close())
+    assert main(["serve", "--demo", "--port", "0"]) == 0
+    assert "every second plays 10 minutes of the flights" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -134,3 +134,23 @@ def test_what_is_looked_at_before_it_is_put_may_be_refused(tmp_path: Path) -> No
             with pytest.raises(Refused):
                 store.replay("m", made("linear", 5), to=to, check=check)
         assert (store.models(), store.model("m").snapshot()) == (["m"], state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_prediction_decides_where_settings_changed_in_between(
+    kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.db"
+    with bl.open(path) as store:
+        model = store.model("m", made(kind, None))
+        for number in range(3):
+            asked(model, f"k{number}", at=START + number)
+        model = store.replay("m", made(kind, timedelta(days=30)), to="m")
+        for number in range(3, 6):
+            asked(model, f"k{number}", at=START + 10 + number)
+        model = store.replay("m", made(kind, 4), to="m")  # seconds, as the user's times are
+        assert model.open == 3
+        state = model.snapshot()
+    without_snapshots(path)
+    with bl.open(path) as store:
+        assert store.model("m").snapshot() == state

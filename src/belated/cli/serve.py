@@ -79,10 +79,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     if arguments.demo:
         from belated.service.demo import SPEED, play
 
-        print(
-            f"A second plays {SPEED / 60:g} minutes of the flights, and one of the shop.",
-            flush=True,
-        )
+        speed = f"every second plays {SPEED / 60:g} minutes of the flights"
+        print(f"To be watched, {speed}; the shop is as fast as any.", flush=True)
         play(server)
     server.run()
 
