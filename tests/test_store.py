@@ -960,7 +960,7 @@ def test_a_failure_while_somebody_is_about_to_lead_stops_nobody(path: Path) -> N
         thread.start()
         while not second.batch.waiting:
             time.sleep(0.001)
-        writer.fail(StoreError("the connection was lost"))
+        writer.fail_open(StoreError("the connection was lost"))
         thread.join(5.0)
         assert len(told) == 1
         writer._lead(lead)

@@ -423,16 +423,20 @@ def test_what_was_lost_while_its_leader_was_interrupted_is_not_answered(tmp_path
     assert place > 10
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
 def test_who_asked_is_told_of_a_failure_also_if_the_next_one_is_told_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
 ) -> None:
     with bl.open(tmp_path / "shop.db") as store:
         model = store.model("m", spec())
+        monkeypatch.setattr(store._database, "is_shared", is_lost)
         is_writing, may_fail, is_told = threading.Event(), threading.Event(), threading.Event()
 
         def full(_: Write) -> Any:
             is_writing.set()
             may_fail.wait(20.0)
+            if is_lost:
+                store._database.lost()  # with the connection
             raise StoreError("the disk is full")
 
         pending = model.begin("predict", [1.0])
@@ -616,7 +620,8 @@ def test_a_keeper_whose_batch_fails_keeps_nobody_waiting(
         pending = model.begin("predict", [1.0])
         waiting = Call(pending.result)
         until(lambda: writer._keeper)
-        writer.fail(StoreError("the connection was lost"))
+        with writer.turn:
+            writer.fail_open(StoreError("the connection was lost"))
         assert isinstance(waiting.ended(), NotCommitted)
         assert writer._keeper is None
         writer._expected = 1  # nobody else comes before the end

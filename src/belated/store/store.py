@@ -362,7 +362,7 @@ class Store:
         if not self._database.is_shared:
             return
         self._losses += 1
-        self.writer.fail(StoreError(f"the connection to {self.where} was lost"))
+        self.writer.fail_open(StoreError(f"the connection to {self.where} was lost"))
         for entry in list(self._entries.values()):
             entry.is_stale = True
 

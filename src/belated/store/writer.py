@@ -17,11 +17,12 @@ others sleep meanwhile. Threads that apply their own would hand the interpreter 
 at every kernel.
 
 **What becomes of a batch.** Every batch is open, or the last one that was taken, or done. One who
-leads takes the open one, writes it, and marks it done, committed or failed, and nobody else does.
-One that fails takes the open one with it, which may stand on it: both are marked in one step, under
-the lock, so that nobody sees the later one done and the earlier one not. Those who lose the
-connection let the open one fail, and no other. Who waits for a batch, or is to be told of it, goes
-by its mark alone; to be woken says only that it is time to look.
+leads takes the open one, writes it and marks it done, committed or failed, all in its turn with the
+database. One that fails takes the open one with it, which may stand on it: both are marked in one
+step, under the lock. One who loses the connection, in its turn, lets the open one fail; but where
+the last one is not done yet, that is left to whoever marks it. So nobody ever sees a batch that is
+done and one before it that is not. Who waits for a batch, or is to be told of it, goes by its mark
+alone; to be woken says only that it is time to look.
 
 **Faults and interrupts.** What a database or the system says of a write (``faults.is_fault``) is a
 failure. All else that comes out of it is an interrupt: the handler of a signal may raise anything
@@ -162,7 +163,21 @@ class Writer:
                 if not is_busy:
                     self._leader = lead
             if not is_busy:
-                error = self._write_alone(entry, text)
+                with self.turn:
+                    begin = perf_counter()
+                    try:
+                        self._write_one(entry, text)
+                    except Exception as raised:
+                        if not is_fault(raised):
+                            raise
+                        entry.is_stale, error = True, raised
+                    self._took = perf_counter() - begin
+                if error is None:
+                    self.faults.count = 0
+                    self.commits += 1
+                    self.events += 1
+                else:
+                    self.faults.add(error)
                 self._step_down(lead, 0)
         except BaseException:
             lead.is_over = entry.is_stale = True  # first of all, as another interrupt may come
@@ -173,25 +188,6 @@ class Writer:
         if error is not None:
             raise lost(error) from error
         return COMMITTED
-
-    def _write_alone(self, entry: Entry, text: str) -> Exception | None:
-        """Write one event; return the fault if there was one."""
-        with self.turn:
-            begin = perf_counter()
-            try:
-                self._write_one(entry, text)
-            except Exception as error:
-                if not is_fault(error):
-                    raise
-                entry.is_stale = True
-                self._took = perf_counter() - begin
-                self.faults.add(error)
-                return error
-            self._took = perf_counter() - begin
-        self.faults.count = 0
-        self.commits += 1
-        self.events += 1
-        return None
 
     # --- Waiting --------------------------------------------------------------------------------
 
@@ -388,11 +384,11 @@ class Writer:
                         raise
                     error = raised
                 self._took = perf_counter() - begin
-        if error is None:
-            self._mark_committed(batch, parts, notes)
-        else:
-            self.faults.add(error)
-            self.fail(error, batch)
+            if error is None:
+                self._mark_committed(batch, parts, notes)
+            else:
+                self.faults.add(error)
+                self._mark_failed(batch, error)
         return batch
 
     def _mend(self) -> None:
@@ -402,20 +398,20 @@ class Writer:
         """
         batch = self._last
         parts, notes = batch.parts(), batch.all_notes()
-        error: StoreError | None = None
-        try:
-            with self.turn:
-                if not self._is_written(parts, notes):
-                    error = StoreError("the one who committed it was interrupted")
-        except StoreError as raised:
-            error = NotCommitted(
-                "the one who committed it was interrupted, and the event may or may not count: "
-                f"what the model says later tells ({raised})"
-            )
-        if error is None:
-            self._mark_committed(batch, parts, notes)
-        else:
-            self.fail(error, batch)
+        with self.turn:
+            try:
+                is_written = self._is_written(parts, notes)
+                error = StoreError("the one who committed it was interrupted")
+            except StoreError as raised:
+                is_written = False
+                error = NotCommitted(
+                    "the one who committed it was interrupted, and the event may or may not count: "
+                    f"what the model says later tells ({raised})"
+                )
+            if is_written:
+                self._mark_committed(batch, parts, notes)
+            else:
+                self._mark_failed(batch, error)
         self._wake_next(batch)
 
     def _mark_committed(
@@ -430,15 +426,11 @@ class Writer:
             self.commits += 1
             self.events += events
 
-    def fail(self, error: Exception, taken: Batch | None = None) -> None:
-        """Let the open batch fail, and the one that was ``taken`` before it.
-
-        The models of both are to be built anew.
-        """
+    def _mark_failed(self, batch: Batch, error: Exception) -> None:
+        """Let a batch fail, and the open one; the models of both are to be built anew."""
         fresh = Batch()
         with self._lock:
             later = self._open
-            batch = later if taken is None else taken
             batch.spoil()
             later.spoil()
             # No call from here on. An error is there before it is asked for.
@@ -447,6 +439,14 @@ class Writer:
             batch.added, later.added, batch.notes, later.notes = [], [], [], []
             self._open = fresh
         self._wake_next(later)
+
+    def fail_open(self, error: Exception) -> None:
+        """Let the open batch fail, and all that is added meanwhile; the caller has the turn.
+
+        Where the last one is not done it has failed too, or will, and takes the open one with it.
+        """
+        if self._last.is_done:
+            self._mark_failed(self._open, error)
 
     # --- Not waiting ----------------------------------------------------------------------------
 
