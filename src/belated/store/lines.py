@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count, repeat
 from typing import Any, NamedTuple
 
@@ -55,13 +55,16 @@ def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
     """Return the lines of an event, which do not know yet where it stands."""
     verb = event[0]
     if verb == of.PREDICT_MANY:
-        rows, at = event[1], of.padded(event, 3)[2]
-        for row in rows if isinstance(rows, list) else repeat(None, rows_in(event)):
-            yield Logged(0, 0.0, "predict", next(tickets), at=at, features=row)
+        _, rows, at, _ = of.padded(event, 4)
+        each = rows if isinstance(rows, list) else repeat(None, rows_in(event))
+        for row, key in zip(each, keys_of(kind, event) or repeat(None), strict=False):
+            yield Logged(0, 0.0, "predict", next(tickets), key=key, at=at, features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
-        for ticket, label in zip(numbers, labels, strict=True):
-            yield Logged(0, 0.0, "observe", ticket, at=of.padded(event, 4)[3], value=label)
+        at = of.padded(event, 4)[3]
+        keys = keys_of(kind, event) or repeat(None)
+        for ticket, label, key in zip(numbers, labels, keys, strict=False):
+            yield Logged(0, 0.0, "observe", ticket, key=key, at=at, value=label)
     elif verb == of.PREDICT:
         yield predicted(kind, event)._replace(ticket=next(tickets))
     else:
@@ -101,6 +104,7 @@ def predicted(kind: str, event: Event) -> Logged:
 
 
 _ASKED = {"Learner": 1, "Knobs": 2, "Chooser": 4, "LinearModel": 2, "Intervals": 2}
+_MANY = {of.PREDICT_MANY: 3, of.OBSERVE_MANY: 5}
 _HEARD = {of.OBSERVE: 3, of.REVISE: 3, of.ADD: 3, of.CANCEL: 2, of.SHOWN: 2, of.PLAYED: 3}
 
 
@@ -108,6 +112,14 @@ def key_of(kind: str, event: Event) -> Key | None:
     """Return the key that the line of an event has, quicker than the line is made."""
     place = _ASKED[kind] if event[0] == of.PREDICT else _HEARD.get(event[0], len(event))
     return event[place] if place < len(event) else None
+
+
+def keys_of(kind: str, event: Event) -> Sequence[Key | None]:
+    """Return the keys of all that an event is about, in their order; empty where many have none."""
+    place = _MANY.get(event[0])
+    if place is None:
+        return (key_of(kind, event),)
+    return event[place] if place < len(event) else ()
 
 
 def done(event: Event) -> Logged:
