@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
 from belated.learner.keys import Key
@@ -39,6 +39,8 @@ class Logged(NamedTuple):
     """The actions that this choice was among; None: those of the chooser."""
     hidden: bool = False
     """Whether it was not shown at once."""
+    weight: float | None = None
+    """How often a label counts; None: once."""
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
@@ -47,28 +49,37 @@ def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
     for some in chunks(database, about, about.first):
         for row in some:
             for place, event in enumerate(of.decoded([opened(about, row)])):
-                for line in _lines(about.kind, event, tickets):
+                for line in lines_of(about.kind, event, tickets):
                     yield line._replace(number=row.first + place, written=row.written)
 
 
-def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
+def lines_of(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
     """Return the lines of an event, which do not know yet where it stands."""
     verb = event[0]
     if verb == of.PREDICT_MANY:
         _, rows, at, _ = of.padded(event, 4)
-        each = rows if isinstance(rows, list) else repeat(None, rows_in(event))
+        each = rows if isinstance(rows, list) else _pairs(rows)
         for row, key in zip(each, keys_of(kind, event) or repeat(None), strict=False):
             yield Logged(0, 0.0, "predict", next(tickets), key=key, at=at, features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
-        at = of.padded(event, 4)[3]
+        _, _, _, at, weights = of.padded(event, 5)[:5]
+        counts = repeat(None) if weights is None else of.floats_in(weights).tolist()
         keys = keys_of(kind, event) or repeat(None)
-        for ticket, label, key in zip(numbers, labels, keys, strict=False):
-            yield Logged(0, 0.0, "observe", ticket, key=key, at=at, value=label)
+        for ticket, value, key, weight in zip(numbers, labels, keys, counts, strict=False):
+            yield Logged(0, 0.0, "observe", ticket, key, at, value, weight=weight)
     elif verb == of.PREDICT:
         yield predicted(kind, event)._replace(ticket=next(tickets))
     else:
         yield done(event)
+
+
+def _pairs(rows: Any) -> Iterator[list[str]]:
+    """Return the rows of a table as single ones are logged: indices and values."""
+    starts, indices, values = rows["rows"]
+    ends, where, what = of.ints_in(starts).tolist(), of.ints_in(indices), of.floats_in(values)
+    for begin, end in pairwise(ends):
+        yield [of.ints_out(where[begin:end]), of.floats_out(what[begin:end])]
 
 
 def rows_in(event: Event) -> int:
@@ -126,9 +137,9 @@ def done(event: Event) -> Logged:
     """Return the line of what is no prediction."""
     verb = of.NAMES[event[0]]
     if event[0] in (of.OBSERVE, of.REVISE, of.ADD):
-        _, ticket, value, key, at = of.padded(event, 5)[:5]
+        _, ticket, value, key, at, weight = of.padded(event, 6)
         number = None if isinstance(value, str) else value
-        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number)
+        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number, weight=weight)
     if event[0] in (of.CANCEL, of.SHOWN):
         _, ticket, key, at = of.padded(event, 4)
         return Logged(0, 0.0, verb, ticket, key=key, at=at)
