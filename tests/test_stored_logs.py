@@ -275,6 +275,14 @@ def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
     assert any("deadline of the model is left out" in note for note in found.task.notes)
 
 
+def test_a_feature_that_was_logged_with_the_question_was_known(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(20):
+        model.predict({"x": float(i)}, key=f"k{i}")
+        model.observe(f"k{i}", float(i))  # what a leak would look like in a table
+    assert replay(exported(store).name).task.features == ("x",)
+
+
 def test_features_and_keys_can_be_chosen(store: Any, tmp_path: Path) -> None:
     model = store.model("m", spec())
     live(model, 40)

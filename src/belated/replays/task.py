@@ -225,7 +225,8 @@ def task_of(
     labels = labels[order]
     given = log
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, asked.known)
+    known = chosen if asked.is_stored else asked.known  # a store wrote features with the question
+    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, known)
     notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(
