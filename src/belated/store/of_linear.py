@@ -107,15 +107,15 @@ class StoredLinear(CorrectedModel):
         self, rows: Many, *, keys: Iterable[Key | None] | None = None, at: Time | None = None
     ) -> tuple[Ints, Floats]:
         """Predict for many rows at one time, as one event; see ``LinearModel.predict_many``."""
-        found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, keys, at)
+        found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, at, keys)
         return found
 
     def _predict_many(
         self,
         model: LinearModel,
         rows: Many,
-        keys: Iterable[Key | None] | None = None,
         at: Time | None = None,
+        keys: Iterable[Key | None] | None = None,
     ) -> Done:
         if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
             rows = list(rows)
