@@ -188,6 +188,30 @@ def many() -> Result:
     return against("durable event, 8 threads, 100 a call", taken, 20.0, "us/event")
 
 
+def batches() -> Result:
+    """Return the time of a row in ``predict_many`` and ``observe_many`` with keys and without."""
+    with stored(MEMORY if os.access(MEMORY, os.W_OK) else None) as (_, model):
+        visits, labels = count(), [visit % 2 for visit in range(100)]
+
+        def with_keys() -> None:
+            numbers = [next(visits) for _ in range(100)]
+            keys = [f"click-{visit}" for visit in numbers]
+            model.predict_many([features(visit) for visit in numbers], keys=keys)
+            model.observe_many(keys, labels)
+
+        def without() -> None:
+            rows = [features(next(visits)) for _ in range(100)]
+            model.observe_many(model.predict_many(rows)[0], labels)
+
+        for _ in range(20):
+            with_keys()
+            without()
+        name = "durable row of a batch of 100, keys over none"
+        return compared(
+            name, with_keys, without, target=1.5, per=200 / 1e6, unit="us/row", repeats=101
+        )
+
+
 def recovery() -> list[Result]:
     """Return how long a million events take to be read, and a snapshot of them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -270,6 +294,7 @@ def main() -> list[Result]:
         *(threads(8, MEMORY) if os.access(MEMORY, os.W_OK) else ()),
         *threads(32),
         many(),
+        batches(),
         *recovery(),
         memory(with_keys=False),
         memory(with_keys=True),

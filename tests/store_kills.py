@@ -19,7 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import belated as bl
-from belated.store.events import OBSERVE, PREDICT, decoded, opened_row
+from belated.store.events import (
+    OBSERVE,
+    OBSERVE_MANY,
+    PREDICT,
+    PREDICT_MANY,
+    decoded,
+    opened_row,
+)
 from belated.store.recovery import recovered
 
 THREADS = 4
@@ -44,6 +51,12 @@ def child(path: Path, noted: Path, run: int) -> None:
             if i % 3:
                 model.observe(key, float(i % 7))
                 os.write(notes, f"o {key}\n".encode())
+            if i % 4 == 3:
+                keys = [f"{key}-{row}" for row in range(3)]
+                model.predict_many([{"row": row} for row in range(3)], keys=keys)
+                os.write(notes, "".join(f"p {each}\n" for each in keys).encode())
+                model.observe_many(keys[1:], [1.0, 2.0])
+                os.write(notes, "".join(f"o {each}\n" for each in keys[1:]).encode())
 
     threads = [threading.Thread(target=work, args=(t,)) for t in range(THREADS)]
     for each in threads:
@@ -77,6 +90,10 @@ def logged(store: Any, about: Any, first: int) -> list[str]:
                 found.append(f"p {event[2]}")
             elif event[0] == OBSERVE:
                 found.append(f"o {event[3]}")
+            elif event[0] == PREDICT_MANY:
+                found += [f"p {key}" for key in event[3]]
+            elif event[0] == OBSERVE_MANY:
+                found += [f"o {key}" for key in event[5]]
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.learner.keys import Ticket
 from service_calls import CHOOSER, LINEAR, Caller, serving
 
 ROW = {"features": {"a": 1.0}}
@@ -144,6 +145,24 @@ def test_that_a_key_was_answered_is_known_after_a_restart(tmp_path: Path, kind: 
             *("duplicate", "duplicate", "applied", "applied"),
             *("duplicate", "duplicate", "unknown", "unknown"),
         ]
+
+
+def test_a_store_whose_batches_have_keys_is_served(tmp_path: Path) -> None:
+    """Of keys that Python gave and answered many at a time it is known what became of them."""
+    with bl.open(tmp_path / "test.db") as store:
+        model = store.model("m", bl.LinearModel("squared", bits=8))
+        model.predict_many([[1.0]] * 6, keys=["a", "b", "c", "d", None, 9], at=1.7e9)
+        model.observe_many(["a", Ticket(1)], [1.0, 2.0], [2.0, 1.0], at=1.7e9 + 60)
+        model.observe_many([9], [1.0])
+    with serving(tmp_path) as ask:
+        items = [{"key": key, "value": 1.0} for key in ("a", "b", "c", "never", 9, 4)]
+        said = ask("POST", "/models/m/observe", {"items": items}).body["items"]
+        assert [each["outcome"] for each in said] == [
+            *("duplicate", "duplicate", "applied", "unknown", "duplicate", "unknown")
+        ]
+        again = ask("POST", "/models/m/predict", {**ROW, "key": "d"})
+        assert (again.status, told(again)) == (409, "bad_key")
+        assert ask("POST", "/models/m/predict", {**ROW, "key": "a"}).status == 200
 
 
 def test_clients_have_keys_that_are_numbers(ask: Caller) -> None:

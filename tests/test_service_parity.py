@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import belated as bl
+from belated.audits import audit
 from belated.errors import ServiceError
+from belated.replays import replay
 from belated.service import AsyncRemoteModel, RemoteModel
 from belated.service.routes import ROUTES
 from belated.service.tokens import SCOPES
@@ -287,7 +290,7 @@ def test_a_tick_that_is_sent_again_happens_once(ask: Caller, client: Any) -> Non
     assert ask.raw("POST", f"/models/{name}/tick", None).body == {"open": 0}
 
 
-def test_logs_go_from_one_model_to_another(ask: Caller, client: Any) -> None:
+def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     name, remote = new(client, "LinearModel", bits=8)
     for number in range(20):
@@ -296,6 +299,10 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any) -> None:
     remote.predict([2.0, 1.0], key="open")
     exported = remote.export()
     assert exported[:4] == b"PAR1"
+    log = tmp_path / "log.parquet"
+    log.write_bytes(exported)
+    assert (audit(log).rounds, audit(log).answered) == (21, 20)
+    assert replay(log, answered_only=True).task.features == ("x0", "x1")
     copy = client.load(f"{name}-copy", exported)
     assert copy.peek([1.0, 1.0]) == remote.peek([1.0, 1.0])
     assert copy.observe("open", 3.0) == "applied"

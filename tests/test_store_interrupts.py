@@ -578,6 +578,29 @@ def test_the_log_tells_what_became_of_an_interrupted_commit(
         assert [note.name for note in store.notes("n")] == (["nTrue"] if what == "note" else [])
 
 
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_interrupted_snapshot_takes_no_event_with_it(tmp_path: Path, is_written: bool) -> None:
+    """It is a shortcut, and nothing that comes after stands on it."""
+    with bl.open(tmp_path / "shop.db") as store:
+        model, later = store.model("m", spec()), []
+        model.predict([1.0], key="a")
+        model.save()
+        model.predict([2.0], key="b")
+
+        def interrupted(real: Write) -> Write:
+            later.append(model.begin("predict", [3.0], key="c"))  # into the next batch
+            return raising(KeyboardInterrupt(), is_written)(real)
+
+        once(store, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.save()
+        assert Call(later[0].result).ended() == (2, 0.0)
+        assert model.history == (3, 0, 2 if is_written else 1)
+        state = model.snapshot()
+    with bl.open(tmp_path / "shop.db") as store:
+        assert store.model("m").snapshot() == state
+
+
 @pytest.mark.parametrize("what", ["lost", "unreadable"])
 def test_where_the_log_does_not_tell_nobody_is_told_that_an_event_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

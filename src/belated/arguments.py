@@ -19,7 +19,8 @@ def add_log(parser: Arguments) -> None:
         "log",
         metavar="LOG",
         help="CSV, JSON lines, Parquet, Arrow or Excel, also compressed; a folder or pattern of "
-        "such files; - for standard input; or flights, which comes with belated",
+        "such files; - for standard input; what a store or service has exported; or flights, which "
+        "comes with belated",
     )
 
 

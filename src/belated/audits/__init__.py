@@ -9,9 +9,10 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from belated.audits.counting import Tally
 from belated.audits.labels import Outcome, WaitsByLabel
@@ -23,10 +24,14 @@ from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
+from belated.logs.files import is_parquet
 from belated.logs.spans import span_in
 from belated.report.typed import how_read
 from belated.timeline.sweep import Ties
 from belated.timeline.times import Times, joined_times
+
+if TYPE_CHECKING:
+    from belated.store.as_log import StoredLog
 
 __all__ = ["Audit", "Felt", "Outcome", "Patience", "Promise", "Quantiles", "audit"]
 
@@ -53,7 +58,9 @@ def audit(
     """Count a log and say what its lateness costs.
 
     ``data`` is a :class:`Log`, a :class:`Scan`, or whatever :func:`belated.logs.read` takes, with
-    the same arguments. A log in order of prediction is read once, in blocks, so that it may be
+    the same arguments; or the log of any model of a store (``Store.log``), or its export, which has
+    its times and labels, and whose deadline counts where no answer means something to the model and
+    no other is given. A log in order of prediction is read once, in blocks, so that it may be
     larger than memory; another one is sorted in memory first. ``progress`` counts the rows on the
     standard error stream; None: on a terminal.
 
@@ -76,6 +83,11 @@ def audit(
         "encoding": encoding,
         "missing": missing,
     }
+    stored = None if isinstance(data, Log | Scan) else _stored(data)
+    if stored is not None:
+        _refuse_columns(stored, {"predicted": predicted, "observed": observed, **reading}, target)
+        deadline = stored.told_deadline if deadline is None else deadline
+        data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
     columns, labels = None, target
     if isinstance(log, Scan):
@@ -84,6 +96,8 @@ def audit(
         labels = None if target == log.columns.observed else target
     unit = "ns" if log.is_calendar else log.unit
     span = None if deadline is None else _span(deadline, unit, log.is_calendar or log.is_epoch)
+    if stored is not None and span is not None:
+        log = stored.log(span)  # in which the last word until then counts
     with row_counter(f"reading {log.name}", progress) as rows:
         tally, waits, settling = _counted(log, ties, labels, span, rows)
     if not tally.rounds:
@@ -106,6 +120,25 @@ def audit(
         silent=settling.silent,
         still_out=settling.still_out,
     )
+
+
+def _stored(data: Any) -> StoredLog | None:
+    """Return the log of a store, or of its export; None: it is something else."""
+    if not is_parquet(data) and "belated.store" not in sys.modules:
+        return None  # and nothing need be loaded to see that
+    from belated.store.as_log import stored_log
+
+    return stored_log(data)
+
+
+def _refuse_columns(stored: StoredLog, reading: Mapping[str, Any], target: str | None) -> None:
+    """Refuse columns, and how to read them, where there are none."""
+    given = [name for name, value in {"target": target, **reading}.items() if value]
+    if given:
+        raise LogError(
+            f"audit: {stored.name} is the log of a store, which has its times and labels; leave "
+            f"out {', '.join(given)}"
+        )
 
 
 def _opened(

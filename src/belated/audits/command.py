@@ -13,6 +13,7 @@ from belated.audits.result import Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
+from belated.logs.files import is_parquet
 from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
@@ -28,7 +29,8 @@ def run(arguments: argparse.Namespace, price: Price) -> None:
 
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
-    has_labels = arguments.target is not None or arguments.silence is not None
+    is_told = arguments.target is not None or arguments.silence is not None
+    has_labels = is_told or has_own_labels(arguments.log)
     if not has_labels:
         _refuse_idle(arguments)
     found = _found(arguments)
@@ -40,6 +42,16 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
         return replace(found, felt=felt, notes=(*found.notes, *odd))
     except BelatedError as error:
         return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
+
+
+def has_own_labels(log: str) -> bool:
+    """Tell whether a log is that of a linear model in a store, which has its labels."""
+    if not is_parquet(log):
+        return False
+    from belated.store.parquet import opened_export
+
+    found = opened_export(log)
+    return found is not None and found.kind in ("LinearModel", "Intervals")
 
 
 def _refuse_idle(arguments: argparse.Namespace) -> None:
@@ -61,9 +73,11 @@ def _found(arguments: argparse.Namespace) -> Audit:
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
     is_piped = arguments.log == "-"  # and can be read only once
-    deadline = None if arguments.silence is None else arguments.deadline
+    is_own = has_own_labels(arguments.log)
+    deadline = arguments.deadline if is_own or arguments.silence is not None else None
     found = _counted(arguments, deadline)
-    if arguments.silence is not None and deadline is None and found.answered and not is_piped:
+    is_once = is_piped or is_own  # a model of a store has its own deadline
+    if arguments.silence is not None and deadline is None and found.answered and not is_once:
         found = _counted(arguments, _longest(found))
     return replace(found, asked=(*found.asked, *_silence(arguments)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -112,6 +112,38 @@ class Keys:
         self.tickets[key] = ticket
         self.has_numbers = self.has_numbers or type(key) is int
 
+    def check_many(self, keys: Sequence[Any], is_open: Callable[[int], bool], who: str) -> None:
+        """Refuse keys of rows where one cannot be, is there twice, or is that of an open ticket.
+
+        None stands for a row without a key.
+        """
+        if (
+            _are_keys(set(map(type, keys)), keys)
+            and len(set(keys)) == len(keys)
+            and self.tickets.keys().isdisjoint(keys)
+        ):
+            return  # as nearly always
+        seen: dict[Key, int] = {}
+        for row, key in enumerate(keys):
+            if key is None:
+                continue
+            try:
+                self.check(key, is_open)
+            except BadKey as error:
+                raise BadKey(f"{who}: row {row}: {error}") from None
+            if key in seen:
+                raise BadKey(
+                    f"{who}: row {row}: the key {key!r} is that of row {seen[key]} too; nothing "
+                    "has changed"
+                )
+            seen[key] = row
+
+    def give_many(self, keys: Sequence[Key | None], first: int) -> None:
+        """Give keys to tickets in a row; None stands for one without."""
+        given = {key: ticket for ticket, key in enumerate(keys, first) if key is not None}
+        self.tickets.update(given)
+        self.has_numbers = self.has_numbers or int in set(map(type, given))
+
     def drop(self, name: Any) -> None:
         """Forget a key, if it is one: its ticket is closed.
 
@@ -150,6 +182,13 @@ def may_be_key(name: Any, keys: Keys | None) -> bool:
     if isinstance(name, str) or name.__class__ is NumberKey:
         return True
     return keys is not None and keys.has_numbers and _is_whole(name)
+
+
+def _are_keys(types: set[type], keys: Sequence[Any]) -> bool:
+    """Tell whether all have the type of a key, and the same, and are small enough."""
+    if types == {int}:
+        return bool(min(keys) > -LARGEST and max(keys) < LARGEST)
+    return types == {str}
 
 
 def _is_whole(name: Any) -> bool:

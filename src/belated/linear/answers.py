@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,13 @@ from belated.linear.events import vector
 from belated.linear.losses import LOSSES
 from belated.linear.memory import ModelMemory
 from belated.linear.settings import Settings
+
+Who = str | Callable[[int], str]
+"""Who refuses a label; or what says so of the one at a place."""
+
+
+def _at(who: Who, place: int) -> str:
+    return who if isinstance(who, str) else who(place)
 
 
 def number(given: Any, who: str, name: str) -> float:
@@ -48,7 +56,7 @@ class Answers:
         self._settings = settings
         self._memory = memory
 
-    def check(self, tickets: Ints, labels: Floats, weights: Floats, who: str) -> None:
+    def check(self, tickets: Ints, labels: Floats, weights: Floats, who: Who) -> None:
         """Refuse labels and weights that cannot be used."""
         place = entries.bad_label(self._settings.kind)(labels)
         if place < 0:
@@ -56,19 +64,21 @@ class Answers:
             place = int(wrong[0]) if wrong.size else -1
         if place >= 0:
             ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
-            raise self.refusal(S.BAD, ticket, label, weight, who)
+            raise self.refusal(S.BAD, ticket, label, weight, _at(who, place))
         if self._settings.silence is not None and (weights != 1.0).any():
             place = int(np.argmax(weights != 1.0))
-            raise self.refusal(S.TOO_LARGE, int(tickets[place]), 0.0, float(weights[place]), who)
+            ticket, weight = int(tickets[place]), float(weights[place])
+            raise self.refusal(S.TOO_LARGE, ticket, 0.0, weight, _at(who, place))
 
-    def check_known(self, tickets: Ints, who: str) -> None:
+    def check_known(self, tickets: Ints, who: Who) -> None:
         """Refuse tickets that were never handed out, or that are closed."""
         status = np.empty(tickets.size, dtype=np.int64)
         entries.find()(self._memory.f, self._memory.n, tickets, status)
         wrong = np.flatnonzero(status < 0)
         if wrong.size:
-            ticket = int(tickets[wrong[0]])
-            raise self.refusal(int(status[wrong[0]]), ticket, 0.0, 1.0, who)
+            place = int(wrong[0])
+            refused = int(status[place]), int(tickets[place])
+            raise self.refusal(*refused, 0.0, 1.0, _at(who, place))
 
     def check_revisable(self, who: str) -> None:
         """Refuse to change labels where the loss cannot take one back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -17,7 +18,6 @@ from belated.errors import (
     BadFeatures,
     BadFeedback,
     BadKey,
-    UnknownTicket,
 )
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import direct, entries
@@ -25,8 +25,8 @@ from belated.kernels.linear import layout as lm
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
-from belated.learner.given import whole as whole_of
 from belated.learner.keys import Key, Keys
+from belated.learner.named import Named, keys_of, named
 from belated.learner.turns import alone, busy
 from belated.linear import events as of_log
 from belated.linear import snapshot
@@ -468,23 +468,41 @@ class LinearModel:
     # --- Many events ----------------------------------------------------------------------------
 
     @alone
-    def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
+    def predict_many(
+        self, rows: Many, *, keys: Iterable[Key | None] | None = None, at: Time | None = None
+    ) -> tuple[Ints, Floats]:
         """Predict for many rows at one time; return their tickets and predictions.
 
         ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
-        result is the same, bit for bit, as row by row.
+        result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
+        list, an array or a column; None is that of a row without one. Where one of them cannot be
+        a key, is there twice or belongs to a ticket that is open, nothing has changed.
+
+        >>> import belated as bl
+        >>> model = bl.LinearModel("squared")
+        >>> tickets, values = model.predict_many([{"x": 1.0}, {"x": 2.0}], keys=["a", "b"])
+        >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
+        [True, True]
         """
         sparse = self._given.rows(rows, "predict_many")
+        names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
+        if names is not None:
+            self._keys.check_many(names, self._memory.is_open, "predict_many")
         now = self._times.of(at, "predict_many")
         if at is not None and sparse.height:
             self._memory.note_time(is_date=is_date(at))
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
-        while done < sparse.height:
-            self._make_room(sparse.widest)
-            done = entry(*self._arrays, *sparse, done, now, NEVER, values)
+        try:
+            done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
+            while done < sparse.height:
+                self._make_room(sparse.widest)
+                done = entry(*self._arrays, *sparse, done, now, NEVER, values)
+        finally:  # also when interrupted
+            if names is not None:
+                self._keys.give_many(names[: self.rounds - begin], begin)
+                self._keys.tidy(self._memory.answerable)
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
     @alone
@@ -502,7 +520,7 @@ class LinearModel:
     @alone
     def observe_many(
         self,
-        tickets: ArrayLike,
+        tickets: ArrayLike | Iterable[Any],
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         *,
@@ -510,25 +528,31 @@ class LinearModel:
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time, in this order; return which were used.
 
-        Those of tickets that were given up on before were not. All are checked before the first is
+        ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
+        of tickets that were given up on before were not used. All are checked before the first is
         used. The result is the same, bit for bit, as one by one.
         """
-        wanted = whole_of(tickets, "observe_many: tickets must be whole numbers", UnknownTicket)
-        if wanted.ndim != 1:
-            raise UnknownTicket(
-                f"observe_many: tickets must have one dimension, got {wanted.shape}"
-            )
+        return self._heard_many(named(tickets, self._keys, "observe_many"), labels, weights, at)
+
+    def _heard_many(
+        self, heard: Named, labels: ArrayLike, weights: ArrayLike | None, at: Time | None
+    ) -> NDArray[np.bool_]:
+        """Learn the labels of tickets that a caller has found, who keeps others out itself."""
+        wanted = heard.tickets
         labels, weights = labels_of(labels, weights, wanted.size, "observe_many")
+        who = partial(heard.at, "observe_many")
         first = np.unique(wanted, return_index=True)[1]
         if first.size < wanted.size:
-            again = np.delete(np.arange(wanted.size), first)[0]
-            raise AlreadyObserved(f"observe_many: ticket {wanted[again]} is there twice")
-        self._answers.check_known(wanted, "observe_many")
-        self._answers.check(wanted, labels, weights, "observe_many")
+            again = int(np.delete(np.arange(wanted.size), first)[0])
+            raise AlreadyObserved(f"{who(again)}: ticket {wanted[again]} is there twice")
+        self._answers.check_known(wanted, who)
+        self._answers.check(wanted, labels, weights, who)
         now = self._times.of_answer(at, "observe_many")
         status = np.empty(wanted.size, dtype=np.int64)
         entry = entries.observe_many(self._settings.code)
         entry(*self._arrays, wanted, labels, weights, now, status)
+        for name in heard.names or ():
+            self._keys.drop(name)
         used: NDArray[np.bool_] = status == S.USED
         return used
 

@@ -32,6 +32,8 @@ BUFFER = 1 << 20
 """Bytes that are read at once from one column of a Parquet file."""
 STANDARD_INPUT = "-"
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+PARQUET = b"PAR1"
+"""How a Parquet file begins."""
 OLD_BOOK = b"\xd0\xcf\x11\xe0"
 """How an Excel file of the old kind begins."""
 ENDINGS = (
@@ -62,6 +64,15 @@ def file_of(given: str | Path, encoding: str | None = None) -> Source:
             raise LogError(f"logs: no file is like {text}")
         return _many(text, found, encoding)
     return _one(path, text, encoding)
+
+
+def is_parquet(given: Any) -> bool:
+    """Tell whether this is the path of a Parquet file, by how that begins."""
+    try:
+        with Path(given).open("rb") as file:
+            return file.read(len(PARQUET)) == PARQUET
+    except (OSError, TypeError, ValueError):
+        return False
 
 
 def _is_part(file: Path, folder: Path) -> bool:
@@ -100,7 +111,7 @@ def _one(path: Path, name: str, encoding: str | None) -> Source:
 
 def _binary(start: bytes, name: str, opener: Opener) -> Source | None:
     """Return the source for a file that is no text; None: it must be text."""
-    if start.startswith(b"PAR1") or opener.ending in (".parquet", ".pq"):
+    if start.startswith(PARQUET) or opener.ending in (".parquet", ".pq"):
         return Parquet(name, opener)
     if start.startswith(b"ARROW1") or opener.ending in (".arrow", ".feather", ".ipc"):
         return Ipc(name, opener, is_stream=not start.startswith(b"ARROW1"))

@@ -74,7 +74,9 @@ def replay(
     """Replay a log in the order of time through our model and the alternatives to it.
 
     ``data`` is whatever :func:`belated.logs.read` takes, with the same arguments, or a
-    :class:`belated.logs.Log` with a target, of which ``target`` is then only the name. ``features``
+    :class:`belated.logs.Log` with a target, of which ``target`` is then only the name; or the log
+    of a linear model in a store (``Store.log``), or its export, which has its times, labels and
+    features, and whose loss, silence and deadline count where others are not given. ``features``
     are the columns that are known when the prediction is made; "all" takes every column that is
     nothing else, so name them if some are known only later. A feature that is the answer, its time
     or how long it took, in any unit, shifted or rounded, is refused, unless it is among those that
@@ -137,6 +139,8 @@ def replay(
     source = data if isinstance(data, str | Path) else "the log"
     with row_counter(f"reading {source}", progress) as rows:
         task = task_of(data, asked, how, said, loss=loss, progress=rows)
+    if task.how.silence is not None and wait is not None:
+        raise LogError("replay: with silence the deadline is the wait; give no wait beside it")
     others.check_loss(names, task.how)
     refits.check(refit, task.how.loss)
     if first is not None:

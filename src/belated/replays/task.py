@@ -22,9 +22,11 @@ from belated.logs.log import as_dates
 from belated.logs.rules import NoFeature
 from belated.logs.sources import source_of
 from belated.replays import checks
+from belated.replays import stored as of_store
 from belated.replays.labels import Labels, check_range, settled
 from belated.replays.saving import keys_of
 from belated.replays.silence import Hearing, Silence, arrivals, heard
+from belated.store.as_log import stored_log
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
 
@@ -53,6 +55,8 @@ class Asked:
     missing: Sequence[str] = ()
     """Further words that mean nothing."""
     on_bad: OnBad = "error"
+    is_stored: bool = False
+    """Whether it is the log of a store, which has its times, labels and features."""
 
     @property
     def is_of_columns(self) -> bool:
@@ -200,6 +204,12 @@ def task_of(
     progress: Callable[[int], None] | None = None,
 ) -> Task:
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
+    stored = None if isinstance(data, Log) else stored_log(data)
+    if stored is not None:
+        how, loss = of_store.labels_of(stored, how, loss)
+        silence = of_store.silence_of(stored, silence)
+        data = of_store.log_of(stored, asked, silence)
+        asked = replace(asked, is_stored=True)
     log, name, features = _log(data, asked, silence, progress)
     log, keys = _keyed(log, asked)
     is_arrival = log.target is None and silence.value is not None
@@ -215,7 +225,8 @@ def task_of(
     labels = labels[order]
     given = log
     log, labels, how, hearing = heard(log, labels, truth[order], how, silence)
-    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, asked.known)
+    known = chosen if asked.is_stored else asked.known  # a store wrote features with the question
+    found = checks.checked(given, labels, hearing.counts, name, chosen, kinds, known)
     notes = (*log.notes, *found)
     keys = [keys[row] for row in order.tolist()]
     return Task(
@@ -230,6 +241,8 @@ def _log(
 ) -> tuple[Log, str, Features]:
     """Return the log, the name of its target, and the columns that were asked for."""
     if isinstance(data, Log):
+        if asked.is_stored:
+            return data, of_store.TARGET, asked.features
         if asked.is_of_columns:
             raise LogError("replay: a Log has its columns, tz and unit already; give none here")
         return data, asked.target or "the target", asked.features

@@ -233,7 +233,7 @@ def command(replay: Replay) -> str:
     """Return what to type for the same replay."""
     task, how = replay.task, replay.task.how
     parts = ["belated", "replay", replay.name]
-    if replay.name != "flights":
+    if replay.name != "flights" and not task.asked.is_stored:
         parts += ["--target", task.target]
     parts += asked(task.asked)
     if task.asked.features != "all":

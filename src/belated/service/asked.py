@@ -15,6 +15,7 @@ REMEMBERED = 1 << 17
 """Tickets whose times are known."""
 _PLACES = {"LinearModel": 3, "Intervals": 3, "Knobs": 4, "Chooser": 5}
 _ANSWERED = 4  # the place of the time in all answers
+_MANY = {of.PREDICT_MANY: 2, of.OBSERVE_MANY: 3}
 _SAME = 0.1  # seconds that an event may take to get from the server to the store
 
 
@@ -28,7 +29,10 @@ def told(kind: str, event: Event, heard: float) -> float:
     >>> told("LinearModel", [of.PREDICT, {"x": 1.0}, "key", 12.0], 1.8e9)
     1800000000.0
     """
-    place = _PLACES.get(kind, len(event)) if event[0] == of.PREDICT else _ANSWERED
+    if event[0] == of.PREDICT:
+        place = _PLACES.get(kind, len(event))
+    else:
+        place = _MANY.get(event[0], _ANSWERED)
     if place >= len(event):  # nulls at the end are left out
         return heard
     at = event[place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from time import time
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from belated.service.tickets import Signer
 from belated.service.watch import ANSWERS, Watch
 from belated.service.why import why
 from belated.store import StoredModel, events
-from belated.store.lines import key_of, rows_in
+from belated.store.lines import key_of, keys_of, rows_in
 from belated.store.stored import clocked
 
 _CLOSING = (events.OBSERVE, events.CANCEL)
@@ -315,21 +315,23 @@ class Served:
     def _note_keys(self, ticket: int, named: Iterable[_Named]) -> None:
         """Note what events of the log say of keys; the first asked for is this ticket."""
         answered = self._answered
-        for asked, closed, key in named:
-            if asked and key is not None:
-                answered.open(key)
-                answered.name(ticket, key)
+        for asked, closed, keys in named:
+            for number, key in enumerate(keys if asked else (), ticket):
+                if key is not None:
+                    answered.open(key)
+                    answered.name(number, key)
             ticket += asked
             for each in closed:
                 answered.close_ticket(each)
                 answered.forget(each)
-            if closed and key is not None:
-                answered.close(key)
+            for key in keys if closed else ():
+                if key is not None:
+                    answered.close(key)
         answered.tidy()
 
 
-_Named = tuple[int, tuple[int, ...], Key | None]
-"""Of an event: how many tickets it asked for, which ones it closed, and the key that it has."""
+_Named = tuple[int, tuple[int, ...], Sequence[Key | None]]
+"""Of an event: how many tickets it asked for, which ones it closed, and the keys that they have."""
 
 
 def _named(kind: str, event: events.Event) -> _Named:
@@ -338,7 +340,7 @@ def _named(kind: str, event: events.Event) -> _Named:
     closed: tuple[int, ...] = (event[1],) if event[0] in _CLOSING else ()
     if event[0] == events.OBSERVE_MANY:
         closed = tuple(events.ints_in(event[1]).tolist())
-    return asked, closed, key_of(kind, event)
+    return asked, closed, keys_of(kind, event)
 
 
 def _is_open(kind: str, model: Any, ticket: int) -> bool:

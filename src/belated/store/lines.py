@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import count, repeat
+from collections.abc import Iterator, Sequence
+from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
 from belated.learner.keys import Key
@@ -39,6 +39,8 @@ class Logged(NamedTuple):
     """The actions that this choice was among; None: those of the chooser."""
     hidden: bool = False
     """Whether it was not shown at once."""
+    weight: float | None = None
+    """How often a label counts; None: once."""
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
@@ -47,25 +49,37 @@ def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
     for some in chunks(database, about, about.first):
         for row in some:
             for place, event in enumerate(of.decoded([opened(about, row)])):
-                for line in _lines(about.kind, event, tickets):
+                for line in lines_of(about.kind, event, tickets):
                     yield line._replace(number=row.first + place, written=row.written)
 
 
-def _lines(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
+def lines_of(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged]:
     """Return the lines of an event, which do not know yet where it stands."""
     verb = event[0]
     if verb == of.PREDICT_MANY:
-        rows, at = event[1], of.padded(event, 3)[2]
-        for row in rows if isinstance(rows, list) else repeat(None, rows_in(event)):
-            yield Logged(0, 0.0, "predict", next(tickets), at=at, features=row)
+        _, rows, at, _ = of.padded(event, 4)
+        each = rows if isinstance(rows, list) else _pairs(rows)
+        for row, key in zip(each, keys_of(kind, event) or repeat(None), strict=False):
+            yield Logged(0, 0.0, "predict", next(tickets), key=key, at=at, features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
-        for ticket, label in zip(numbers, labels, strict=True):
-            yield Logged(0, 0.0, "observe", ticket, at=of.padded(event, 4)[3], value=label)
+        _, _, _, at, weights = of.padded(event, 5)[:5]
+        counts = repeat(None) if weights is None else of.floats_in(weights).tolist()
+        keys = keys_of(kind, event) or repeat(None)
+        for ticket, value, key, weight in zip(numbers, labels, keys, counts, strict=False):
+            yield Logged(0, 0.0, "observe", ticket, key, at, value, weight=weight)
     elif verb == of.PREDICT:
         yield predicted(kind, event)._replace(ticket=next(tickets))
     else:
         yield done(event)
+
+
+def _pairs(rows: Any) -> Iterator[list[str]]:
+    """Return the rows of a table as single ones are logged: indices and values."""
+    starts, indices, values = rows["rows"]
+    ends, where, what = of.ints_in(starts).tolist(), of.ints_in(indices), of.floats_in(values)
+    for begin, end in pairwise(ends):
+        yield [of.ints_out(where[begin:end]), of.floats_out(what[begin:end])]
 
 
 def rows_in(event: Event) -> int:
@@ -101,6 +115,7 @@ def predicted(kind: str, event: Event) -> Logged:
 
 
 _ASKED = {"Learner": 1, "Knobs": 2, "Chooser": 4, "LinearModel": 2, "Intervals": 2}
+_MANY = {of.PREDICT_MANY: 3, of.OBSERVE_MANY: 5}
 _HEARD = {of.OBSERVE: 3, of.REVISE: 3, of.ADD: 3, of.CANCEL: 2, of.SHOWN: 2, of.PLAYED: 3}
 
 
@@ -110,13 +125,21 @@ def key_of(kind: str, event: Event) -> Key | None:
     return event[place] if place < len(event) else None
 
 
+def keys_of(kind: str, event: Event) -> Sequence[Key | None]:
+    """Return the keys of all that an event is about, in their order; empty where many have none."""
+    place = _MANY.get(event[0])
+    if place is None:
+        return (key_of(kind, event),)
+    return event[place] if place < len(event) else ()
+
+
 def done(event: Event) -> Logged:
     """Return the line of what is no prediction."""
     verb = of.NAMES[event[0]]
     if event[0] in (of.OBSERVE, of.REVISE, of.ADD):
-        _, ticket, value, key, at = of.padded(event, 5)[:5]
+        _, ticket, value, key, at, weight = of.padded(event, 6)
         number = None if isinstance(value, str) else value
-        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number)
+        return Logged(0, 0.0, verb, ticket, key=key, at=at, value=number, weight=weight)
     if event[0] in (of.CANCEL, of.SHOWN):
         _, ticket, key, at = of.padded(event, 4)
         return Logged(0, 0.0, verb, ticket, key=key, at=at)

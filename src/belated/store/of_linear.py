@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, UnknownTicket
 from belated.knobs import Knobs
-from belated.learner.keys import Key
+from belated.learner.keys import Key, may_be_key
+from belated.learner.named import Named, listed_keys, named
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
@@ -101,22 +103,32 @@ class StoredLinear(CorrectedModel):
         used = model.revise(ticket, label, at=now)
         return used, [of.REVISE, number, of.number_out(label), name, now]
 
-    def predict_many(self, rows: Many, *, at: Time | None = None) -> tuple[Ints, Floats]:
+    def predict_many(
+        self, rows: Many, *, keys: Iterable[Key | None] | None = None, at: Time | None = None
+    ) -> tuple[Ints, Floats]:
         """Predict for many rows at one time, as one event; see ``LinearModel.predict_many``."""
-        found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, at)
+        found: tuple[Ints, Floats] = self._done(StoredLinear._predict_many, rows, at, keys)
         return found
 
-    def _predict_many(self, model: LinearModel, rows: Many, at: Time | None = None) -> Done:
+    def _predict_many(
+        self,
+        model: LinearModel,
+        rows: Many,
+        at: Time | None = None,
+        keys: Iterable[Key | None] | None = None,
+    ) -> Done:
         if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
             rows = list(rows)
         plain = rows_out(model, rows)
         now = self._now(at, "predict_many")
         given = rows if model.settings.columns is None else rows_in(model, plain)
-        return model.predict_many(given, at=now), [of.PREDICT_MANY, plain, now]
+        names = None if keys is None else listed_keys(keys, "predict_many")
+        answer = model.predict_many(given, keys=names, at=now)
+        return answer, [of.PREDICT_MANY, plain, now, names]
 
     def observe_many(
         self,
-        tickets: ArrayLike,
+        tickets: ArrayLike | Iterable[Any],
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         *,
@@ -131,16 +143,17 @@ class StoredLinear(CorrectedModel):
     def _observe_many(
         self,
         model: LinearModel,
-        tickets: ArrayLike,
+        tickets: ArrayLike | Iterable[Any],
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         at: Time | None = None,
     ) -> Done:
         now = self._now(at, "observe_many")
-        used = model.observe_many(tickets, labels, weights, at=now)
+        heard = named(tickets, model._keys, "observe_many")
+        used = model._heard_many(heard, labels, weights, now)
         counts = None if weights is None else of.floats_out(np.asarray(weights))
-        numbers = of.ints_out(np.asarray(tickets)), of.floats_out(np.asarray(labels))
-        return used, [of.OBSERVE_MANY, *numbers, now, counts]
+        numbers = of.ints_out(heard.tickets), of.floats_out(np.asarray(labels))
+        return used, [of.OBSERVE_MANY, *numbers, now, counts, _names_out(model, heard)]
 
     # --- Reading --------------------------------------------------------------------------------
 
@@ -244,6 +257,22 @@ def rows_in(model: LinearModel, rows: Any) -> Any:
 # --- The log --------------------------------------------------------------------------------------
 
 
+def _names_out(model: LinearModel, heard: Named) -> list[Key | None] | None:
+    """Return the keys among what tickets were called, as they are logged."""
+    if heard.names is None:
+        return None
+    plain = map(of.name_in, heard.names)
+    return [name if may_be_key(name, model._keys) else None for name in plain]
+
+
+def _names_in(model: LinearModel, tickets: str, names: list[Key | None] | None) -> Any:
+    """Undo it: return what ``observe_many`` takes for these tickets."""
+    numbers = of.ints_in(tickets)
+    if names is None and not model._keys.has_numbers:
+        return numbers
+    return list(map(of.named, numbers.tolist(), names or repeat(None)))
+
+
 def apply(model: LinearModel, event: Event) -> None:
     """Do again what was done."""
     verb = event[0]
@@ -264,12 +293,13 @@ def apply(model: LinearModel, event: Event) -> None:
     elif verb == of.TICK:
         model.tick(event[1])
     elif verb == of.PREDICT_MANY:
-        _, rows, at = of.padded(event, 3)
-        model.predict_many(rows_in(model, rows), at=at)
+        _, rows, at, keys = of.padded(event, 4)
+        model.predict_many(rows_in(model, rows), keys=keys, at=at)
     else:
-        _, tickets, labels, at, weights = of.padded(event, 5)
+        _, tickets, labels, at, weights, names = of.padded(event, 6)
         counts = None if weights is None else of.floats_in(weights)
-        model.observe_many(of.ints_in(tickets), of.floats_in(labels), counts, at=at)
+        heard = _names_in(model, tickets, names)
+        model.observe_many(heard, of.floats_in(labels), counts, at=at)
 
 
 def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
@@ -330,12 +360,13 @@ def play(model: LinearModel, event: Event, past: Past) -> None:
         own = own_span(model, span, now, past)
         model.predict(row_in(model, row), at=now, deadline=own)
     elif verb == of.PREDICT_MANY:
-        _, rows, at = of.padded(event, 3)
+        _, rows, at, keys = of.padded(event, 4)
+        past.give_many(keys or (), model.rounds)
         model.predict_many(rows_in(model, rows), at=timed(model, at, past))
     elif verb == of.TICK:
         ticked(model, event, past)
     elif verb == of.OBSERVE_MANY:
-        _, tickets, labels, at, weights = of.padded(event, 5)
+        _, tickets, labels, at, weights = of.padded(event, 5)[:5]
         counts = np.ones(of.ints_in(tickets).size) if weights is None else of.floats_in(weights)
         given = of.ints_in(tickets).tolist(), of.floats_in(labels).tolist(), counts.tolist()
         for each in zip(*given, strict=True):

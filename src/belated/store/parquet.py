@@ -11,17 +11,18 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
 from belated.learner.keys import Key
+from belated.linear.settings import Settings
+from belated.logs.files import is_parquet
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
     NAMES,
-    OBSERVE_MANY,
     PREDICT,
     PREDICT_MANY,
     decoded,
@@ -31,8 +32,9 @@ from belated.store.events import (
     sealed_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, done, predicted, rows_in
+from belated.store.lines import Logged, done, lines_of, predicted, rows_in
 from belated.store.recovery import chunks, opened
+from belated.store.stored import clocked
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
@@ -169,30 +171,70 @@ def _looked_at(name: Key | None) -> str | None:
     return None if name is None else str(name).encode("utf-8", "backslashreplace").decode()
 
 
-def exported(path: StrPath) -> Iterator[Logged] | None:
-    """Return the lines of a log that ``export`` wrote; None: the file is something else.
+class Exported(NamedTuple):
+    """A file that ``export`` wrote."""
 
-    What stands for many predictions or answers is left out.
-    """
+    kind: str
+    """The class of the model."""
+    spec: bytes
+    """Snapshot of a model with its settings."""
+    lines: Iterator[Logged]
+
+    def settings(self) -> Settings | None:
+        """Return the settings of a linear model, or of that in its intervals; None for others."""
+        if self.kind not in ("LinearModel", "Intervals"):
+            return None
+        model: Any = clocked(KINDS[self.kind].restored(self.spec, None))
+        found: Settings = model.settings
+        return found
+
+
+def exported(path: StrPath) -> Iterator[Logged] | None:
+    """Return the lines of a log that ``export`` wrote; None: the file is something else."""
+    found = opened_export(path)
+    return None if found is None else found.lines
+
+
+def opened_export(path: StrPath) -> Exported | None:
+    """Return a log that ``export`` wrote; None: the file is something else."""
+    if not is_parquet(path):
+        return None
     _, parquet = _arrow("reading a log")
     try:
         metadata = parquet.read_schema(path).metadata or {}
         about = json.loads(metadata[_ABOUT]) if _ABOUT in metadata else None
     except (OSError, ValueError):
         return None
-    return None if about is None else _exported(parquet, path, about["kind"])
+    if about is None:
+        return None
+    try:
+        kind, spec = about["kind"], _blob(about["spec"])
+        base = None if about["base"] is None else _blob(about["base"])
+        if kind not in KINDS:
+            raise ValueError("another kind of model")
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is no log that a store has exported ({error})") from error
+    return Exported(kind, spec, _exported(parquet, path, kind, base))
 
 
-def _exported(parquet: Any, path: StrPath, kind: str) -> Iterator[Logged]:
+def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Iterator[Logged]:
     table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
-    for number, written, ticket, text in zip(
-        *(column.to_pylist() for column in table.columns), strict=True
-    ):
-        event = json.loads(text)
-        if event[0] in (PREDICT_MANY, OBSERVE_MANY):
-            continue
-        line = predicted(kind, event) if event[0] == PREDICT else done(event)
-        yield line._replace(number=number, written=written, ticket=ticket)
+    after: int | None = 0 if base is None else None  # the next ticket, where that is known
+    try:
+        for number, written, ticket, text in zip(
+            *(column.to_pylist() for column in table.columns), strict=True
+        ):
+            event = json.loads(text)
+            if event[0] == PREDICT:
+                after = ticket
+            elif event[0] == PREDICT_MANY and after is None:
+                after = KINDS[kind].rounds(KINDS[kind].restored(base or b"", None))
+            for line in lines_of(kind, event, count(after or 0)):
+                yield line._replace(number=number, written=written)
+            if event[0] in (PREDICT, PREDICT_MANY):
+                after = (after or 0) + rows_in(event)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path} is no log that a store has exported ({error})") from error
 
 
 def note_in(path: StrPath) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from belated.learner.keys import Key
-from belated.store.events import CANCEL, OBSERVE, Event
+from belated.store.events import CANCEL, OBSERVE, OBSERVE_MANY, Event
 
 
 @dataclass
@@ -33,8 +33,18 @@ class Past:
         self.keys[key] = ticket
         self.has_numbers = self.has_numbers or type(key) is int
 
+    def give_many(self, keys: Iterable[Key | None], first: int) -> None:
+        """Remember that keys were given to tickets in a row; None stands for one without."""
+        for ticket, key in enumerate(keys, first):
+            if key is not None:
+                self.give(key, ticket)
+
     def close(self, event: Event) -> None:
-        """Forget the key by which an event has closed its ticket, if it has."""
+        """Forget the keys by which an event has closed tickets, if it has."""
+        if event[0] == OBSERVE_MANY:
+            for key in event[5] if len(event) > 5 else ():
+                self.keys.pop(key, None)
+            return
         place = {OBSERVE: 3, CANCEL: 2}.get(event[0], len(event))
         if place < len(event):
             self.keys.pop(event[place], None)

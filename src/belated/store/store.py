@@ -338,14 +338,20 @@ class Store:
         entry.length = entry.committed = first + 1
 
     def _is_written(self, parts: dict[Entry, Part], notes: dict[str, bytes]) -> bool:
-        """Tell whether a batch is on disk, as a whole; nobody else here has written since."""
+        """Tell whether a batch is on disk, as a whole; nobody else here has written since.
+
+        One of snapshots alone counts as written: nothing that comes after stands on them. Models
+        are only told which ones there are.
+        """
         events = {entry: part.first + part.size for entry, part in parts.items() if part.size}
         if events:
             ends = {entry: self._database.end(entry.about.number) for entry in events}
             is_written = ends == events
         else:
             is_written = all(self._is_kept(name, body) for name, body in notes.items())
-            is_written = is_written and (bool(notes) or not parts)
+            for entry in parts:
+                there = self._database.snapshots(entry.about.number)
+                entry.saved = max((saved.length for saved in there), default=0)
         if self._losses != self._losses_before:
             raise StoreError(f"the connection to {self.where} was lost, and others may write")
         if is_written:

@@ -1,0 +1,107 @@
+"""Keys and tickets of many rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated.arrays import Ints
+from belated.errors import BadKey, UnknownTicket
+from belated.learner.given import checked_ticket, whole
+from belated.learner.keys import Key, Keys, NumberKey
+
+_TEXTS, _NUMBERS = {str}, {int}
+
+
+class Named(NamedTuple):
+    """Tickets of many, and what they were called."""
+
+    tickets: Ints
+    names: list[Any] | None
+    """Keys and tickets, as they were given; None where none of them can be a key."""
+
+    def at(self, who: str, place: int) -> str:
+        """Return the words for one of them.
+
+        >>> Named(np.array([7, 3]), ["order-120", 3]).at("observe_many", 0)
+        "observe_many: position 0 ('order-120')"
+        """
+        named = "" if self.names is None else f" ({self.names[place]!r})"
+        return f"{who}: position {place}{named}"
+
+
+def named(given: Any, keys: Keys, who: str) -> Named:
+    """Return the tickets of a list of keys and tickets, each as a single verb takes it.
+
+    >>> keys = Keys([("order-120", 7)])
+    >>> named(["order-120", 3], keys, "observe_many").tickets.tolist()
+    [7, 3]
+    """
+    if not keys.has_numbers and not _may_name(given):
+        tickets = whole(given, f"{who}: tickets must be whole numbers", UnknownTicket)
+        if tickets.ndim != 1:
+            raise UnknownTicket(f"{who}: tickets must have one dimension, got {tickets.shape}")
+        return Named(tickets, None)
+    names = _listed(given)
+    if names is None:
+        raise UnknownTicket(f"{who}: tickets and keys must be a list, got {_shown(given)}")
+    return Named(np.array(_tickets(names, keys, who), dtype=np.int64), names)
+
+
+def _tickets(names: list[Any], keys: Keys, who: str) -> list[int]:
+    types = set(map(type, names))
+    if types == _TEXTS or (types == _NUMBERS and keys.has_numbers):
+        found = list(map(keys.tickets.get, names))
+        if None not in found:  # as nearly always
+            return found  # type: ignore[return-value]
+    numbers = []
+    for place, name in enumerate(names):
+        try:
+            numbers.append(checked_ticket(keys.ticket(name)))
+        except UnknownTicket as error:
+            raise UnknownTicket(f"{who}: position {place}: {error}") from None
+    return numbers
+
+
+def keys_of(given: Any, rows: int, who: str) -> list[Key | None]:
+    """Return keys as a list of one for each row.
+
+    >>> keys_of(np.array([81, 82]), 2, "predict_many")
+    [81, 82]
+    """
+    keys = listed_keys(given, who)
+    if len(keys) != rows:
+        raise BadKey(f"{who}: {rows} rows need as many keys, got {len(keys)}; nothing has changed")
+    return keys
+
+
+def listed_keys(given: Any, who: str) -> list[Key | None]:
+    """Return keys as a list, however many they are."""
+    keys = _listed(given)
+    if keys is None:
+        raise BadKey(f"{who}: keys must be a list, one for each row, got {_shown(given)}")
+    return keys
+
+
+def _may_name(given: Any) -> bool:
+    """Tell whether there may be a key in a list, where numbers are tickets."""
+    if isinstance(given, list | tuple):
+        types = set(map(type, given))
+        return types != _NUMBERS and any(issubclass(t, str | NumberKey) for t in types)
+    array = given if isinstance(given, np.ndarray) else np.asarray(given)
+    return array.dtype.kind in "OUT"
+
+
+def _listed(given: Any) -> list[Any] | None:
+    """Return what has an order as a list, with Python's own numbers; None: it has none."""
+    if isinstance(given, np.ndarray):
+        return given.tolist() if given.ndim == 1 else None
+    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        return None
+    return list(given)
+
+
+def _shown(given: Any) -> str:
+    return repr(given) if isinstance(given, str | bytes) else type(given).__name__

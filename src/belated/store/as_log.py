@@ -1,0 +1,296 @@
+"""The log of a model as a table of predictions and their labels, for audits and replays."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from belated.arrays import Array, Floats
+from belated.errors import BelatedError, LogError, SnapshotError
+from belated.learner.keys import Key
+from belated.linear.clock import AFTER_DATES, SINCE_1970
+from belated.linear.settings import Settings
+from belated.logs import Kinds, Log
+from belated.store import events as of
+from belated.store.cells import cells_in
+from belated.store.lines import Logged
+from belated.store.parquet import opened_export
+
+NAME = "log of a store"
+KEY = "key"
+"""What the column of keys is called."""
+MOST = 2_000
+"""Names of features that a table has at most."""
+_ASKING = ("predict", "choose")
+_HEARD = ("observe", "revise", "add")
+_TIMED = (*_ASKING, *_HEARD, "shown")
+_NONE_AFTER = 1 << 63  # more than any ticket
+
+
+@dataclass
+class Asked:
+    """One prediction, and every word on it: when, the label so far, and how often it counts."""
+
+    line: Logged
+    at: float
+    words: list[tuple[float, float, float]] = field(default_factory=list)
+    is_cancelled: bool = False
+    is_hidden: bool = False
+
+    def hear(self, line: Logged, at: float, silence: float) -> None:
+        """Take a word; an amount is added to the label so far."""
+        value = math.nan if line.value is None else line.value
+        if line.verb == "add":
+            value += self.words[-1][1] if self.words else silence
+        self.words.append((at, value, 1.0 if line.weight is None else line.weight))
+
+    def last(self, span: float) -> tuple[float, float, float]:
+        """Return the last word within a span; one that came later only where there is no other."""
+        within = [word for word in self.words if word[0] - self.at <= span]
+        return (within or self.words or [(math.nan, math.nan, 1.0)])[-1]
+
+
+class StoredLog:
+    """What a log has of predictions and labels, with the times that events were given.
+
+    Where events were given none, they are as old as their commits.
+    """
+
+    def __init__(
+        self, name: str, lines: Iterable[Logged], kind: str | None, settings: Settings | None
+    ) -> None:
+        self.name, self.kind, self.settings = name, kind, settings
+        self._notes: list[str] = []
+        given = list(lines)
+        times = self._times(given)
+        self.is_epoch = bool(times.size) and times.min() >= SINCE_1970 and times.max() < AFTER_DATES
+        """Whether times are seconds since 1970; else they are numbers of the user's own."""
+        self._asked = self._gathered(given, _apart(given, times).tolist())
+        if not self._asked:
+            raise LogError(f"logs: {name} is the log of a model that was never asked for anything")
+
+    # --- Reading --------------------------------------------------------------------------------
+
+    def _times(self, lines: Sequence[Logged]) -> Floats:
+        """Return when everything was done, by the clock that most is known by."""
+        told = [line.at for line in lines if line.verb in _TIMED]
+        known = [at for at in told if at is not None]
+        are_dates = all(SINCE_1970 <= at < AFTER_DATES for at in known)
+        if len(known) == len(told) or (known and are_dates):
+            return np.array([_or(line.at, line.written) for line in lines], dtype=np.float64)
+        have = f"only {len(known):,} of {len(told):,} were" if known else "none was"
+        self._notes.append(f"events are as old as their commits, as {have} given a time")
+        written = np.array([line.written for line in lines], dtype=np.float64)
+        return np.maximum.accumulate(written)  # a clock may have been put back
+
+    def _gathered(self, lines: Iterable[Logged], times: Iterable[float]) -> list[Asked]:
+        silence = 0.0 if self.settings is None else self.settings.silence or 0.0
+        found: dict[int | None, Asked] = {}
+        counts: Counter[str] = Counter()
+        for line, at in zip(lines, times, strict=True):
+            if line.verb in _ASKING:
+                found[line.ticket] = Asked(line, at, is_hidden=line.hidden)
+                continue
+            asked = found.get(line.ticket)
+            if asked is None:
+                counts["unknown"] += line.verb in _HEARD
+            elif line.verb in _HEARD:
+                counts["early"] += at < asked.at
+                asked.hear(line, max(at, asked.at), silence)
+            elif line.verb == "cancel":
+                asked.is_cancelled = True
+            elif line.verb == "shown":
+                asked.at, asked.is_hidden = at, False
+        shown = [asked for asked in found.values() if not asked.is_hidden]
+        counts["hidden"] = len(found) - len(shown)
+        counts["changed"] = sum(len(asked.words) > 1 for asked in shown)
+        counts["cancelled"] = sum(asked.is_cancelled and not asked.words for asked in shown)
+        self._notes += [words.format(counts[what]) for what, words in _NOTES if counts[what]]
+        return shown
+
+    # --- Tables ---------------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float | None:
+        """How long the model waits, where no answer means something and time is what it counts."""
+        told = self.settings
+        if told is None or told.silence is None or told.deadline is None:
+            return None
+        is_time = told.needs_times or not self.is_epoch
+        return told.deadline if is_time and math.isfinite(told.deadline) else None
+
+    @property
+    def told_deadline(self) -> str | float | None:
+        """The same as audits and replays take it: with its unit where times are dates."""
+        span = self.deadline
+        return f"{span!r}s" if span is not None and self.is_epoch else span
+
+    def log(self, span: float = math.inf) -> Log:
+        """Return times and labels: the last word on each, or the last within a span."""
+        last = [asked.last(span) for asked in self._asked]
+        heard, labels, weights = np.array(last, dtype=np.float64).reshape(-1, 3).T
+        has_labels = bool(np.isfinite(labels).any())
+        return Log(
+            np.array([asked.at for asked in self._asked], dtype=np.float64),
+            np.ascontiguousarray(heard),
+            target=np.ascontiguousarray(labels) if has_labels else None,
+            weight=np.ascontiguousarray(weights) if (weights != 1.0).any() else None,
+            name=self.name,
+            unit="s" if self.is_epoch else None,
+            is_epoch=self.is_epoch,
+            notes=tuple(self._notes),
+        )
+
+    def keys(self) -> Array:
+        """Return the key of every row as text; None where it has none."""
+        keys: list[Key | None] = [asked.line.key for asked in self._asked]
+        return np.array([None if key is None else str(key) for key in keys], dtype=object)
+
+    def features(self, wanted: Iterable[str] | None = None) -> dict[str, Array]:
+        """Return the features as columns, all or some of them."""
+        kinds = None if self.settings is None else self.settings.columns
+        with _reading(self.name):
+            rows = [_named(asked.line.features, kinds, self.name) for asked in self._asked]
+        names = dict.fromkeys(name for row in rows for name in row)
+        chosen = set(names) if wanted is None else {name.removesuffix(_TEXT) for name in wanted}
+        names = {name: None for name in names if name in chosen}
+        if len(names) > MOST:
+            raise LogError(
+                f"logs: {self.name} has features of {len(names):,} names, and a table takes "
+                f"{MOST:,}; say which ones are to count (--features)"
+            )
+        columns: dict[str, Array] = {}
+        for name in names:
+            columns |= _column(name, [row.get(name) for row in rows])
+        return columns
+
+
+_TEXT = " (text)"
+_NOTES = (
+    ("unknown", "{:,} answers are to predictions that were compacted away, and are left out"),
+    ("early", "{:,} answers have a time before that of their prediction, and count as at once"),
+    ("hidden", "{:,} choices were never shown, and are left out"),
+    ("changed", "of {:,} labels that were revised or added to, the last word counts"),
+    ("cancelled", "{:,} tickets were cancelled, and count as never answered"),
+)
+
+
+def stored_log(data: Any) -> StoredLog | None:
+    """Return the log of a store, or of its export; None: this is something else."""
+    if isinstance(data, str | Path):
+        return _exported(data)
+    if isinstance(data, GeneratorType):  # as ``Store.log`` gives one
+        data = list(data)
+        if not all(isinstance(line, Logged) for line in data):
+            raise LogError("logs: a generator is read where it gives the log of a store")
+    elif not (isinstance(data, list) and data and isinstance(data[0], Logged)):
+        return None
+    return StoredLog(NAME, data, None, None)
+
+
+def _exported(path: str | Path) -> StoredLog | None:
+    found = opened_export(path)
+    if found is None:
+        return None
+    settings, why = None, ""
+    try:
+        settings = found.settings()
+    except SnapshotError as error:
+        why = f"the settings of the model cannot be read, and are left out ({error})"
+    with _reading(str(path)):
+        log = StoredLog(str(path), found.lines, found.kind, settings)
+    log._notes += [why] if why else []
+    return log
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Say in words what a hostile file makes of what reads it."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, BelatedError):
+            raise
+        raise LogError(f"logs: {name} is no log that a store has exported ({error})") from error
+
+
+def _or(at: float | None, written: float) -> float:
+    return written if at is None else at
+
+
+def _apart(lines: Sequence[Logged], times: Floats) -> Floats:
+    """Return times by which events at one time keep the order in which they were written.
+
+    Of events at one time, answers count as the first, in the order of their tickets. So one that
+    was written after a prediction, or after the answer of a later ticket, is as little later as a
+    number can be.
+    """
+    found, now, newest = times.copy(), -math.inf, -1
+    for place in np.argsort(times, kind="stable").tolist():
+        at, line = float(times[place]), lines[place]
+        if at > now:
+            now, newest = at, -1
+        if line.verb in _ASKING:
+            newest = _NONE_AFTER
+        elif line.verb in _HEARD and line.ticket is not None:
+            if line.ticket <= newest:
+                now = math.nextafter(now, math.inf)
+            newest = line.ticket
+        found[place] = now
+    return found
+
+
+def _named(row: Any, kinds: Kinds | None, who: str) -> Mapping[str, float | str]:
+    """Return a row as named features: those that a model made of it, or x0, x1, ... of a vector."""
+    if row is None:
+        return {}
+    if isinstance(row, Mapping):
+        if kinds is not None:
+            return kinds.row(cells_in(row))
+        if any(isinstance(cell, dict) for cell in row.values()):
+            raise LogError(
+                f"logs: {who} has cells as a file had them, and what they become is known to the "
+                "model; export it (Store.export) and give the file"
+            )
+        return {name: _cell(cell) for name, cell in row.items() if cell is not None}
+    if isinstance(row, list):
+        pairs = zip(of.ints_in(row[0]).tolist(), of.floats_in(row[1]).tolist(), strict=True)
+    else:
+        pairs = zip(*_counted(of.floats_in(row).tolist()), strict=True)
+    found: dict[str, float | str] = {}
+    for index, value in pairs:
+        found[f"x{index}"] = float(found.get(f"x{index}", 0.0)) + value
+    return found
+
+
+def _counted(values: list[float]) -> tuple[range, list[float]]:
+    return range(len(values)), values
+
+
+def _cell(cell: Any) -> float | str:
+    return cell if isinstance(cell, str) else float(cell)
+
+
+def _column(name: str, cells: list[float | str | None]) -> dict[str, Array]:
+    """Return the column of a feature; two where it is a number here and a text there."""
+    found: dict[str, Array] = {}
+    is_text = [isinstance(cell, str) for cell in cells]
+    if not all(text or cell is None for text, cell in zip(is_text, cells, strict=True)):
+        numbers = _numbers(cells)
+        found[name] = np.fromiter(numbers, dtype=np.float64, count=len(cells))
+    if any(is_text):
+        words = [cell if isinstance(cell, str) else None for cell in cells]
+        found[name + _TEXT if found else name] = np.array(words, dtype=object)
+    return found
+
+
+def _numbers(cells: Iterable[float | str | None]) -> Iterator[float]:
+    return (math.nan if cell is None or isinstance(cell, str) else cell for cell in cells)

@@ -1,0 +1,220 @@
+"""Keys of many rows at once: a batch is what its rows would be one by one, or is refused whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import AlreadyObserved, BadFeedback, BadKey, UnknownTicket
+from belated.learner.keys import LARGEST, NumberKey, Ticket
+from conftest import examples
+
+ROWS = [[1.0, 0.5], [2.0, 0.0], [3.0, -1.0]]
+
+
+def model(**changes: Any) -> bl.LinearModel:
+    return bl.LinearModel(**{"loss": "squared", "bits": 4, "wait": None, **changes})
+
+
+def test_keys_of_a_batch_are_those_of_its_rows() -> None:
+    many, single = model(), model()
+    tickets, values = many.predict_many(ROWS, keys=["a", None, "c"])
+    said = [single.predict(row, key=key) for row, key in zip(ROWS, ["a", None, "c"], strict=True)]
+    assert list(zip(tickets.tolist(), values.tolist(), strict=True)) == said
+    assert many.snapshot() == single.snapshot()
+    assert (many.ticket("a"), many.ticket("c")) == (0, 2)
+    assert many.observe_many(["c", 1], [4.0, 5.0]).tolist() == [True, True]
+    assert [single.observe("c", 4.0), single.observe(1, 5.0)] == [True, True]
+    assert many.snapshot() == single.snapshot()
+    for each in (many, single):
+        with pytest.raises(UnknownTicket, match="'c'"):
+            each.observe("c", 1.0)  # it is free again
+    assert many.predict_many([[1.0]], keys=["c"])[0].tolist() == [3]
+    assert many.observe_many(("a", "c"), [1.0, 2.0], [2.0, 1.0]).all()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        tuple,
+        iter,
+        np.array,
+        lambda keys: np.array(keys, dtype=object),
+        pd.Series,
+        pd.Index,
+        lambda keys: pd.Series(keys, index=[7, 8, 9]),
+        dict.fromkeys,
+    ],
+    ids=range(8),
+)
+@pytest.mark.parametrize("keys", [["a", "b", "c"], [70, 80, 90]], ids=["text", "numbers"])
+def test_columns_of_keys(form: Callable[[Any], Any], keys: list[Any]) -> None:
+    given, plain = model(), model()
+    plain.predict_many(ROWS, keys=keys)
+    if form == dict.fromkeys:
+        with pytest.raises(BadKey, match="keys must be a list, one for each row, got dict"):
+            given.predict_many(ROWS, keys=form(keys))
+        return
+    given.predict_many(ROWS, keys=form(keys))
+    assert given.snapshot() == plain.snapshot()
+    for each, names in ((given, form(keys)), (plain, keys)):
+        assert each.observe_many(names, [1.0, 2.0, 3.0]).all()
+    assert given.snapshot() == plain.snapshot()
+
+
+def test_a_number_is_what_it_is_for_one() -> None:
+    numbers = model()
+    tickets, _ = numbers.predict_many(ROWS)
+    assert numbers.observe_many(tickets[:1], [1.0]).tolist() == [True]  # no number is a key yet
+    with pytest.raises(UnknownTicket, match="position 0: no open ticket has the key 1"):
+        numbers.observe_many([NumberKey(1)], [1.0])
+    numbers.predict_many(ROWS[:2], keys=[1, 81])
+    assert numbers.ticket(1) == 3
+    with pytest.raises(UnknownTicket, match="position 1: no open ticket has the key 2"):
+        numbers.observe_many(np.array([81, 2]), [1.0, 1.0])
+    named = numbers.observe_many([1, Ticket(1), Ticket(2), np.int64(81)], [1.0, 2.0, 3.0, 4.0])
+    assert named.all()
+    assert numbers.open == 0
+
+
+REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
+    (lambda m: m.predict_many(ROWS, keys=["x", "y"]), BadKey, "3 rows need as many keys, got 2"),
+    (lambda m: m.predict_many(ROWS, keys=["x", "y", "x"]), BadKey, "row 2: .* 'x' is .* row 0 too"),
+    (lambda m: m.predict_many(ROWS, keys=[8, "y", 8]), BadKey, "row 2: the key 8 is that of row 0"),
+    (lambda m: m.predict_many(ROWS, keys=["x", "b", "y"]), BadKey, "row 1: .* 'b' .* still open"),
+    (lambda m: m.predict_many(ROWS, keys=["x", 1.5, "y"]), BadKey, "row 1: a key is text .* 1.5"),
+    (lambda m: m.predict_many(ROWS, keys=["x", math.nan, "y"]), BadKey, "row 1: .* got nan"),
+    (lambda m: m.predict_many(ROWS, keys=["x", b"b", "y"]), BadKey, "row 1: .* got b'b'"),
+    (lambda m: m.predict_many(ROWS, keys=["x", "y", True]), BadKey, "row 2: .* got True"),
+    (lambda m: m.predict_many(ROWS, keys=[1, 2, LARGEST]), BadKey, "row 2: .* 100 digits"),
+    (lambda m: m.predict_many(ROWS, keys=[["x"], "y", "z"]), BadKey, "row 0: .* got \\['x'\\]"),
+    (lambda m: m.predict_many(ROWS, keys="abc"), BadKey, "one for each row, got 'abc'"),
+    (lambda m: m.predict_many(ROWS, keys={"x", "y", "z"}), BadKey, "one for each row, got set"),
+    (lambda m: m.predict_many(ROWS, keys=5), BadKey, "one for each row, got int"),
+    (lambda m: m.predict_many(ROWS, keys=np.array([["x"]] * 3)), BadKey, "got ndarray"),
+    (lambda m: m.predict_many(ROWS, keys=np.array([1.0, 2.0, 3.0])), BadKey, "row 0: .* got 1.0"),
+    (lambda m: m.predict_many(ROWS, keys=["x", "y", "z"], at="?"), bl.BelatedError, "time"),
+    (lambda m: m.observe_many(["b", "x"], [1, 1]), UnknownTicket, "position 1: .* the key 'x'"),
+    (lambda m: m.observe_many(["b", 9], [1, 1]), UnknownTicket, "position 1 .9.: ticket 9"),
+    (lambda m: m.observe_many(["b", None], [1, 1]), UnknownTicket, "position 1: a ticket is an"),
+    (lambda m: m.observe_many(["b", 1.5], [1, 1]), UnknownTicket, "position 1: a ticket is an int"),
+    (lambda m: m.observe_many(["b", True], [1, 1]), UnknownTicket, "position 1: ticket True"),
+    (lambda m: m.observe_many(["b", ["c"]], [1, 1]), UnknownTicket, "position 1: a ticket is"),
+    (lambda m: m.observe_many(["b", "c", "b"], [1, 1, 1]), AlreadyObserved, "position 2 .'b'.: t"),
+    (lambda m: m.observe_many(["b", "c", 1], [1, 1, 1]), AlreadyObserved, "position 2 .1.: ticket"),
+    (lambda m: m.observe_many(["b", "gone"], [1, 1]), AlreadyObserved, "position 1 .'gone'.: tic"),
+    (lambda m: m.observe_many(["b", "c"], [1, math.nan]), BadFeedback, "position 1 .'c'.: labels"),
+    (lambda m: m.observe_many(["b", "c"], [1, 1], [1, 0]), BadFeedback, "position 1 .'c'.: the w"),
+    (lambda m: m.observe_many(["b", "c"], [1]), BadFeedback, "labels must have shape"),
+    (lambda m: m.observe_many("bc", [1, 1]), UnknownTicket, "must be a list, got 'bc'"),
+    (lambda m: m.observe_many({"b": 1}, [1]), UnknownTicket, "must be a list, got dict"),
+    (lambda m: m.observe_many(None, [1]), UnknownTicket, "must be a list, got NoneType"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=range(len(REFUSED)))
+def test_a_batch_is_refused_as_a_whole(case: tuple[Any, type[Exception], str]) -> None:
+    act, error, message = case
+    live = model()
+    live.predict_many(ROWS, keys=["gone", "b", "c"])
+    live.observe(0, 1.0)
+    before, names = live.snapshot(), dict(live._keys.given())
+    with pytest.raises(error, match=message):
+        act(live)
+    assert live.snapshot() == before
+    assert (dict(live._keys.given()), live._keys.has_numbers) == (names, False)
+
+
+def test_an_empty_batch_names_nothing() -> None:
+    live = model()
+    assert live.predict_many([], keys=[])[0].size == 0
+    assert live.observe_many(np.array([], dtype=object), []).size == 0
+    with pytest.raises(BadKey, match="0 rows need as many keys, got 1"):
+        live.predict_many([], keys=["a"])
+
+
+def test_keys_of_closed_tickets_are_forgotten() -> None:
+    live = model(most_open=10)
+    for begin in range(0, 6000, 100):
+        live.predict_many([[1.0]] * 100, keys=[f"k{i}" for i in range(begin, begin + 100)])
+    assert len(live._keys.tickets) <= 2 * len(live.answerable()) + 100 < 4000
+    assert live.observe_many([f"k{i}" for i in range(5990, 6000)], np.ones(10)).all()
+
+
+def test_who_is_interrupted_has_keys_for_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = model()
+    made = live._make_room
+
+    def made_once(width: int) -> None:
+        if live.rounds:
+            raise KeyboardInterrupt
+        made(width)
+
+    monkeypatch.setattr(live, "_make_room", made_once)
+    with pytest.raises(KeyboardInterrupt):
+        live.predict_many([[1.0]] * 2000, keys=range(2000))
+    assert 0 < live.rounds < 2000
+    assert live.ticket(live.rounds - 1) == live.rounds - 1
+    with pytest.raises(UnknownTicket):
+        live.ticket(live.rounds)
+
+
+KEYS = st.one_of(st.sampled_from("abcdef"), st.integers(0, 8), st.none())
+BATCHES = st.lists(
+    st.tuples(st.sampled_from("ppoxs"), st.lists(KEYS, max_size=5), st.integers(0, 3)), max_size=25
+)
+
+
+@examples(40)
+@given(BATCHES, st.sampled_from([{}, {"most_open": 4}, {"deadline": 6}, {"silence": 0.0}]))
+def test_any_life_of_batches_is_that_of_single_events(
+    life: list[tuple[str, list[Any], int]], settings: dict[str, Any]
+) -> None:
+    """Whatever is accepted is what one by one gives, bit for bit; what is not changes nothing."""
+    many, single = model(**settings), model(**settings)
+    for verb, keys, number in life:
+        before = many.snapshot()
+        try:
+            if verb == "p":
+                rows = [[float(i), float(number)] for i in range(len(keys))]
+                tickets, values = many.predict_many(rows, keys=keys)
+            elif verb == "o":
+                used = many.observe_many(keys, np.arange(len(keys)) + 0.5)
+            elif verb == "x" and many.open:
+                ticket = Ticket(sorted(many.answerable())[-1])
+                many.cancel(ticket)
+                single.cancel(ticket)
+            else:
+                many = bl.LinearModel.restore(before)
+                single = bl.LinearModel.restore(single.snapshot())
+        except (BadKey, UnknownTicket, AlreadyObserved):
+            assert many.snapshot() == before
+            with pytest.raises((BadKey, UnknownTicket, AlreadyObserved)):
+                _one_by_one(bl.LinearModel.restore(before), verb, keys, number)
+            continue
+        if verb == "p":
+            said = _one_by_one(single, verb, keys, number)
+            assert said == list(zip(tickets.tolist(), values.tolist(), strict=True))
+        elif verb == "o":
+            assert _one_by_one(single, verb, keys, number) == used.tolist()
+        assert many.snapshot() == single.snapshot()
+
+
+def _one_by_one(live: bl.LinearModel, verb: str, keys: list[Any], number: int) -> list[Any]:
+    if len({key for key in keys if key is not None}) < len([k for k in keys if k is not None]):
+        raise BadKey("twice")  # one by one it may be that the first is closed by then
+    if verb == "p":
+        for key in keys:  # a batch asks all of them at once, as they are before it
+            if key is not None:
+                live._keys.check(key, live.is_open)
+        rows = [[float(i), float(number)] for i in range(len(keys))]
+        return [live.predict(row, key=key) for row, key in zip(rows, keys, strict=True)]
+    return [live.observe(key, i + 0.5) for i, key in enumerate(keys)]

@@ -1,0 +1,271 @@
+"""Keys of many rows at once in a store: one event, and the same model after whatever happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import BadKey, StoreDamaged, UnknownTicket
+from belated.learner.keys import Ticket
+from belated.store import events as of
+from belated.store import stretches
+from belated.store.recovery import recovered
+from conftest import examples
+
+ROWS: list[Any] = [{"x": 1.0}, {"x": 2.0, "w": "a"}, [3.0]]
+
+
+def spec(**changes: Any) -> bl.LinearModel:
+    return bl.LinearModel(**{"loss": "squared", "bits": 6, "wait": None, **changes})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where a store may be."""
+    return tmp_path / "s.db"
+
+
+def events_of(store: bl.Store, name: str = "m") -> list[Any]:
+    """Return the events of a log as they are written."""
+    about = store._known[name]
+    rows = store._database.rows(about.number, 0)
+    return [event for row in rows for event in of.decoded([of.opened_row(row)])]
+
+
+def from_log(store: bl.Store, name: str = "m") -> Any:
+    """Return the model that the whole log leads to."""
+    about = store._known[name]
+    return recovered(store._database, about, None).model
+
+
+def test_a_batch_with_keys_is_one_event_and_there_again(path: Path) -> None:
+    twin = spec()
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        for each in (model, twin):
+            each.predict_many(ROWS, keys=np.array(["a", "b", "c"]))
+            each.predict_many(np.ones((2, 2)), keys=[None, "e"])
+            each.predict_many(ROWS)
+            each.observe_many(["c", 3], [1.0, 2.0], [2.0, 1.0])
+            each.observe_many([5], [3.0])
+            each.observe_many(iter(["a"]), [4.0])
+        assert model.ticket("e") == 4
+        assert [event[2:] for event in events_of(store)[:3]] == [
+            [None, ["a", "b", "c"]],
+            [None, [None, "e"]],
+            [],
+        ]
+        assert events_of(store)[3][3:] == [None, of.floats_out(np.array([2.0, 1.0])), ["c", None]]
+        assert [len(event) for event in events_of(store)[4:]] == [3, 6]
+        assert from_log(store).snapshot() == model.snapshot() == twin.snapshot()
+        lines = [(line.number, line.verb, line.ticket, line.key) for line in store.log("m")]
+        assert lines == [
+            *((0, "predict", 0, "a"), (0, "predict", 1, "b"), (0, "predict", 2, "c")),
+            *((1, "predict", 3, None), (1, "predict", 4, "e")),
+            *((2, "predict", 5, None), (2, "predict", 6, None), (2, "predict", 7, None)),
+            *((3, "observe", 2, "c"), (3, "observe", 3, None), (4, "observe", 5, None)),
+            (5, "observe", 0, "a"),
+        ]
+    with bl.open(path) as store:
+        again = store.model("m")
+        assert again.snapshot() == twin.snapshot()
+        assert again.observe_many(["e", "b"], [1.0, 2.0]).all()
+
+
+def test_numbers_as_keys_are_there_again(path: Path) -> None:
+    twin = spec()
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        for each in (model, twin):
+            each.predict_many(ROWS)
+            each.observe_many([2], [1.0])  # a ticket, as no number is a key yet
+            each.predict_many(ROWS, keys=[3, 0, 10**30])
+            each.observe_many([0, Ticket(0), 3], [1.0, 2.0, 3.0])
+            each.observe_many([10**30, Ticket(1)], [1.0, 2.0])
+        assert events_of(store)[3][5] == [0, None, 3]
+        assert from_log(store).snapshot() == model.snapshot() == twin.snapshot()
+        assert model.open == 0
+        for each in (from_log(store), model, twin):
+            with pytest.raises(UnknownTicket, match="the key 0"):
+                each.observe(0, 1.0)
+
+
+def test_a_refused_batch_leaves_nothing_in_the_log(path: Path) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        model.predict_many(ROWS, keys=["a", "b", "c"])
+        with pytest.raises(BadKey, match="row 1: the key 'b'"):
+            model.predict_many(ROWS, keys=["x", "b", "y"])
+        with pytest.raises(BadKey, match="must be a list"):
+            model.predict_many(ROWS, keys="abc")
+        with pytest.raises(UnknownTicket, match=r"position 1: .* 'x'"):
+            model.observe_many(["a", "x"], [1.0, 2.0])
+        assert (model.history.events, model.open) == (1, 3)
+        outcomes = model.many(
+            [
+                ("predict_many", {"rows": ROWS[:1], "keys": ["d"]}),
+                ("observe_many", {"tickets": ["d", "a"], "labels": [1.0, 2.0]}),
+                ("observe_many", {"tickets": ["d"], "labels": [1.0]}),
+            ]
+        )
+        assert outcomes[1].all()
+        assert isinstance(outcomes[2], UnknownTicket)
+        assert model.history.events == 3
+
+
+def test_a_log_of_an_older_store_is_read(path: Path) -> None:
+    """Batches had no keys, and all numbers in them were tickets, also beside keys of numbers."""
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        model.predict([1.0], key=1)  # ticket 0
+        model.predict([2.0])  # ticket 1
+        answers = of.ints_out(np.array([1, 0])), of.floats_out(np.array([5.0, 6.0]))
+
+        def as_before(_: Any, inner: bl.LinearModel) -> Any:
+            inner.observe_many([Ticket(1), Ticket(0)], [5.0, 6.0])
+            return None, [of.OBSERVE_MANY, *answers]
+
+        model._done(as_before)
+        assert from_log(store).snapshot() == model.snapshot()
+        assert model.open == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"wait": 3}, {"bits": 8}])
+def test_a_replay_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        model.predict_many(ROWS, keys=["a", "b", 7])
+        model.predict_many(ROWS, keys=["d", None, "f"])
+        model.observe_many(["b", 7, Ticket(4)], [1.0, 2.0, 3.0])
+        model.predict_many(ROWS[:1], keys=["b"])
+        built = store.replay("m", spec(**changes), to="n")
+        names = {key: built.ticket(key) for key in ("a", "b", "d", "f")}
+        assert names == {"a": 0, "b": 6, "d": 3, "f": 5}
+        with pytest.raises(UnknownTicket):
+            built.ticket(7)
+        if not changes:
+            assert built.snapshot() == model.snapshot()
+        built.observe_many(["b", "f"], [1.0, 2.0])
+        assert from_log(store, "n").snapshot() == built.snapshot()
+
+
+def test_an_exported_batch_is_there_again(path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        model.predict_many(ROWS, keys=["a", "b", 7])
+        model.observe_many(["b", Ticket(0)], [1.0, 2.0])
+        store.export("m", tmp_path / "m.parquet")
+        copy = store.load("copy", tmp_path / "m.parquet")
+        assert copy.snapshot() == model.snapshot()
+        assert list(store.log("copy")) == list(store.log("m"))
+        assert copy.observe_many([7], [3.0]).all()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        [of.PREDICT_MANY, [[1.0]], None, ["x", "y"]],
+        [of.PREDICT_MANY, [[1.0]], None, 5],
+        [of.PREDICT_MANY, [[1.0]], None, [["x"]]],
+        [of.PREDICT_MANY, [[1.0]], None, ["a"]],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, "a"],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, [{}]],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, []],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, 3],
+    ],
+    ids=json.dumps,
+)
+def test_keys_that_nobody_wrote_are_refused(path: Path, changed: list[Any]) -> None:
+    with bl.open(path) as store:
+        model = store.model("m", spec())
+        model.predict([1.0], key="a")
+        try:
+            from_event = _with(store, changed)
+        except StoreDamaged:
+            return
+        assert changed[-1] in ("a", [])  # which says the same as what was written
+        assert from_event.rounds == 1
+
+
+def _with(store: bl.Store, event: list[Any]) -> Any:
+    """Return the model that a log with one more event leads to."""
+    about = store._known["m"]
+    database: Any = store._database
+    rows = [*database.rows(about.number, 0)]
+    rows.append(of.new_row(about.number, 1, 0.0, of.encoded(event), 1))
+
+    class Longer:
+        def rows(self, model: int, first: int) -> Any:
+            return iter(rows)
+
+        def snapshots(self, model: int) -> Any:
+            return iter(())
+
+    return recovered(Longer(), about, None).model
+
+
+KEYS = st.one_of(st.sampled_from("abcd"), st.integers(0, 5), st.none())
+LIVES = st.lists(
+    st.tuples(st.sampled_from("pmoOskc"), st.lists(KEYS, min_size=1, max_size=4)), max_size=20
+)
+
+
+@pytest.mark.parametrize("short", [1, 10**6])
+@examples(15)
+@given(life=LIVES)
+def test_any_life_survives_kills(
+    life: list[tuple[str, list[Any]]],
+    short: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Single events and batches, closed, killed and copied: the twin in memory never was."""
+    folder = tmp_path_factory.mktemp("life")
+    twin, place, patch = spec(), folder / "s0.db", pytest.MonkeyPatch()
+    patch.setattr(stretches, "_SHORT", short)
+    store = bl.open(place)
+    model: Any = store.model("m", spec())
+    for step, (verb, keys) in enumerate(life):
+        if verb == "k":  # what is on disk now, as a kill would leave it
+            other = folder / f"s{step + 1}.db"
+            for file in folder.glob(f"{place.name}*"):
+                if not file.name.endswith("-shm"):
+                    shutil.copy(file, folder / file.name.replace(place.name, other.name))
+            store.close()
+            place, store = other, bl.open(other)
+            model = store.model("m")
+        elif verb == "c":
+            store.close()
+            store = bl.open(place)
+            model = store.model("m")
+        elif verb == "s":
+            model.save()
+        else:
+            said = [_tried(each, verb, keys) for each in (twin, model)]
+            assert said[0] == said[1]
+        assert model.snapshot() == twin.snapshot()
+    assert from_log(store).snapshot() == twin.snapshot()
+    store.close()
+    patch.undo()
+
+
+def _tried(model: Any, verb: str, keys: list[Any]) -> Any:
+    try:
+        if verb == "p":
+            tickets, values = model.predict_many([[float(i)] for i in range(len(keys))], keys=keys)
+            return tickets.tolist(), values.tolist()
+        if verb == "m":
+            return model.predict({"x": 1.0}, key=keys[0])
+        if verb == "o":
+            return model.observe_many(keys, np.arange(len(keys)) + 0.5).tolist()
+        return model.observe(keys[0], 2.0)
+    except bl.BelatedError as error:
+        return type(error) if verb in "pm" else "refused"

@@ -1,0 +1,437 @@
+"""Logs of stores in audits and replays: what was said live is what is read, without a converter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+import belated as bl
+from belated import cli
+from belated.audits import audit
+from belated.errors import BelatedError, LogError, StoreError
+from belated.logs import dates
+from belated.logs.kinds import Kind, Kinds
+from belated.replays import replay
+from belated.store.as_log import StoredLog, stored_log
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a store whose clock goes on by a second with every commit."""
+    monkeypatch.chdir(tmp_path)
+    clock = iter(range(1_770_000_000, 1_780_000_000))
+    monkeypatch.setattr("belated.store.store.time", lambda: float(next(clock)))
+    with bl.open(tmp_path / "s.db") as found:
+        yield found
+
+
+def spec(**changes: Any) -> bl.LinearModel:
+    return bl.LinearModel(**{"loss": "squared", **changes})
+
+
+def after(**span: float) -> datetime:
+    return START + timedelta(**span)
+
+
+def exported(store: Any, name: str = "m") -> StoredLog:
+    """Return the log of a model as its export has it."""
+    store.export(name, f"{name}.parquet")
+    found = stored_log(f"{name}.parquet")
+    assert found is not None
+    return found
+
+
+def live(model: Any, rounds: int, *, at: Callable[[int], Any] = lambda _: None) -> list[float]:
+    """Predict and answer, each ten predictions later; return what was predicted."""
+    said = []
+    for i in range(rounds):
+        row = {"x": math.sin(i), "shop": "abc"[i % 3], "day": i % 7}
+        said.append(model.predict(row, key=f"k{i}", at=at(i)).value)
+        if i >= 10:
+            model.observe(f"k{i - 10}", 3.0 * math.sin(i - 10) + i % 2, at=at(i))
+    return said
+
+
+# --- What is read ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_times", [True, False])
+def test_a_replay_says_what_the_model_said_live(store: Any, has_times: bool) -> None:
+    model = store.model("m", spec())
+    said = live(model, 60, at=(lambda i: after(minutes=i)) if has_times else lambda _: None)
+    log = exported(store).log()
+    assert (log.unit, log.is_epoch, len(log), log.answered.sum()) == ("s", True, 60, 50)
+    waits = (log.observed_at - log.predicted_at)[10:50]  # a commit takes a second of the clock
+    np.testing.assert_allclose(waits, 600.0 if has_times else 21.0, atol=1e-5)
+    found = replay("m.parquet")
+    assert found.task.how.loss == "squared"
+    assert found.methods["belated"].predictions.tolist() == said
+    noted = "events are as old as their commits, as none was given a time"
+    assert (noted in found.task.notes) is not has_times
+
+
+def test_what_one_commit_wrote_keeps_its_order(store: Any) -> None:
+    """No prediction of a commit knows an answer that was written after it."""
+    model = store.model("m", spec())
+    said = []
+    for begin in range(0, 60, 6):
+        calls: list[Any] = []
+        for i in range(begin, begin + 6):
+            calls.append(("predict", {"features": {"x": math.cos(i)}, "key": f"k{i}"}))
+            calls.append(("observe", {"ticket": f"k{i}", "label": float(i % 4)}))
+        said += [outcome.value for outcome in model.many(calls)[::2]]
+    assert replay(exported(store).name).methods["belated"].predictions.tolist() == said
+
+
+def test_batches_are_rows(store: Any) -> None:
+    model = store.model("m", spec())
+    said: list[float] = []
+    for i in range(12):
+        rows = [{"x": math.sin(i + j), "w": "ab"[j % 2]} for j in range(4)]
+        said += model.predict_many(rows, keys=[f"{i}-{j}" for j in range(4)])[1].tolist()
+        weights = [1.0, 2.0, 1.0]
+        model.observe_many([f"{i}-{j}" for j in (2, 0, 1)], [1.0, float(i), 3.0], weights)
+    stored = exported(store)
+    log = stored.log()
+    assert stored.keys().tolist()[:5] == ["0-0", "0-1", "0-2", "0-3", "1-0"]
+    assert log.target is not None
+    assert log.weight is not None
+    assert log.target[:4].tolist()[:3] == [0.0, 3.0, 1.0]
+    assert np.isnan(log.target[3])
+    assert log.weight[:4].tolist() == [2.0, 1.0, 1.0, 1.0]
+    assert replay("m.parquet").methods["belated"].predictions.tolist() == said
+    store.compact("m")
+    model.predict_many(np.ones((2, 2)), keys=["y", "z"])
+    model.observe_many(["z", "0-3"], [5.0, 6.0])
+    young = exported(store)
+    assert (young.keys().tolist(), len(young.log())) == (["y", "z"], 2)
+    assert young.log().notes[-1] == (
+        "1 answers are to predictions that were compacted away, and are left out"
+    )
+
+
+def test_rows_of_every_form_become_columns(store: Any) -> None:
+    model = store.model("m", spec())
+    rows: list[Any] = [
+        *({"a": 1, "b": "x", "c": True, "d": None}, {"a": "word", "e": 2.5}),
+        *([1.0, 2.0], ([3, 1], [0.5, 4.0])),
+    ]
+    for row in rows:
+        model.predict(row)
+    model.predict_many(np.array([[7.0, 0.0, 8.0]]))
+    columns = {name: column.tolist() for name, column in exported(store).features().items()}
+    nan = math.nan
+    assert json.dumps(columns) == json.dumps(
+        {
+            "a": [1.0, nan, nan, nan, nan],
+            "a (text)": [None, "word", None, None, None],
+            "b": ["x", None, None, None, None],
+            "c": [1.0, nan, nan, nan, nan],
+            "e": [nan, 2.5, nan, nan, nan],
+            "x0": [nan, nan, 1.0, nan, 7.0],
+            "x1": [nan, nan, 2.0, 4.0, columns["x1"][4]],
+            "x3": [nan, nan, nan, 0.5, nan],
+            "x2": [nan, nan, nan, nan, 8.0],
+        }
+    )
+
+
+def test_cells_become_what_the_model_made_of_them(store: Any) -> None:
+    columns = Kinds((Kind("when", "time", form=dates.ISO, parts=("hour",)), Kind("n", "number")))
+    model = store.model("m", spec(columns=columns))
+    row = {"when": datetime(2026, 3, 1, 12), "n": "2.5"}
+    model.predict(row)
+    found = exported(store).features()
+    assert {name: column[0] for name, column in found.items()} == columns.row(row)
+    with pytest.raises(LogError, match="export it"):
+        StoredLog("m", store.log("m"), None, None).features()
+
+
+def test_the_last_word_counts(store: Any) -> None:
+    model = store.model("m", spec(silence=0.0, deadline=timedelta(hours=5)))
+    for key in ("revised", "added", "cancelled", "late", "silent"):
+        model.predict({"x": 1.0}, key=key, at=START)
+    model.revise("revised", 1.0, at=after(hours=1))
+    model.add("added", 2.0, at=after(hours=2))
+    model.add("added", 3.0, at=after(hours=3))
+    model.cancel("cancelled")
+    model.revise("revised", 4.0, at=after(hours=4))
+    model.observe("late", 7.0, at=after(hours=6))
+    stored = exported(store)
+    assert stored.deadline == 5 * 3600.0
+    log = stored.log()
+    assert log.target is not None
+    assert log.target.tolist()[:2] == [4.0, 5.0]
+    assert np.isnan(log.target[[2, 4]]).all()
+    hours = ((log.observed_at - log.predicted_at) / 3600.0).round(3)
+    assert hours.tolist()[:2] == [4.0, 3.0]
+    assert (hours[3], log.target[3]) == (6.0, 7.0)
+    assert log.notes == (
+        "of 2 labels that were revised or added to, the last word counts",
+        "1 tickets were cancelled, and count as never answered",
+    )
+    within = stored.log(3.5 * 3600.0)
+    assert within.target is not None
+    assert within.target.tolist()[:2] == [1.0, 5.0]
+
+
+def test_answers_before_their_question_count_as_at_once(store: Any) -> None:
+    model = store.model("m", spec())
+    model.predict({"x": 1.0}, key="a", at=100.0)
+    model.predict({"x": 2.0}, key="b", at=101.0)
+    model.observe("b", 1.0, at=50.0)
+    log = exported(store).log()
+    assert (log.unit, log.is_epoch) == (None, False)
+    assert log.observed_at[1] == log.predicted_at[1] == 101.0
+    assert log.notes == (
+        "1 answers have a time before that of their prediction, and count as at once",
+    )
+
+
+def test_times_that_only_some_events_have(store: Any) -> None:
+    model = store.model("m", spec())
+    model.predict({"x": 1.0}, key="a", at=5.0)
+    model.observe("a", 1.0)
+    log = exported(store).log()
+    assert log.is_epoch
+    assert log.notes == ("events are as old as their commits, as only 1 of 2 were given a time",)
+    dated = store.model("d", spec())
+    dated.predict({"x": 1.0}, key="a", at=START)
+    dated.observe("a", 1.0)  # which goes by the clock of the store
+    assert exported(store, "d").log().predicted_at[0] == START.timestamp()
+
+
+# --- Audits and replays ---------------------------------------------------------------------------
+
+
+def shop(store: Any) -> Any:
+    """Return a model of sales: one in three, hours later, and nothing else is ever heard."""
+    model = store.model("m", spec(loss="logistic", silence=0, deadline=timedelta(hours=12)))
+    waiting: list[tuple[int, str]] = []
+    for i in range(200):
+        while waiting and waiting[0][0] <= i:
+            hour, key = waiting.pop(0)
+            model.observe(key, 1, at=after(hours=hour))
+        model.predict({"page": "ab"[i % 2], "hour": i % 24}, key=f"v{i}", at=after(hours=i))
+        if i % 3 == 0:
+            waiting.append((i + 3 + i % 5, f"v{i}"))
+            waiting.sort()
+    return model
+
+
+def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
+    shop(store)
+    store.export("m", "m.parquet")
+    counted = audit("m.parquet")
+    assert (counted.deadline, counted.rounds, counted.answered) == (43200.0, 200, 66)
+    assert (counted.silent, counted.still_out) == (125, 9)  # of 188 whose deadline has passed
+    found = replay("m.parquet")
+    assert (found.task.how.loss, found.task.how.silence) == ("logistic", 0.0)
+    assert found.task.how.deadline == timedelta(hours=12)
+    assert found.counted == 188
+    shorter = replay("m.parquet", silence=0, deadline="5h")
+    assert shorter.task.how.deadline == timedelta(hours=5)
+    assert shorter.counted > found.counted
+    other = replay("m.parquet", loss="squared")
+    assert other.task.how.loss == "squared"
+    by_hand = replay("m.parquet", answered_only=True)
+    assert by_hand.task.how.silence is None
+    with pytest.raises(LogError, match="the deadline is the wait"):
+        replay("m.parquet", wait=3)
+
+
+def test_lines_of_a_store_are_read_as_the_file_is(store: Any) -> None:
+    live(store.model("m", spec()), 40)
+    store.export("m", "m.parquet")
+    assert replay(store.log("m")).methods["belated"].predictions.tolist() == (
+        replay("m.parquet").methods["belated"].predictions.tolist()
+    )
+    one, other = audit(list(store.log("m"))), audit("m.parquet")
+    assert one.tally.total_delay == other.tally.total_delay
+    assert one.name == "log of a store"
+    with pytest.raises(LogError, match="a generator is read where it gives"):
+        audit(i for i in range(3))
+
+
+def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
+    counting = store.model("m", spec(silence=0.0, deadline=5))
+    live(counting, 30)
+    found = replay(exported(store).name)
+    assert any("5 predictions, is left out" in note for note in found.task.notes)
+    patient = store.model("n", spec(deadline=timedelta(days=1)))
+    live(patient, 30, at=lambda i: after(minutes=i))
+    found = replay(exported(store, "n").name)
+    assert any("deadline of the model is left out" in note for note in found.task.notes)
+
+
+def test_a_feature_that_was_logged_with_the_question_was_known(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(20):
+        model.predict({"x": float(i)}, key=f"k{i}")
+        model.observe(f"k{i}", float(i))  # what a leak would look like in a table
+    assert replay(exported(store).name).task.features == ("x",)
+
+
+def test_features_and_keys_can_be_chosen(store: Any, tmp_path: Path) -> None:
+    model = store.model("m", spec())
+    live(model, 40)
+    store.export("m", "m.parquet")
+    assert replay("m.parquet", features=["x"]).task.features == ("x",)
+    assert replay("m.parquet", kinds={"x": "ignore"}).task.features == ("shop", "day")
+    found = replay("m.parquet", key="key")
+    assert found.task.features == ("x", "shop", "day")
+    assert found.model.open == 10
+    assert found.model.observe("k35", 1.0)
+    with pytest.raises(LogError, match="has no feature 'y'; it has 'x', 'shop', 'day'"):
+        replay("m.parquet", kinds={"y": "ignore"})
+    with pytest.raises(LogError, match="names, and a table takes"):
+        _wide(store).features()
+    assert list(_wide(store).features(["f7"])) == ["f7"]
+
+
+def _wide(store: Any) -> StoredLog:
+    model = store.model("wide", spec())
+    if not model.rounds:
+        model.predict({f"f{i}": 1.0 for i in range(2001)})
+    return exported(store, "wide")
+
+
+def test_other_kinds_of_models_are_counted(store: Any) -> None:
+    chooser = store.model("c", bl.Chooser(["a", "b"], silence=0, deadline=timedelta(hours=2)))
+    for i in range(30):
+        hidden = i % 10 == 9
+        chosen = chooser.choose({"x": i % 3}, at=after(hours=i), shown=not hidden)
+        if i == 9:
+            chooser.shown(chosen.ticket, at=after(hours=i, minutes=20))
+        if i % 2:
+            continue
+        chooser.observe(chosen.ticket, 1.0, at=after(hours=i, minutes=30))
+    store.export("c", "c.parquet")
+    counted = audit("c.parquet")
+    assert (counted.rounds, counted.answered) == (28, 15)
+    assert counted.notes == ("2 choices were never shown, and are left out",)
+    with pytest.raises(LogError, match="belated evaluate says"):
+        replay("c.parquet")
+    learner = store.model("l", bl.Learner(bl.Problem(bl.Ball(2), lipschitz=1.0).learner()))
+    knobs = store.model("k", bl.Knobs({"n": (0, 9)}))
+    for i in range(10):
+        learner.predict(key=f"k{i}")
+        knobs.predict(key=f"k{i}")
+        if i > 2:
+            learner.observe(f"k{i - 3}", [0.5, 0.5])
+            knobs.observe(f"k{i - 3}", 1.0)
+    ranges = store.model("i", bl.Intervals(spec()))
+    said = [ranges.predict({"x": math.sin(i)}, key=f"k{i}").value for i in range(20)]
+    for i in range(20):
+        ranges.observe(f"k{i}", float(i % 3))
+    for name in ("l", "k", "i"):
+        store.export(name, f"{name}.parquet")
+        counted = audit(f"{name}.parquet")
+        assert counted.answered == (20 if name == "i" else 7)
+        if name != "i":
+            with pytest.raises(LogError, match="whose answers are no labels"):
+                replay(f"{name}.parquet")
+    assert replay("i.parquet").methods["belated"].predictions.tolist() == said
+
+
+def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shop(store)
+    store.export("m", "m.pq")  # by what it begins with, and not by its name
+    cli.main(["audit", "m.pq", "--no-page"])
+    said = capsys.readouterr().out
+    assert "silence settled 125" in said
+    assert "log loss" in said
+    cli.main(["audit", "m.pq", "--deadline", "5h", "--no-page"])
+    assert "after 5 h" in capsys.readouterr().out
+    cli.main(["replay", "m.pq", "--no-page", "--save", "m.belated", "--key", "key"])
+    said = capsys.readouterr().out
+    assert "200 predictions of label; 188 count" in said
+    assert bl.LinearModel.load("m.belated").ticket("v199") == 199
+    cli.main(
+        [
+            "replay",
+            "m.pq",
+            "--no-page",
+            "--loss",
+            "squared",
+            "--deadline",
+            "5h",
+            "--silence",
+            "0",
+            "--ignore",
+            "hour",
+        ]
+    )
+    assert "Predicted from page." in capsys.readouterr().out
+    for command in (
+        ["audit", "m.pq", "--target", "value"],
+        ["audit", "m.pq", "--tz", "UTC"],
+        ["replay", "m.pq", "--target", "value"],
+        ["replay", "m.pq", "--text", "hour"],
+    ):
+        assert cli.main([*command, "--no-page"]) != 0
+        assert "is the log of a store" in capsys.readouterr().err
+
+
+def test_pages_say_how_to_get_them_again(store: Any) -> None:
+    shop(store)
+    store.export("m", "m.parquet")
+    replay("m.parquet").page("replay.html")
+    assert "belated replay m.parquet --loss logistic" in Path("replay.html").read_text()
+    audit("m.parquet").page("audit.html")
+    assert "belated audit m.parquet" in Path("audit.html").read_text()
+
+
+# --- What cannot be read --------------------------------------------------------------------------
+
+
+def test_files_that_nobody_exported(store: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    live(store.model("m", spec()), 5)
+    store.model("empty", spec())
+    store.export("m", "m.parquet")
+    store.export("empty", "empty.parquet")
+    with pytest.raises(LogError, match="never asked for anything"):
+        audit("empty.parquet")
+    table = parquet.read_table("m.parquet")
+    about = json.loads(table.schema.metadata[b"belated.store"])
+    nothing = {"asked_at": [1, 2], "answered_at": [3, 4]}
+    parquet.write_table(pa.table(nothing), "other.parquet")
+    assert stored_log("other.parquet") is None
+    assert audit("other.parquet").rounds == 2
+    for changes in ({"kind": "Other"}, {"kind": None}, {"spec": 5}, {"base": 7}):
+        forged = {b"belated.store": json.dumps({**about, **changes}).encode()}
+        parquet.write_table(table.replace_schema_metadata(forged), "forged.parquet")
+        with pytest.raises(BelatedError):
+            audit("forged.parquet")
+    for event in ("{}", "[99]", "[8, 5]", '[9, "AA", "AA"]', "[]", "null", '[0, {}, "k", "x"]'):
+        events = pa.array([event] * len(table))
+        place = table.schema.get_field_index("event")
+        parquet.write_table(table.set_column(place, "event", events), "forged.parquet")
+        with pytest.raises((StoreError, LogError)):
+            audit("forged.parquet")
+    for row in ('"?!"', '["AA", 5]', '{"x": []}', '{"x": {"y": 1}}'):
+        events = pa.array([f"[0, {row}]"] * len(table))
+        parquet.write_table(table.set_column(place, "event", events), "forged.parquet")
+        assert audit("forged.parquet").rounds == 5
+        with pytest.raises((StoreError, LogError)):
+            replay("forged.parquet")
+    unread = {**about, "spec": about["spec"][:40]}
+    forged = {b"belated.store": json.dumps(unread).encode()}
+    parquet.write_table(table.replace_schema_metadata(forged), "forged.parquet")
+    assert any(
+        "settings of the model cannot be read" in note for note in audit("forged.parquet").notes
+    )
