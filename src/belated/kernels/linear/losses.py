@@ -14,31 +14,16 @@ from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
 from belated.kernels.linear import backlog, belief, leaning, taming
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.boldness import emboldened
+from belated.kernels.linear.links import power, sigmoid
 from belated.kernels.parts import Leaf, Part, Parts
 
-# e^300 can still be squared, and no label is nearly as large.
-_HIGHEST = 300.0
 _ENOUGH = 1e-10  # Newton squares the relative error: after a step this short none is left
 _ROUNDS = 200  # bisection alone needs fewer
 _TINY = 1e-300
 
 
 # --- What losses share ---------------------------------------------------------------------------
-
-
-@leaf
-def sigmoid(p: float) -> float:
-    """Return 1 / (1 + e^-p); with one exponential, as every one is inlined."""
-    e = exp(-abs(p))
-    return (1.0 if p >= 0.0 else e) / (1.0 + e)
-
-
-@leaf
-def power(p: float) -> float:
-    """Return e^p, for p cut off at 300."""
-    is_below = p <= 0.0
-    e = exp(p if is_below else -min(p, _HIGHEST))
-    return e if is_below else 1.0 / e
 
 
 @leaf
@@ -117,10 +102,11 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 
 @leaf
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
-    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1.
+    """Log odds of the mean probability, and bolder ones at first; see ``boldness``.
 
-    And while all labels are alike, and take their time: then experts go to that answer at speeds of
-    their own, and the mean probability of the other one, which may be open, is that of the slowest.
+    It is the mixture itself where that probability is all but 0 or 1, and while all labels are
+    alike, and take their time: then experts go to that answer at speeds of their own, and the mean
+    probability of the other one, which may be open, is that of the slowest.
     """
     if f[lm.LOW] == f[lm.HIGH] and f[lm.AGED] > 0.0:
         return p
@@ -130,7 +116,7 @@ def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
         more, less = 1.0 / (1.0 + e), e / (1.0 + e)
         yes += f[lm.SHARE + k] * (more if experts[k] >= 0.0 else less)
         no += f[lm.SHARE + k] * (less if experts[k] >= 0.0 else more)
-    return ln(yes / no) if min(yes, no) > _TINY else p
+    return emboldened(f, ln(yes / no), p) if min(yes, no) > _TINY else p
 
 
 @leaf
