@@ -17,6 +17,7 @@ from naive_linear import (
     Loss,
     NaiveLinear,
     backlog_shows,
+    in_order,
     is_tied,
     shares,
     stopped,
@@ -372,10 +373,13 @@ def test_fast_and_slow_agree_after_a_backlog() -> None:
     for event in events.tolist():
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
+            peeked = fast.peek(x[event])
             value = fast.predict(x[event]).value
-            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+            assert value == peeked == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
             moved += int(event >= 100 and fast._memory.f[lm.LEAN] < -0.1)
             assert fast._memory.f[lm.AGAIN] == slow.again
+            assert fast._memory.f[lm.IN_ORDER] == pytest.approx(slow.in_order, abs=1e-9)
+            assert fast._memory.f[lm.TRUST] == pytest.approx(slow.doubt.trust, abs=1e-9)
         elif ~event < 100 or not is_tied(slow, ~event, float(y[~event]), 1.0):
             fast.observe(~event, float(y[~event]))
             slow.observe(~event, float(y[~event]))
@@ -393,6 +397,21 @@ def test_signs_of_a_backlog_by_hand() -> None:
     assert backlog_shows(since, ages, 1000) == pytest.approx(1.0 - 4.0 * 3.0 / 96.5)
 
 
+def test_order_by_hand() -> None:
+    """Of labels in the order of their size all of it, of labels at random nothing."""
+    rising = [float(i) for i in range(100)]
+    spread = float(np.std(rising))
+    assert in_order(rising, spread) == in_order(rising[::-1], spread) == 1.0
+    assert in_order(rising[::2] + rising[1::2], spread) < 0.6
+    for seed in range(50):
+        by_chance = np.random.default_rng(seed).permutation(rising)
+        assert in_order(by_chance.tolist(), spread) == 0.0
+    # The mean product with the places is 36 / 12, and r that over 13 / sqrt(12).
+    r2 = 108.0 / 169.0
+    found = in_order([0.0] * 6 + [2.0] * 6, 1.0)
+    assert found == pytest.approx(2.0 * (10.0 * r2 - 10.0 * (1.0 - r2)) / 12.0)
+
+
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize("seed", range(3))
@@ -401,7 +420,7 @@ def test_the_last_of_a_backlog_are_not_followed(seed: int) -> None:
     size = 800
     x, y, events = bursts(seed, size, 2)
     values = LinearModel("squared", bits=3).replay(x, y, events)
-    next_ones = slice(size + 8, 2 * size)  # it takes eight to tell
+    next_ones = slice(size, 2 * size)
     assert abs(values[next_ones].mean() - y[next_ones].mean()) < 0.3
     told = LinearModel("squared", bits=3)
     at_once = told.replay(x, y, bl.Timeline.from_delays(np.zeros(2 * size, dtype=np.int64)))
@@ -425,7 +444,8 @@ def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
     for row in x[size:]:
         model.predict(row)
         moved.append(float(model._memory.f[lm.LEAN]))
-    assert max(map(abs, moved)) < 0.05 * model.spread
+    assert max(map(abs, moved)) == model._memory.f[lm.IN_ORDER] == 0.0
+    assert model._memory.f[lm.TRUST] == 1.0
 
 
 def answered_backlog(

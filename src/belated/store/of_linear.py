@@ -18,6 +18,7 @@ from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Many, Row
 from belated.linear.model import Forecast, LinearModel
+from belated.linear.order import order_of
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
@@ -121,10 +122,11 @@ class StoredLinear(CorrectedModel):
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
+        in_order: bool = False,
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time, as one event; see ``LinearModel.observe_many``."""
         used: NDArray[np.bool_] = self._done(
-            StoredLinear._observe_many, tickets, labels, weights, at
+            StoredLinear._observe_many, tickets, labels, weights, at, in_order
         )
         return used
 
@@ -135,11 +137,15 @@ class StoredLinear(CorrectedModel):
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         at: Time | None = None,
+        in_order: bool = False,
     ) -> Done:
         now = self._now(at, "observe_many")
-        used = model.observe_many(tickets, labels, weights, at=now)
-        counts = None if weights is None else of.floats_out(np.asarray(weights))
-        numbers = of.ints_out(np.asarray(tickets)), of.floats_out(np.asarray(labels))
+        used = model.observe_many(tickets, labels, weights, at=now, in_order=in_order)
+        # They are logged as they were learned, so that whoever reads the log has nothing to choose.
+        wanted = np.asarray(tickets, np.int64)
+        order = np.arange(wanted.size) if in_order else order_of(wanted)
+        counts = None if weights is None else of.floats_out(np.asarray(weights)[order])
+        numbers = of.ints_out(wanted[order]), of.floats_out(np.asarray(labels)[order])
         return used, [of.OBSERVE_MANY, *numbers, now, counts]
 
     # --- Reading --------------------------------------------------------------------------------
@@ -269,7 +275,8 @@ def apply(model: LinearModel, event: Event) -> None:
     else:
         _, tickets, labels, at, weights = of.padded(event, 5)
         counts = None if weights is None else of.floats_in(weights)
-        model.observe_many(of.ints_in(tickets), of.floats_in(labels), counts, at=at)
+        told = of.ints_in(tickets), of.floats_in(labels), counts
+        model.observe_many(*told, at=at, in_order=True)
 
 
 def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:
