@@ -875,7 +875,8 @@ class NaiveLinear:
         if is_squared and not self.open and self._early() > 0.0:
             self.again = min(self.again, self.predictions + 8)
             self._note_order()
-            self.doubt.trust = 1.0 - self._early() * self.in_order
+            if len(self.burst) >= 12:
+                self.doubt.trust = 1.0 - self._early() * self.in_order
         is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
         if self.silence is None and self.open and self.looked and is_due:
             self._ponder()

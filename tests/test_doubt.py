@@ -430,6 +430,41 @@ def test_the_last_of_a_backlog_are_not_followed(seed: int) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
+@pytest.mark.parametrize("delay", [0, 5, 50])
+def test_what_comes_after_a_backlog_is_believed(delay: int) -> None:
+    """Labels since say how it goes on, also where each is there before the next prediction."""
+    size, count = 800, 2400
+    x, y, _ = bursts(2, size, 3)
+    rounds = np.arange(count)
+    known = np.where(rounds < size, size - 1.0 + 1e-6 * np.argsort(np.argsort(y)), rounds + delay)
+    place = np.concatenate([rounds.astype(np.float64), known + 0.5])
+    events = np.concatenate([rounds, ~rounds])[np.argsort(place, kind="stable")]
+    values = LinearModel("squared", bits=3).replay(x, y, events)
+    told = bl.Timeline.from_delays(np.zeros(count, dtype=np.int64))
+    at_once = LinearModel("squared", bits=3).replay(x, y, told)
+    later = slice(size + 200, None)
+    assert np.mean((values - y)[later] ** 2) < 1.15 * np.mean((at_once - y)[later] ** 2)
+
+
+def test_a_snapshot_between_two_labels_of_a_backlog_goes_on() -> None:
+    """Also one of before labels were counted so, which has nothing in these places."""
+    x, y, events = bursts(1, 60, 3)
+    half = 210
+    one = LinearModel("squared", bits=3)
+    one.replay(x, y, events[:half])
+    assert one._memory.f[lm.BURST] == 30.0
+    two = LinearModel.restore(one.snapshot())
+    one._memory.f[lm.BURST : lm.IN_ORDER + 1] = 0.0
+    old = LinearModel.restore(one.snapshot())
+    rest = events[half:]
+    whole = LinearModel("squared", bits=3).replay(x, y, events)
+    asked = int((events[:half] >= 0).sum())
+    assert two.replay(x[asked:], y, rest).tolist() == whole[asked:].tolist()
+    assert np.isfinite(old.replay(x[asked:], y, rest)).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize("order", ["first in, first out", "at random"])
 def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
     """Without drift; what is near the mean of labels stays as it is."""

@@ -27,12 +27,15 @@ quarter of the time so far: later on, what is far from the mean of all may be a 
 *Labels came in an order.* Of m labels between two predictions, y_1 to y_m, r is the correlation
 with their places, taken with the standard deviation S of all labels,
 
-    r = sqrt(3) (2 sum i y_i / (m (m + 1)) - sum y_i / m) / S,   o = 2 max((m - 2) r^2 - 10
-    (1 - r^2), 0) / m
+    r = sqrt(3) (2 sum i y_i / (m (m + 1)) - sum y_i / m) / S,
+    o = 2 max((m - 2) r^2 - 10 (1 - r^2), 0) / m
 
 within [-1, 1] and [0, 1]: by chance (m - 2) r^2 / (1 - r^2) is about 1. Where labels come in any
 order o is 0, and what is far from the mean is a change, or of other rows. It is that of the last
 time that at least twelve came.
+
+Where the last of so many leaves nothing open, there are no predictions to take D of. Until there
+are, TRUST is 1 - e o, and each prediction goes its own way to BASE.
 
 It ends by itself: open tickets become older, their labels come, and n grows. Other losses are left
 alone, as the mean of labels is not what they should predict on average. There is no theorem.
@@ -119,9 +122,13 @@ def note_order(f: Floats) -> None:
 
 @leaf
 def trust_mean(s: State) -> None:
-    """Set TRUST to 1 - e o, now that everything is answered, until it is looked at what is new."""
+    """Set TRUST to 1 - e o, until it is looked at what is new, if a backlog ends with this label.
+
+    Where few labels came, o is of an earlier time, and what is known since is to be believed.
+    """
     note_order(s.f)
-    s.f[lm.TRUST] = 1.0 - _early(s) * s.f[lm.IN_ORDER]
+    if s.f[lm.BURST] >= _TELLING:
+        s.f[lm.TRUST] = 1.0 - _early(s) * s.f[lm.IN_ORDER]
 
 
 @leaf
