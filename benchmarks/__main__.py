@@ -28,6 +28,7 @@ NAMES = (
     "loop",
     "matrices",
     "memory",
+    "nights",
     "service",
     "silence_real",
     "startup",

@@ -346,6 +346,8 @@ class Doubt:
         """Return what is shown for a prediction, before the link."""
         if self.loss in ANSWERS:
             return self.lean + self.trust * (p - self.lean)
+        if self.trust < 1.0:
+            return labels.mean + self.trust * (p - labels.mean)
         if self.lean == 0.0:
             return p
         return clip(
@@ -480,6 +482,18 @@ def backlog_shows(waiting: list[int], ages: list[int], t: int) -> float:
     has = since - len(waiting)
     in_bulk = 1.0 - 4.0 * (has + 1.0) / expected if expected > 0.0 else 0.0
     return max(clip(3.0 - 4.0 * mean / usual, 0.0, 1.0), in_bulk)
+
+
+def in_order(told: list[float], spread: float) -> float:
+    """Tell how surely labels came in an order of their own, not at random.
+
+    That is by their correlation with their places, with the ``spread`` of all labels.
+    """
+    m = len(told)
+    mean = sum(told) / m
+    together = sum((place - (m - 1) / 2.0) * (y - mean) for place, y in enumerate(told)) / m
+    r2 = min((together / ((m + 1) / math.sqrt(12.0) * spread)) ** 2, 1.0)
+    return clip(2.0 * ((m - 2) * r2 - 10.0 * (1.0 - r2)) / m, 0.0, 1.0)
 
 
 def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
@@ -672,6 +686,8 @@ class NaiveLinear:
         self.told: list[float] = []  # these labels
         self.again = math.inf
         self.looked = 0  # tickets that were open when that was
+        self.burst: list[float] = []  # labels since the last prediction
+        self.in_order = 0.0
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
         self.ages_of: dict[float, list[int]] = {}
@@ -684,6 +700,8 @@ class NaiveLinear:
         """Return the next ticket and the mixture's prediction, as the user sees it."""
         self.tick(self.predictions if at is None else at)
         self._give_up()
+        self._note_order()
+        self.burst = []
         ticket = self.predictions
         self.predictions += 1
         standard = self._standardised(row)
@@ -759,9 +777,10 @@ class NaiveLinear:
             self.charged = self.predictions
         pause = max(min(max(tickets // 16, 8), 256), len(still_open) // 16)
         if self.loss.kind == "squared":
-            away = self._runaway()
+            sign, away = self._runaway()
             self.doubt.lean += away
-            if away != 0.0:
+            self.doubt.trust = 1.0
+            if sign > 0.0:
                 pause = min(pause, max(len(still_open) // 4, 8))
         self.again = self.predictions + pause
 
@@ -780,24 +799,30 @@ class NaiveLinear:
         took = sum(self.took) / len(self.took)
         return clip((64.0 * took / self.predictions - 1.0) / 15.0, 0.0, 1.0)
 
-    def _runaway(self) -> float:
-        """Return how far predictions are to be moved back to the mean of labels."""
+    def _note_order(self) -> None:
+        """Look at the order of at least twelve labels that came one after the other."""
+        spread = self.labels.scale(self.loss.kind)
+        if self.loss.kind == "squared" and len(self.burst) >= 12 and spread > 0.0:
+            self.in_order = in_order(self.burst, spread)
+
+    def _runaway(self) -> tuple[float, float]:
+        """Return how surely there was a backlog, and how far predictions are to be moved back.
+
+        They are moved to the mean of labels, as far as labels came in an order.
+        """
         waiting = {ticket: kept for ticket, kept in self.open.items() if kept.label is None}
-        if self._early() == 0.0 or len(waiting) < 4:
-            return 0.0
+        if self._early() == 0.0 or not waiting or self.in_order == 0.0:
+            return 0.0, 0.0
+        sign = backlog_shows(list(waiting), self.ages, self.predictions)
+        if len(waiting) < 4:
+            return sign, 0.0
         newest = [waiting[ticket] for ticket in sorted(waiting)[-32:]]
         away = [kept.issued - self.labels.mean for kept in newest]
         mean = sum(away) / len(away)
         error = max(sum(d * d for d in away) / len(away) - mean**2, 0.0) / len(away)
-        experts = [
-            sum(kept.said[k] for kept in newest) / len(newest) - self.labels.mean
-            for k in range(len(newest[0].said))
-        ]
-        shared = clip(0.0, min(experts), max(experts))
-        sign = backlog_shows(list(waiting), self.ages, self.predictions)
         known = min(min(waiting) / len(waiting), 1.0)
         sure = max(1.0 - 9.0 * error / mean**2, 0.0) if mean != 0.0 else 0.0
-        return -sign * known * self._early() * sure * (mean - shared)
+        return sign, -sign * known * self._early() * sure * self.in_order * mean
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
@@ -871,6 +896,9 @@ class NaiveLinear:
         is_squared = self.silence is None and self.loss.kind == "squared"
         if is_squared and not self.open and self._early() > 0.0:
             self.again = min(self.again, self.predictions + 8)
+            self._note_order()
+            if len(self.burst) >= 12:
+                self.doubt.trust = 1.0 - self._early() * self.in_order
         is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
         if self.silence is None and self.open and self.looked and is_due:
             self._ponder()
@@ -894,6 +922,8 @@ class NaiveLinear:
         self.tamed += learned != label
         if old is None:
             self.first.append((ticket, is_last))
+            if self.silence is None:
+                self.burst.append(learned)
             self._hear(ticket, learned)
             often = self.scarcity(ticket) if is_last else 1.0
             self.took.append(self.ages[-1])
@@ -1087,6 +1117,22 @@ class NaiveLinear:
             c = self.coordinates[i]
             w = c.weight(COIN)
             c.bet(S, h * g * s + h * (self.l2 * w + self.l1 * sign(w)))
+
+
+def learning_order(tickets: list[int]) -> list[int]:
+    """Return the tickets of one call in the order in which their labels are learned."""
+    ranks = {ticket: rank for rank, ticket in enumerate(sorted(tickets))}
+    near = max(len(tickets), 1000)
+    return sorted(tickets, key=lambda t: (ranks[t] + near * scattered(t), t))
+
+
+def scattered(ticket: int) -> float:
+    """Return a number in [0, 1): the upper bits of the ticket's place in SplitMix64 from 0."""
+    everything = 2**64 - 1
+    z = (ticket + 1) * 0x9E3779B97F4A7C15 & everything
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & everything
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & everything
+    return ((z ^ z >> 31) >> 11) / 2**53
 
 
 def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:

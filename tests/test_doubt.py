@@ -17,6 +17,7 @@ from naive_linear import (
     Loss,
     NaiveLinear,
     backlog_shows,
+    in_order,
     is_tied,
     shares,
     stopped,
@@ -372,10 +373,13 @@ def test_fast_and_slow_agree_after_a_backlog() -> None:
     for event in events.tolist():
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
+            peeked = fast.peek(x[event])
             value = fast.predict(x[event]).value
-            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
+            assert value == peeked == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
             moved += int(event >= 100 and fast._memory.f[lm.LEAN] < -0.1)
             assert fast._memory.f[lm.AGAIN] == slow.again
+            assert fast._memory.f[lm.IN_ORDER] == pytest.approx(slow.in_order, abs=1e-9)
+            assert fast._memory.f[lm.TRUST] == pytest.approx(slow.doubt.trust, abs=1e-9)
         elif ~event < 100 or not is_tied(slow, ~event, float(y[~event]), 1.0):
             fast.observe(~event, float(y[~event]))
             slow.observe(~event, float(y[~event]))
@@ -393,6 +397,21 @@ def test_signs_of_a_backlog_by_hand() -> None:
     assert backlog_shows(since, ages, 1000) == pytest.approx(1.0 - 4.0 * 3.0 / 96.5)
 
 
+def test_order_by_hand() -> None:
+    """Of labels in the order of their size all of it, of labels at random nothing."""
+    rising = [float(i) for i in range(100)]
+    spread = float(np.std(rising))
+    assert in_order(rising, spread) == in_order(rising[::-1], spread) == 1.0
+    assert in_order(rising[::2] + rising[1::2], spread) < 0.6
+    for seed in range(50):
+        by_chance = np.random.default_rng(seed).permutation(rising)
+        assert in_order(by_chance.tolist(), spread) == 0.0
+    # The mean product with the places is 36 / 12, and r that over 13 / sqrt(12).
+    r2 = 108.0 / 169.0
+    found = in_order([0.0] * 6 + [2.0] * 6, 1.0)
+    assert found == pytest.approx(2.0 * (10.0 * r2 - 10.0 * (1.0 - r2)) / 12.0)
+
+
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
 @pytest.mark.parametrize("seed", range(3))
@@ -401,12 +420,47 @@ def test_the_last_of_a_backlog_are_not_followed(seed: int) -> None:
     size = 800
     x, y, events = bursts(seed, size, 2)
     values = LinearModel("squared", bits=3).replay(x, y, events)
-    next_ones = slice(size + 8, 2 * size)  # it takes eight to tell
+    next_ones = slice(size, 2 * size)
     assert abs(values[next_ones].mean() - y[next_ones].mean()) < 0.3
     told = LinearModel("squared", bits=3)
     at_once = told.replay(x, y, bl.Timeline.from_delays(np.zeros(2 * size, dtype=np.int64)))
     ours, best = (np.mean((p - y)[next_ones] ** 2) for p in (values, at_once))
     assert ours < 1.5 * best
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
+@pytest.mark.parametrize("delay", [0, 5, 50])
+def test_what_comes_after_a_backlog_is_believed(delay: int) -> None:
+    """Labels since say how it goes on, also where each is there before the next prediction."""
+    size, count = 800, 2400
+    x, y, _ = bursts(2, size, 3)
+    rounds = np.arange(count)
+    known = np.where(rounds < size, size - 1.0 + 1e-6 * np.argsort(np.argsort(y)), rounds + delay)
+    place = np.concatenate([rounds.astype(np.float64), known + 0.5])
+    events = np.concatenate([rounds, ~rounds])[np.argsort(place, kind="stable")]
+    values = LinearModel("squared", bits=3).replay(x, y, events)
+    told = bl.Timeline.from_delays(np.zeros(count, dtype=np.int64))
+    at_once = LinearModel("squared", bits=3).replay(x, y, told)
+    later = slice(size + 200, None)
+    assert np.mean((values - y)[later] ** 2) < 1.15 * np.mean((at_once - y)[later] ** 2)
+
+
+def test_a_snapshot_between_two_labels_of_a_backlog_goes_on() -> None:
+    """Also one of before labels were counted so, which has nothing in these places."""
+    x, y, events = bursts(1, 60, 3)
+    half = 210
+    one = LinearModel("squared", bits=3)
+    one.replay(x, y, events[:half])
+    assert one._memory.f[lm.BURST] == 30.0
+    two = LinearModel.restore(one.snapshot())
+    one._memory.f[lm.BURST : lm.IN_ORDER + 1] = 0.0
+    old = LinearModel.restore(one.snapshot())
+    rest = events[half:]
+    whole = LinearModel("squared", bits=3).replay(x, y, events)
+    asked = int((events[:half] >= 0).sum())
+    assert two.replay(x[asked:], y, rest).tolist() == whole[asked:].tolist()
+    assert np.isfinite(old.replay(x[asked:], y, rest)).all()
 
 
 @pytest.mark.compiled
@@ -425,7 +479,8 @@ def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
     for row in x[size:]:
         model.predict(row)
         moved.append(float(model._memory.f[lm.LEAN]))
-    assert max(map(abs, moved)) < 0.05 * model.spread
+    assert max(map(abs, moved)) == model._memory.f[lm.IN_ORDER] == 0.0
+    assert model._memory.f[lm.TRUST] == 1.0
 
 
 def answered_backlog(

@@ -42,6 +42,7 @@ from belated.linear.features import Features, Hasher
 from belated.linear.given import GivenRows, Many, Row
 from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
+from belated.linear.order import order_of
 from belated.linear.report import LinearReport, report_of
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.times import NEVER, Times
@@ -525,17 +526,27 @@ class LinearModel:
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
+        in_order: bool = False,
     ) -> NDArray[np.bool_]:
-        """Learn many labels at one time, in this order; return which were used.
+        """Learn many labels at one time; return which were used.
 
         ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
         of tickets that were given up on before were not used. All are checked before the first is
-        used. The result is the same, bit for bit, as one by one.
+        used. Files are sorted by something, which says nothing, as all labels came at once: they
+        are learned in an order that depends on the tickets alone (``linear.order``), roughly that
+        of their predictions. ``in_order`` learns them as they are given; the result is then the
+        same, bit for bit, as one by one.
         """
-        return self._heard_many(named(tickets, self._keys, "observe_many"), labels, weights, at)
+        heard = named(tickets, self._keys, "observe_many")
+        return self._heard_many(heard, labels, weights, at, in_order)
 
     def _heard_many(
-        self, heard: Named, labels: ArrayLike, weights: ArrayLike | None, at: Time | None
+        self,
+        heard: Named,
+        labels: ArrayLike,
+        weights: ArrayLike | None,
+        at: Time | None,
+        in_order: bool,
     ) -> NDArray[np.bool_]:
         """Learn the labels of tickets that a caller has found, who keeps others out itself."""
         wanted = heard.tickets
@@ -548,12 +559,14 @@ class LinearModel:
         self._answers.check_known(wanted, who)
         self._answers.check(wanted, labels, weights, who)
         now = self._times.of_answer(at, "observe_many")
+        order = np.arange(wanted.size) if in_order else order_of(wanted)
         status = np.empty(wanted.size, dtype=np.int64)
         entry = entries.observe_many(self._settings.code)
-        entry(*self._arrays, wanted, labels, weights, now, status)
+        entry(*self._arrays, wanted[order], labels[order], weights[order], now, status)
         for name in heard.names or ():
             self._keys.drop(name)
-        used: NDArray[np.bool_] = status == S.USED
+        used = np.empty(wanted.size, dtype=np.bool_)
+        used[order] = status == S.USED
         return used
 
     @alone

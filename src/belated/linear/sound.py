@@ -110,6 +110,8 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
         _check_owed(f, heard, said, told, memory)
     else:
         _check_doubt(settings.loss, f, heard, said, memory.rounds)
+        counts = settings.loss == "squared" and settings.silence is None
+        _check_burst(f, memory.rounds, counts=counts)
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -138,7 +140,6 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
 
     ``heard`` are first labels by age, ``said`` is what they say.
     """
-    demand((f[lm.OWED :] == 0.0).all(), "what is owed")
     demand(((heard >= 0.0) & (heard < _LARGE)).all(), "ages of labels")
     demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
     looked = f[lm.LOOKED]
@@ -155,7 +156,19 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
         demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
         demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
     else:
-        demand(trust == 1.0, "what is open")
+        demand(trust == 1.0 or (loss == "squared" and 0.0 <= trust < 1.0), "what is open")
+
+
+def _check_burst(f: Floats, rounds: int, *, counts: bool) -> None:
+    """Demand that labels since the last prediction can be, where they are counted at all."""
+    m, total, in_turn, in_order = f[lm.BURST : lm.IN_ORDER + 1].tolist()
+    if not counts:
+        demand(m == total == in_turn == in_order == 0.0, "what is owed")
+        return
+    demand(0.0 <= m <= rounds and m == math.floor(m), "labels since the last prediction")
+    most = m * lm.HUGE_LABEL
+    demand(abs(total) <= most and abs(in_turn) <= m * most, "labels since the last prediction")
+    demand(0.0 <= in_order <= 1.0, "the order of labels")
 
 
 def _check_owed(f: Floats, heard: Floats, said: Floats, told: Floats, memory: Memory) -> None:

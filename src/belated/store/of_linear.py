@@ -20,6 +20,7 @@ from belated.linear.explain import Explanation
 from belated.linear.features import Features
 from belated.linear.given import Many, Row
 from belated.linear.model import Forecast, LinearModel
+from belated.linear.order import order_of
 from belated.linear.report import LinearReport
 from belated.linear.rows import Rows
 from belated.linear.settings import Settings
@@ -133,10 +134,11 @@ class StoredLinear(CorrectedModel):
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
+        in_order: bool = False,
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time, as one event; see ``LinearModel.observe_many``."""
         used: NDArray[np.bool_] = self._done(
-            StoredLinear._observe_many, tickets, labels, weights, at
+            StoredLinear._observe_many, tickets, labels, weights, at, in_order
         )
         return used
 
@@ -147,13 +149,18 @@ class StoredLinear(CorrectedModel):
         labels: ArrayLike,
         weights: ArrayLike | None = None,
         at: Time | None = None,
+        in_order: bool = False,
     ) -> Done:
         now = self._now(at, "observe_many")
         heard = named(tickets, model._keys, "observe_many")
-        used = model._heard_many(heard, labels, weights, now)
-        counts = None if weights is None else of.floats_out(np.asarray(weights))
-        numbers = of.ints_out(heard.tickets), of.floats_out(np.asarray(labels))
-        return used, [of.OBSERVE_MANY, *numbers, now, counts, _names_out(model, heard)]
+        used = model._heard_many(heard, labels, weights, now, in_order)
+        # They are logged as they were learned, so that whoever reads the log has nothing to choose.
+        order = np.arange(used.size) if in_order else order_of(heard.tickets)
+        counts = None if weights is None else of.floats_out(np.asarray(weights)[order])
+        numbers = of.ints_out(heard.tickets[order]), of.floats_out(np.asarray(labels)[order])
+        names = _names_out(model, heard)
+        called = None if names is None else [names[place] for place in order.tolist()]
+        return used, [of.OBSERVE_MANY, *numbers, now, counts, called]
 
     # --- Reading --------------------------------------------------------------------------------
 
@@ -299,7 +306,7 @@ def apply(model: LinearModel, event: Event) -> None:
         _, tickets, labels, at, weights, names = of.padded(event, 6)
         counts = None if weights is None else of.floats_in(weights)
         heard = _names_in(model, tickets, names)
-        model.observe_many(heard, of.floats_in(labels), counts, at=at)
+        model.observe_many(heard, of.floats_in(labels), counts, at=at, in_order=True)
 
 
 def timed(model: LinearModel | Knobs, at: float | None, past: Past) -> float | None:

@@ -20,7 +20,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.backlog import is_early, runaway
+from belated.kernels.linear.backlog import is_early, runaway, trust_mean
 from belated.kernels.linear.belief import Evidence
 from belated.kernels.linear.experts import forgive
 from belated.kernels.linear.losses import believe, keeps_mean, saying
@@ -79,6 +79,7 @@ def look_after(code: Code, s: State) -> None:
         rest(s)
         if keeps_mean(code) and is_early(s):
             s.f[lm.AGAIN] = min(s.f[lm.AGAIN], s.n[N.ROUNDS] + _FIRST)
+            trust_mean(s)
     elif looked > 0.0 and (s.f[lm.LABELS] <= _EARLY or 2.0 * still_open <= looked):
         ponder(code, s)
 
@@ -105,9 +106,10 @@ def ponder(code: Code, s: State) -> None:
         forgive(s)
     pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
     if keeps_mean(code):
-        away = runaway(s)
+        away, shows = runaway(s)
         f[lm.LEAN] += away
-        if away != 0.0:
+        f[lm.TRUST] = 1.0
+        if shows:
             pause = min(pause, max(int(still_open) // _QUARTER, _FIRST))
     f[lm.AGAIN] = n[N.ROUNDS] + pause
 

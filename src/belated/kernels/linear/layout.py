@@ -68,11 +68,17 @@ AGES = OF_KINDS + OF_KIND * MOST_KINDS
 CAME, HEARD, SAID, TOLD = range(4)
 BY_AGE = 4
 BUCKETS = 160
-# Where silence is a label, and 0 elsewhere; see ``owed``.
+# Where silence is a label; see ``owed``.
 OWED = AGES + BY_AGE * BUCKETS  # D: how far corrections that are still out will move SUM
 SHIFT = OWED + 1  # what predictions are moved by
 FORESEEN = OWED + 2  # sum of q - silence since counting began, and C + D as it was then
 VARIED = OWED + 3  # V: sum of q (1 - q)
+# In the same places with squared loss and without silence, see ``backlog``: labels since the last
+# prediction, ...
+BURST = OWED  # how many, ...
+BURST_SUM = OWED + 1  # ... their sum, ...
+BURST_IN_TURN = OWED + 2  # ... each as often as it has labels up to it, ...
+IN_ORDER = OWED + 3  # ... and how surely the last of them came in an order of their own
 HEADER = OWED + 4
 
 # Passing work: five numbers of each entry, see ``together``, and what ``peek`` keeps behind them.

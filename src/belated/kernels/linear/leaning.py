@@ -120,6 +120,8 @@ def lean_rate(code: Code, f: Floats, e: Evidence) -> bool:
 @leaf
 def moved(code: Code, f: Floats, p: float) -> float:
     """Return what is shown for a prediction."""
+    if f[lm.TRUST] < 1.0:  # everything is answered, and nothing leans; see ``backlog``
+        return f[lm.BASE] + f[lm.TRUST] * (p - f[lm.BASE])
     if f[lm.LEAN] == 0.0:
         return p
     low, high = min(f[lm.FLOOR], 0.0), max(f[lm.CEILING], 0.0)

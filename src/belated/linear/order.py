@@ -1,0 +1,49 @@
+"""The order in which labels are learned that come in one call.
+
+A file of labels is sorted by something: by store, by product, by size. Experts take one step after
+another, so they would follow that order, and end with what came last. It says nothing, as all came
+at once. So a call learns them in an order that depends on its tickets alone. With r the rank of a
+ticket among the n of the call, and u in [0, 1) made of its number, labels come in the order of
+
+    r + max(n, 1000) u.
+
+That mixes what is sorted, also where tickets were asked in such an order. But of many more tickets
+than a thousand, asked over a long time, the last are still learned after the first: what is newest
+counts most where the world changes. u has the upper 53 bits of what SplitMix64 makes of the
+number (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.arrays import Floats, Ints
+
+_NEAR = 1000  # tickets that count as asked at about one time
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_LOWER = np.uint64(11)  # bits that a float has no room for
+
+
+def order_of(tickets: Ints) -> NDArray[np.intp]:
+    """Return the places of tickets, no two of which are the same, in the order of learning.
+
+    >>> import numpy as np
+    >>> tickets = np.array([7, 3, 5, 4])
+    >>> tickets[order_of(tickets)], np.sort(tickets)[order_of(np.sort(tickets))]
+    (array([4, 5, 7, 3]), array([4, 5, 7, 3]))
+    """
+    by_number = np.argsort(tickets)
+    u = _mixed(tickets[by_number])
+    late = np.arange(u.size) + max(u.size, _NEAR) * u
+    return by_number[np.argsort(late, kind="stable")]
+
+
+def _mixed(tickets: Ints) -> Floats:
+    """Return u."""
+    z = (tickets.astype(np.uint64) + np.uint64(1)) * _STEP
+    z = (z ^ (z >> _SHIFTS[0])) * _MIX[0]
+    z = (z ^ (z >> _SHIFTS[1])) * _MIX[1]
+    return ((z ^ (z >> _SHIFTS[2])) >> _LOWER).astype(np.float64) * 2.0**-53
