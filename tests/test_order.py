@@ -87,7 +87,7 @@ def test_what_is_refused_changes_nothing() -> None:
     tickets, _ = model.predict_many(x)
     model.observe(3, 1.0)
     before = model.snapshot()
-    with pytest.raises(AlreadyObserved, match="observe_many: ticket 3 "):
+    with pytest.raises(AlreadyObserved, match="observe_many: position 3: ticket 3 "):
         model.observe_many(tickets, y)
     assert model.snapshot() == before
 
@@ -109,6 +109,23 @@ def test_a_store_logs_labels_as_they_were_learned(tmp_path: Path) -> None:
         assert model.snapshot() == twin.snapshot()
         assert store.replay("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
         store.compact("m")
+    with bl.open(tmp_path / "a.store") as store:
+        assert store.model("m").snapshot() == twin.snapshot()
+
+
+def test_a_store_logs_keys_beside_what_they_were_learned_as(tmp_path: Path) -> None:
+    x, y = _rows(30)
+    keys = [f"order-{i}" for i in range(30)]
+    twin = LinearModel(bits=3)
+    twin.predict_many(x, keys=keys)
+    used = twin.observe_many(keys[::-1], y[::-1])
+    with bl.open(tmp_path / "a.store") as store:
+        model = store.model("m", LinearModel(bits=3))
+        model.predict_many(x, keys=keys)
+        assert model.observe_many(keys[::-1], y[::-1]).tolist() == used.tolist()
+        told = [(line.ticket, line.key) for line in store.log("m") if line.verb == "observe"]
+        assert told == [(t, keys[t]) for t in learning_order(list(range(30)))]
+        assert model.snapshot() == twin.snapshot()
     with bl.open(tmp_path / "a.store") as store:
         assert store.model("m").snapshot() == twin.snapshot()
 
