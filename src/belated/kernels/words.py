@@ -189,7 +189,8 @@ def _type_mixed(lanes: Any, others: Any) -> Any:
         result = types.UniTuple(FOUR, 2)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            made = [_shuffled(builder, *arguments, which) for which in (lanes, others)]
+            x, y = arguments
+            made = [_shuffled(builder, x, y, which) for which in (lanes, others)]
             return context.make_tuple(builder, result, made)
 
         return result(FOUR, FOUR), generate

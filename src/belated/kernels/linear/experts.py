@@ -331,7 +331,8 @@ def _lengths(
 ) -> Four:
     """Heat the row, keep S / sqrt(A), and return sum x^2 S / sqrt(A); the coin bets on pull x.
 
-    Penalties count ``weight`` times, and not at all where a label is corrected.
+    Coins do not wait for roots, which are what this loop waits for. Penalties count ``weight``
+    times. Where it is 0, a label is corrected, which heats as one that counts once.
     """
     f = s.f
     unit, crowd_unit = float(f[lm.SIZE]), float(slope_unit(code, f) / lm.GRAINS)
@@ -380,7 +381,10 @@ def _eta(energy: Lanes, unit: float) -> Lanes:
 
 @leaf
 def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> None:
-    """Take the steps of the scales, and let weights of the third one count in their mean."""
+    """Take the steps of the scales, w -= step S / sqrt(A) x; the mean has weights of the third.
+
+    Where ``weight`` is 0, a label is corrected, and the mean stays.
+    """
     l1, l2 = weight * f[lm.L1], weight * f[lm.L2]
     penalised = l1 > 0.0 or l2 > 0.0
     j = 0
