@@ -13,18 +13,43 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import belated as bl
+from belated.kernels import jit
+from belated.kernels.jit import leaf
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear.together import lay_out, note, recall, room_for
+from belated.kernels.vectors import vector
 
 WAYS: list[dict[str, Any]] = [
     {},
     {"intercept": False},
     {"l1": 0.01, "l2": 0.1},
     {"loss": "logistic", "silence": 0},
+    {"deadline": 8},  # what is due next stands behind the pairs
 ]
+
+
+Array = npt.NDArray[np.float64]
+_SPARE = 1 << 40  # more coordinates than any model has
+
+
+@leaf
+def _noted(work: Any, pairs: Any, again: Any, count: int) -> None:
+    row = room_for(work, count, _SPARE, False)
+    for j in range(count):
+        lay_out(row, j, _SPARE - 1 - 3 * j, 0.5 - j)
+    note(row, pairs)
+    recall(room_for(again, count, _SPARE, False), pairs)
+
+
+def noted(work: Array, pairs: Array, again: Array, count: int) -> None:
+    """Lay out a row, note its pairs, and lay these out elsewhere."""
+    _noted(vector(work), vector(pairs), vector(again), count)
 
 
 def lives() -> list[str]:
@@ -80,3 +105,19 @@ def test_what_fills_up_never_learns() -> None:
     assert model._memory.rows.shape == ((1 << 3) + 1, lm.ROW)
     again = bl.LinearModel.restore(model.snapshot())
     assert again.snapshot() == model.snapshot()
+
+
+@pytest.mark.parametrize(
+    "way", ["interpreted", pytest.param("compiled", marks=pytest.mark.compiled)]
+)
+def test_pairs_are_those_of_the_row_and_nothing_behind_them_is_written(way: str) -> None:
+    in_place = numba.njit(**jit.ENTRY)(noted)
+    for count in range(14):
+        work, again = np.zeros((2, lm.OF_ROW + lm.OF_ENTRY * count))
+        pairs = np.full(2 * count + 8, 7.0)
+        in_place(work, pairs, again, count)
+        places = np.arange(count)
+        expected = np.column_stack([_SPARE - 1.0 - 3.0 * places, 0.5 - places])
+        assert pairs[: 2 * count].tolist() == expected.ravel().tolist()
+        assert (pairs[2 * count :] == 7.0).all()
+        assert again.tobytes() == work.tobytes()

@@ -182,11 +182,39 @@ def _type_differ(typing_context: Any, vector: Any, index: Any) -> Any:
     return types.boolean(vector, types.intp), generate
 
 
+def _type_mixed(lanes: Any, others: Any) -> Any:
+    """Return what compiles (x, y) -> two fours with lanes of both."""
+
+    def typed(typing_context: Any, x: Any, y: Any) -> Any:
+        result = types.UniTuple(FOUR, 2)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            x, y = arguments
+            made = [_shuffled(builder, x, y, which) for which in (lanes, others)]
+            return context.make_tuple(builder, result, made)
+
+        return result(FOUR, FOUR), generate
+
+    return typed
+
+
 def _type_first(typing_context: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.extract_element(arguments[0], _SHORT(0))
 
     return types.float64(FOUR), generate
+
+
+@leaf
+def whole_floats(ints: Bits) -> Lanes:
+    """Return ints from 0 to 2^52 as floats."""
+    return floats_in(ints | _SHIFTED_BITS) - _SHIFTED
+
+
+@leaf
+def whole_ints(numbers: Lanes) -> Bits:
+    """Return whole numbers from 0 to 2^52 as ints."""
+    return bits_in(numbers + _SHIFTED) - _SHIFTED_BITS
 
 
 @leaf
@@ -346,6 +374,10 @@ keep: Any = one_or_four(_keep, put)
 # (vector, i): where rows begin, a tuple, of which the bits were kept; whether they all differ.
 rows_kept: Any = _either(_rows, _type_rows)
 rows_differ: Any = intrinsic(_type_differ)
+# (x, y): their lanes in turns, x before y, as two fours; (x, y): every second lane of both, one
+# after the other, and the others.
+in_turns: Any = intrinsic(_type_mixed((0, 4, 1, 5), (2, 6, 3, 7)))
+apart: Any = intrinsic(_type_mixed((0, 2, 4, 6), (1, 3, 5, 7)))
 # The number of the first lane.
 first_lane: Any = intrinsic(_type_first)
 # (vector, rows, place): that int of every row, and the one after it; writing both.

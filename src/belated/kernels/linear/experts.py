@@ -42,6 +42,8 @@ from belated.kernels.linear.together import (
     ask_first_of,
     entries_of,
     lay_out,
+    note,
+    recall,
     room_for,
 )
 from belated.kernels.narrow import bits, number, put_bits, put_number
@@ -99,13 +101,10 @@ def issue(
     row = room_for(s.work, entries, n[N.COORDINATES] + 1, scattered)
     for j in range(given):
         lay_out(row, j, indices[first + j], values[first + j])
-        pairs[2 * j] = indices[first + j]
     if given < entries:
         lay_out(row, given, n[N.COORDINATES], 1.0)
-        pairs[2 * given] = n[N.COORDINATES]
     enter_all(c, row)
-    for j in range(entries):
-        pairs[2 * j + 1] = row.x[j]
+    note(row, pairs)
     said = _present(f, c, row, OPENS)
     sums = each_sum(said.scales)
     records[record + lm.ISSUED] = sums[0]
@@ -206,7 +205,8 @@ def learn(
         return
     p = each_sum(said.scales)
     g = _slopes(code, f, p, y)
-    q = _lengths(code, s, c, row, (abs(g[0]), abs(g[1]), abs(g[2]), abs(g[3])), weight)
+    pull = weight * slope(code, f, said.coin, y)
+    q = _lengths(code, s, c, row, (abs(g[0]), abs(g[1]), abs(g[2]), abs(g[3])), pull, weight)
     r = _after(code, f, p, y, g, q, weight)
     step = (
         _A1 * weight * r[0],
@@ -214,8 +214,7 @@ def learn(
         _A3 * weight * r[2],
         _A4 * weight * r[3],
     )
-    pull = weight * slope(code, f, said.coin, y)
-    _move(f, c, row, step, pull, g, weight)
+    _step(f, c, row, step, g, weight)
 
 
 @leaf
@@ -245,7 +244,7 @@ def correct(
         max(abs(g[2]), half),
         max(abs(g[3]), half),
     )
-    q = _lengths(code, s, c, row, pulls, 1.0)
+    q = _lengths(code, s, c, row, pulls, old - new, 0.0)
     r, back = _after(code, f, p, new, g, q, 1.0), _after(code, f, p, old, h, q, 1.0)
     step = (
         _A1 * (r[0] - back[0]),
@@ -253,7 +252,7 @@ def correct(
         _A3 * (r[2] - back[2]),
         _A4 * (r[3] - back[3]),
     )
-    _move(f, c, row, step, old - new, (0.0, 0.0, 0.0, 0.0), 0.0)
+    _step(f, c, row, step, (0.0, 0.0, 0.0, 0.0), 0.0)
 
 
 @leaf
@@ -272,8 +271,7 @@ def _laid_out(s: State, c: Ints, pairs: Floats) -> Laid:
     if scattered:
         ask_first_of(c, pairs, entries)
     row = room_for(s.work, entries, s.n[N.COORDINATES] + 1, scattered)
-    for j in range(entries):
-        lay_out(row, j, int(pairs[2 * j]), pairs[2 * j + 1])
+    recall(row, pairs)
     return row
 
 
@@ -328,20 +326,29 @@ def _after(code: Code, f: Floats, p: Four, y: float, g: Four, q: Four, weight: f
 
 
 @leaf
-def _lengths(code: Code, s: State, c: Ints, row: Laid, pulls: Four, weight: float) -> Four:
-    """Heat the row, keep S / sqrt(A), and return sum x^2 S / sqrt(A)."""
-    unit, crowd_unit = float(s.f[lm.SIZE]), float(slope_unit(code, s.f) / lm.GRAINS)
+def _lengths(
+    code: Code, s: State, c: Ints, row: Laid, pulls: Four, pull: float, weight: float
+) -> Four:
+    """Heat the row, keep S / sqrt(A), and return sum x^2 S / sqrt(A); the coin bets on pull x.
+
+    Coins do not wait for roots, which are what this loop waits for. Penalties count ``weight``
+    times. Where it is 0, a label is corrected, which heats as one that counts once.
+    """
+    f = s.f
+    unit, crowd_unit = float(f[lm.SIZE]), float(slope_unit(code, f) / lm.GRAINS)
+    heat = weight if weight > 0.0 else 1.0
+    penalised = weight > 0.0 and (f[lm.L1] > 0.0 or f[lm.L2] > 0.0)
     q2, q3, q4 = 0.0, 0.0, 0.0
     j = 0
     while j < row.entries:
         e = entries_of(row, j)
         x = abs(e.x)
-        opened, _ = columns(c, e.rows, lm.OPEN_AT)
+        opened, wealth = columns(c, e.rows, lm.OPEN_AT)
         first, others = columns(c, e.rows, lm.AVERAGE_AT)
         crowd = crowd_unit * counted(opened)
-        a2 = _heated(upper(first), pulls[1] * x, _C2 * crowd, weight)
-        a3 = _heated(lower(others), pulls[2] * x, _C3 * crowd, weight)
-        a4 = _heated(upper(others), pulls[3] * x, _C4 * crowd, weight)
+        a2 = _heated(upper(first), pulls[1] * x, _C2 * crowd, heat)
+        a3 = _heated(lower(others), pulls[2] * x, _C3 * crowd, heat)
+        a4 = _heated(upper(others), pulls[3] * x, _C4 * crowd, heat)
         put_columns(c, e.rows, lm.AVERAGE_AT, with_upper(first, a2), packed(a3, a4))
         eta2, eta3, eta4 = _eta(a2, unit), _eta(a3, unit), _eta(a4, unit)
         keep(row.eta2, j, eta2)
@@ -351,6 +358,11 @@ def _lengths(code: Code, s: State, c: Ints, row: Laid, pulls: Four, weight: floa
         q2 = in_turn(q2, eta2 * square)
         q3 = in_turn(q3, eta3 * square)
         q4 = in_turn(q4, eta4 * square)
+        coin = upper(opened) * lower(wealth)
+        z = pull * e.x
+        if penalised:
+            z = z + weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
+        _bet(c, e, opened, wealth, z, coin, unit)
         j += e.taken
     return q2, q2, q3, q4
 
@@ -368,39 +380,13 @@ def _eta(energy: Lanes, unit: float) -> Lanes:
 
 
 @leaf
-def _move(
-    f: Floats,
-    c: Ints,
-    row: Laid,
-    step: Four,
-    pull: float,
-    g: Four,
-    weight: float,
-) -> None:
-    """Take the steps of the scales, w -= step S / sqrt(A) x, and let the coin bet on pull x.
+def _step(f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float) -> None:
+    """Take the steps of the scales, w -= step S / sqrt(A) x; the mean has weights of the third.
 
-    Penalties count ``weight`` times. Where it is 0, a label is corrected, and the mean stays.
+    Where ``weight`` is 0, a label is corrected, and the mean stays.
     """
-    penalised = weight > 0.0 and (f[lm.L1] > 0.0 or f[lm.L2] > 0.0)
-    _step(f, c, row, step, g, weight, penalised)
-    j = 0
-    while j < row.entries:
-        e = entries_of(row, j)
-        bets, wealth = columns(c, e.rows, lm.OPEN_AT)
-        coin = upper(bets) * lower(wealth)
-        z = pull * e.x
-        if penalised:
-            z = z + weight * (f[lm.L2] * coin + f[lm.L1] * _sign(coin))
-        _bet(c, e, bets, wealth, z, coin, float(f[lm.SIZE]))
-        j += e.taken
-
-
-@leaf
-def _step(
-    f: Floats, c: Ints, row: Laid, step: Four, g: Four, weight: float, penalised: bool
-) -> None:
-    """Take the steps of the scales, and let weights of the third one count in their mean."""
     l1, l2 = weight * f[lm.L1], weight * f[lm.L2]
+    penalised = l1 > 0.0 or l2 > 0.0
     j = 0
     while j < row.entries:
         e = entries_of(row, j)

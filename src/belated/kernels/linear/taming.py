@@ -47,7 +47,10 @@ def tamed(code: Code, f: Floats, y: float, own: float) -> float:
     largest = max(-f[lm.LOW], f[lm.HIGH])
     if spread <= _ROUNDING * largest * largest:
         return y
-    reach = math.sqrt(max(_FAR, labels) * (spread / count))
+    far, away = max(_FAR, labels), y - mean
+    if away * away * count <= far * spread:  # nearly always; a division and a root take their time
+        return y
+    reach = math.sqrt(far * (spread / count))
     return min(max(y, mean - reach), mean + reach)
 
 

@@ -18,14 +18,21 @@ from belated.kernels.prefetch import fetch_early
 from belated.kernels.words import (
     LANES,
     Lanes,
+    apart,
+    bits_in,
     first_lane,
+    floats_in,
+    in_turns,
     keep,
     kept,
     one_or_four,
     rows_differ,
     rows_kept,
+    whole_floats,
+    whole_ints,
 )
 
+_OF_ROW = lm.ROW.bit_length() - 1  # a row is 2^3 ints
 _AHEAD = 48  # entries that memory is asked for ahead of those in hand
 
 
@@ -143,6 +150,30 @@ def _put_four(row: Laid, j: int, count: int, x: Lanes) -> None:
         row.x[j] = first_lane(x)
 
 
+@leaf
+def _note_fours(row: Laid, pairs: Floats) -> None:
+    whole = row.entries // lm.TOGETHER * lm.TOGETHER
+    for j in range(0, whole, lm.TOGETHER):
+        indices = whole_floats(bits_in(kept(row.rows, j)) >> _OF_ROW)
+        first, second = in_turns(indices, kept(row.x, j))
+        keep(pairs, 2 * j, first)
+        keep(pairs, 2 * j + lm.TOGETHER, second)
+    for j in range(whole, row.entries):  # behind the last pair may be something else
+        pairs[2 * j] = bits_of(row.rows[j]) // lm.ROW
+        pairs[2 * j + 1] = row.x[j]
+
+
+@leaf
+def _recall_fours(row: Laid, pairs: Floats) -> None:
+    whole = row.entries // lm.TOGETHER * lm.TOGETHER
+    for j in range(0, whole, lm.TOGETHER):
+        indices, x = apart(kept(pairs, 2 * j), kept(pairs, 2 * j + lm.TOGETHER))
+        keep(row.rows, j, floats_in(whole_ints(indices) << _OF_ROW))
+        keep(row.x, j, x)
+    for j in range(whole, row.entries):
+        lay_out(row, j, int(pairs[2 * j]), pairs[2 * j + 1])
+
+
 # --- Interpreted ---------------------------------------------------------------------------------
 
 
@@ -154,6 +185,17 @@ def _one_from(row: Laid, j: int) -> Entries:
     return Entries(1, rows_kept(row.rows, j), row.x.item(j))
 
 
+def _note_each(row: Laid, pairs: Floats) -> None:
+    for j in range(row.entries):
+        pairs[2 * j] = bits_of(row.rows[j]) // lm.ROW
+        pairs[2 * j + 1] = row.x[j]
+
+
+def _recall_each(row: Laid, pairs: Floats) -> None:
+    for j in range(row.entries):
+        lay_out(row, j, int(pairs[2 * j]), pairs[2 * j + 1])
+
+
 def _put_one(row: Laid, j: int, count: int, x: float) -> None:
     row.x[j] = x
 
@@ -163,6 +205,9 @@ def _put_one(row: Laid, j: int, count: int, x: float) -> None:
 # (row, j): entry j and those after it; (row, j, count, x): writing the values of so many.
 entries_of: Any = one_or_four(_one_from, _four_from)
 put_values: Any = one_or_four(_put_one, _put_four)
+# (row, pairs): writing the pairs of a row that is laid out, coordinate and value; laying it out.
+note: Any = one_or_four(_note_each, _note_fours)
+recall: Any = one_or_four(_recall_each, _recall_fours)
 # (c, indices, first, count): ask for the rows of the first coordinates of a row that is given, and
 # (c, pairs, count) of the row that a ticket has.
 ask_first: Any = one_or_four(_ask_nothing, _ask_first)
