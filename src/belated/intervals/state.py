@@ -1,14 +1,18 @@
-"""All that intervals remember."""
+"""All that intervals remember, and how an event changes it: as a whole, or not at all."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import math
 from typing import NamedTuple
 
-from belated.errors import AlreadyObserved, UnknownTicket
 from belated.intervals.threshold import Threshold
 from belated.intervals.window import Window
+from belated.kernels.linear.layout import HUGE_LABEL
+from belated.learner.whole import Call, together
+from belated.linear.given import Entries
+from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
+from belated.linear.times import NEVER
 
 FEW = 64
 """Tickets that are kept before it is looked for closed ones."""
@@ -29,7 +33,7 @@ class State:
 
     __slots__ = (
         *("model", "scores", "coverage", "threshold", "window", "rounds", "widths", "kept"),
-        "most_kept",
+        *("most_kept", "late", "_least"),
     )
 
     def __init__(self, model: LinearModel, scores: LinearModel, coverage: float) -> None:
@@ -41,16 +45,71 @@ class State:
         self.rounds = 0
         self.widths = 0.0
         """Sum of the half-widths of the intervals whose label has come, less unbounded ones."""
+        self.late = 0
+        """Labels that came when the model had given up on them, or after their deadline."""
         self.kept: dict[int, Issued] = {}
         self.most_kept = FEW
+        least = LOSSES[model.settings.loss].labels.least
+        self._least = least if least > -HUGE_LABEL else -math.inf  # labels of any size are no end
 
-    def tidy(self) -> None:
+    def ends(self, value: float, threshold: float) -> tuple[float, float]:
+        """Return the ends of an interval; below the least of all labels there are none."""
+        half = max(threshold, 0.0)
+        return max(value - half, self._least), value + half
+
+    # --- What an event asks of the model of scores, and what follows from the answers ------------
+    #
+    # These may be interrupted, and are then done again. Whatever cannot be done twice is done
+    # together with the note that the event is over, by assignments without a call between them.
+
+    def forecast_of(self, row: Entries) -> Call:
+        """Return the call for the forecast of a score, which will not be refused."""
+        self.scores._make_ready(row[2])
+        return self.scores._predict, *self.scores._arrays, *row, NEVER, NEVER
+
+    def issue(self, ticket: int, value: float, twin: int, forecast: float) -> Issued:
+        """Keep a ticket with its threshold, and forget others that the model has forgotten."""
+        rule, whole = self.threshold, self.model._whole
+        top, issued = rule.top_with(forecast), Issued(twin, value, rule.peek(forecast))
+        self.kept[ticket] = issued
+        self._tidy()
+        rule.top, self.rounds, whole.left = top, self.rounds + 1, None
+        return issued
+
+    def _tidy(self) -> None:
         """Forget the tickets that the model has forgotten, when there may be many of them."""
-        if len(self.kept) > self.most_kept:
-            alive = self.model.answerable()
-            for ticket in [ticket for ticket in self.kept if ticket not in alive]:
-                self.forget(self.kept.pop(ticket))
-            self.most_kept = max(FEW, 2 * len(self.kept))
+        if len(self.kept) <= self.most_kept:
+            return
+        alive = self.model.answerable()
+        together(*(self.withdrawal_of(i) for t, i in self.kept.items() if t not in alive))
+        kept = {ticket: issued for ticket, issued in self.kept.items() if ticket in alive}
+        most = max(FEW, 2 * len(kept))
+        self.kept, self.most_kept = kept, most
+
+    def score_of(self, issued: Issued, score: float) -> Call:
+        """Return the call that tells the model of scores; that may have given up on it."""
+        scores = self.scores
+        return scores._observe, *scores._arrays, issued.twin, min(score, HUGE_LABEL), 1.0, NEVER
+
+    def hear(self, ticket: int, issued: Issued, label: float, score: float, late: int) -> None:
+        """Judge a label by the interval that was issued; ``late`` are those so far with it."""
+        whole, widths, window = self.model._whole, self.widths, self.window
+        waiting = len(self.kept) + (ticket not in self.kept)
+        rule = self.threshold.twin()
+        low, high = self.ends(issued.value, issued.threshold)
+        is_missed = issued.threshold < 0.0 or not low <= label <= high
+        rule.learn(issued.threshold, score, waiting, is_missed=is_missed)
+        if issued.threshold < math.inf:  # else it says nothing
+            widths += 0.5 * (high - low)
+            window = window.twin()
+            window.add(rule.arrived - 1, is_missed)
+        self.kept.pop(ticket, None)
+        self.threshold, self.window, self.widths, self.late = rule, window, widths, late
+        whole.left = None
+
+    def withdrawal_of(self, issued: Issued) -> Call:
+        """Return the call that closes a ticket of the model of scores, if it is still open."""
+        return self.scores._cancel, *self.scores._arrays, issued.twin
 
     def waiting(self) -> set[int]:
         """Return the tickets whose label may still come; with deadlines, none that is past its own.
@@ -61,8 +120,3 @@ class State:
         if model.settings.deadline is not None:
             return {ticket for ticket in self.kept if model.is_open(ticket)}
         return model.answerable() & self.kept.keys()
-
-    def forget(self, issued: Issued) -> None:
-        """Close the ticket of the model of scores, if that has not done so by itself."""
-        with suppress(UnknownTicket, AlreadyObserved):
-            self.scores.cancel(issued.twin)

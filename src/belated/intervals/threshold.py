@@ -31,12 +31,10 @@ class Threshold:
     >>> threshold = Threshold(alpha=0.5)
     >>> threshold.issue(7.0)  # nothing has come yet, so that nothing is known
     inf
-    >>> threshold.learn(math.inf, 3.2, waiting=1)
-    False
+    >>> threshold.learn(math.inf, 3.2, waiting=1, is_missed=False)
     >>> threshold.issue(7.0), threshold.owed
     (3.2, 0.0)
-    >>> threshold.learn(3.2, 4.0, waiting=1)
-    True
+    >>> threshold.learn(3.2, 4.0, waiting=1, is_missed=True)
     >>> round(threshold.issue(7.0), 3), threshold.owed
     (4.055, 0.5)
     """
@@ -86,9 +84,12 @@ class Threshold:
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
-        if self.heard:
-            self.top = max(self.top, self._clipped(forecast))
+        self.top = self.top_with(forecast)
         return self.peek(forecast)
+
+    def top_with(self, forecast: float) -> float:
+        """Return the largest forecast that was issued, once this one is."""
+        return max(self.top, self._clipped(forecast)) if self.heard else self.top
 
     def peek(self, forecast: float) -> float:
         """Return what ``issue`` would, without any change."""
@@ -97,12 +98,21 @@ class Threshold:
     def _clipped(self, forecast: float) -> float:
         return min(max(forecast, 0.0), self.largest)
 
-    def learn(self, issued: float, score: float, waiting: int) -> bool:
-        """Take in a score, and tell whether it exceeded the threshold issued with its ticket.
+    def twin(self) -> Threshold:
+        """Return the same once more, to change it: one who is interrupted still has the other."""
+        other = Threshold(self.alpha)
+        other.arrived, other.missed, other.unbounded = self.arrived, self.missed, self.unbounded
+        other.total, other.largest, other.top = self.total, self.largest, self.top
+        other.most_open, other._shift = self.most_open, self._shift
+        other.floors, other.sizes = self.floors.copy(), self.sizes.copy()
+        return other
 
-        ``waiting`` counts the open tickets, this one included.
+    def learn(self, issued: float, score: float, waiting: int, *, is_missed: bool) -> None:
+        """Take in a score, and whether it was a miss by the threshold issued with its ticket.
+
+        A score below its threshold is none, and a threshold below 0 is one in any case. ``waiting``
+        counts the open tickets, this one included.
         """
-        is_missed = score > issued
         self.total += score
         self.largest = max(self.largest, score)
         self.most_open = max(self.most_open, waiting)
@@ -112,7 +122,6 @@ class Threshold:
             self._count(score, is_missed)
         self._note(self.step)
         self.refresh()
-        return is_missed
 
     def _count(self, score: float, is_missed: bool) -> None:
         self.arrived += 1

@@ -115,6 +115,16 @@ class ModelMemory(TimedMemory):
 
     # --- Room ------------------------------------------------------------------------------------
 
+    def has_room(self, entries: int) -> bool:
+        """Tell whether there is room for one more ticket with so many entries as things stand."""
+        n = self.n
+        tail, due, kept_at = n.item(N.POOL_TAIL), n.item(N.DUE), n.item(N.KEPT_AT)
+        return (
+            lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries <= kept_at
+            and 2 * (tail + due + entries) + 2 <= self.pool.size
+            and self._tail < self.capacity
+        )
+
     def with_room(self, entries: int) -> Self:
         """Return the same with room for one more ticket with so many entries.
 
