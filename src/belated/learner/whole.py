@@ -22,7 +22,9 @@ Call = tuple[Any, ...]
 is_ticket: Callable[[Any], bool] = (0,).__le__
 """Tells of (ticket, value) whether that is no refusal, without a call of Python code."""
 is_status: Callable[[Any], bool] = (0).__le__
-"""Tells of a status whether it is no refusal, without a call of Python code."""
+"""Tells of a status, or a ticket alone, whether it is no refusal, without a call of Python code."""
+NO_KERNEL: tuple[Call] = ((int,),)
+"""Calls of an event that asks no kernel."""
 
 
 def together(*calls: Call) -> None:
@@ -53,18 +55,20 @@ class Whole:
     def ask(
         self,
         calls: tuple[Call, ...],
-        is_taken: Callable[[Any], bool],
+        is_taken: Callable[[Any], bool] | None,
         then: Callable[[list[Any]], Any],
     ) -> Any:
         """Make calls, up to the first that is refused, and do with the answers what comes then.
 
         Returns what that returns, and None if the first call is refused: it has changed nothing.
+        Without ``is_taken`` every answer is taken, and refusals are told then.
         Whoever does something ``then`` that cannot be done twice ends it by ``left = None``.
         """
         answers: list[Any] = []
         self.left = calls, answers, then
+        made = starmap(call, calls)
         try:
-            answers.extend(takewhile(is_taken, starmap(call, calls)))
+            answers.extend(made if is_taken is None else takewhile(is_taken, made))
         finally:
             found = self.finish()
         return found

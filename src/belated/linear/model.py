@@ -401,19 +401,6 @@ class LinearModel:
         if status == S.FULL:
             self._make_room(entries_of_row)
 
-    def _issued(
-        self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
-    ) -> int:
-        """Return the ticket of a row that a chooser has made, which keeps others out itself."""
-        now, span = self._times.issued(at, deadline)
-        ticket, _ = self._predict(*self._arrays, *row, now, span)
-        if ticket < 0:
-            arguments = (*row, now, span)
-            ticket, _ = self._retried(self._predict, ticket, arguments, row[:2], "predict")
-        if at is not None:
-            self._memory.note_time(is_date=is_date(at))
-        return ticket
-
     @alone
     def peek(self, features: Row) -> float:
         """Return what ``predict`` would, without a ticket and without any change."""
