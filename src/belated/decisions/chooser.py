@@ -242,7 +242,7 @@ class Chooser:
             kept.row = row[0][:length].copy(), row[1][:length].copy()
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
-        gone = self._crowded_out(ticket, shown=shown)
+        gone = self._crowded_out(ticket, shown=shown) if self._hidden or not shown else []
         own, explored = tally.own + (self._mode != "apprentice"), tally.explored + (1.0 - best)
         compared = tally.compared, tally.agreed, tally.gain
         if usual >= 0:
@@ -253,7 +253,9 @@ class Chooser:
         def made(answers: list[Any]) -> Choice:  # it may be done again, up to the last lines
             choice: Choice = _as_tuple(Choice, (ticket, action, probability))
             if shown:
-                kept.twin = self._model._put_down(None, at, answers).ticket
+                kept.twin, _ = (
+                    answers[0] if at is None else self._model._put_down(None, at, answers)
+                )
                 tally.actions[name] = counts
             else:
                 self._hidden[ticket] = None
@@ -410,10 +412,13 @@ class Chooser:
             model._whole.left = None
             return is_used
 
-        entry = model._observe if is_last else entries.revise(model.settings.code)
-        arguments = kept.twin, reward, 1.0, now
+        tell: Callable[..., bool] = model._heard
+        given_on: tuple[Any, ...] = ((kept.twin, reward, now),)
+        if not is_last:
+            tell = model._ended
+            given_on = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
         try:
-            used: bool = holding(model, who, model._ended, entry, arguments, (), told, who)
+            used = holding(model, who, tell, *given_on, (), told, who)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
         return used

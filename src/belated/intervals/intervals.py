@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -13,16 +12,19 @@ from belated.files import StrPath, write_whole
 from belated.intervals import snapshot
 from belated.intervals.report import IntervalsReport, report_of
 from belated.intervals.state import State
+from belated.kernels.linear.layout import HUGE_LABEL
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.keys import Key
-from belated.learner.turns import Result, alone, holding
+from belated.learner.turns import alone, holding
+from belated.learner.whole import Call
 from belated.linear.answers import number
 from belated.linear.clock import Time
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Settings
+from belated.linear.times import NEVER
 
 
 class Interval(NamedTuple):
@@ -109,18 +111,20 @@ class Intervals:
 
         Arguments and errors are those of ``LinearModel.predict``.
         """
-        return self._holding(self._predict, "predict", features, key, at)
+        return holding(self._state.model, "predict", self._predict, features, key, at)
 
     def _predict(self, features: Row, key: Key | None, at: Time | None) -> Interval:
         state, model = self._state, self._state.model
         asked = model._asked(features, key, at, None)
 
         def issued(answers: list[Any]) -> Interval:
-            forecast = model._put_down(key, at, answers)
-            kept = state.issue(*forecast, *answers[1])
-            return Interval(*forecast, *state.ends(kept.value, kept.threshold))
+            (ticket, value), (twin, forecast) = answers
+            if key is not None or at is not None:
+                model._put_down(key, at, answers)
+            threshold = state.issue(ticket, value, twin, forecast)
+            return Interval(ticket, value, *state.ends(value, threshold))
 
-        more = (state.forecast_of(asked[:3]),)
+        more = (state.scores._forecast_call(asked[:3]),)
         interval: Interval = model._told(asked, features, more, issued)
         return interval
 
@@ -149,18 +153,20 @@ class Intervals:
         A label that the model drops, so that this returns False, still counts for the coverage. It
         is covered if it is from ``low`` to ``high``, as they were issued.
         """
-        return self._holding(self._observe, "observe", ticket, label, at)
+        return holding(self._state.model, "observe", self._observe, ticket, label, at)
 
     def _observe(self, name: int | Key, given: float, at: Time | None) -> bool:
         state, model = self._state, self._state.model
         model._finish()
         ticket = model.ticket(name)
-        label = number(given, "observe", "label")
-        now = model._times.of_answer(at, "observe")
+        label = given if given.__class__ is float else number(given, "observe", "label")
+        now = NEVER if at is None else model._times.of(at, "observe")
         before = model._memory.late
         kept = state.kept.get(ticket)
         score = 0.0 if kept is None else abs(label - kept.value)
-        more = () if kept is None else (state.score_of(kept, score),)
+        more: tuple[Call, ...] = ()
+        if kept is not None:  # its model may have given up on it
+            more = (state.scores._label_call(kept.twin, min(score, HUGE_LABEL)),)
 
         def heard(answers: list[Any]) -> bool:
             model._keys.drop(name)
@@ -169,14 +175,13 @@ class Intervals:
                 state.hear(ticket, kept, label, score, late)
             return bool(answers[0] == S.USED)
 
-        arguments = ticket, label, 1.0, now
-        used: bool = model._ended(model._observe, arguments, more, heard, "observe")
+        used: bool = model._heard((ticket, label, now), more, heard, "observe")
         return used
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; it does not count for the coverage."""
-        self._holding(self._cancel, "cancel", ticket)
+        holding(self._state.model, "cancel", self._cancel, ticket)
 
     def _cancel(self, name: int | Key) -> None:
         state, model = self._state, self._state.model
@@ -191,11 +196,6 @@ class Intervals:
             return True
 
         model._ended(model._cancel, (ticket,), more, closed, "cancel")
-
-    def _holding(self, work: Callable[..., Result], who: str, *given: Any) -> Result:
-        """Do some work on both models while nobody else is at work on one of them."""
-        model, scores = self._state.model, self._state.scores
-        return holding(model, who, partial(holding, scores, who, work, *given))
 
     # --- State ----------------------------------------------------------------------------------
 

@@ -9,10 +9,8 @@ from belated.intervals.threshold import Threshold
 from belated.intervals.window import Window
 from belated.kernels.linear.layout import HUGE_LABEL
 from belated.learner.whole import Call, together
-from belated.linear.given import Entries
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
-from belated.linear.times import NEVER
 
 FEW = 64
 """Tickets that are kept before it is looked for closed ones."""
@@ -39,6 +37,7 @@ class State:
     def __init__(self, model: LinearModel, scores: LinearModel, coverage: float) -> None:
         self.model = model
         self.scores = scores
+        scores._share_turn(model)  # whoever is at work on one of them is at work on both
         self.coverage = coverage
         self.threshold = Threshold(1.0 - coverage)
         self.window = Window()
@@ -57,39 +56,28 @@ class State:
         half = max(threshold, 0.0)
         return max(value - half, self._least), value + half
 
-    # --- What an event asks of the model of scores, and what follows from the answers ------------
+    # --- What follows from the answers of both models --------------------------------------------
     #
     # These may be interrupted, and are then done again. Whatever cannot be done twice is done
     # together with the note that the event is over, by assignments without a call between them.
 
-    def forecast_of(self, row: Entries) -> Call:
-        """Return the call for the forecast of a score, which will not be refused."""
-        self.scores._make_ready(row[2])
-        return self.scores._predict, *self.scores._arrays, *row, NEVER, NEVER
-
-    def issue(self, ticket: int, value: float, twin: int, forecast: float) -> Issued:
-        """Keep a ticket with its threshold, and forget others that the model has forgotten."""
+    def issue(self, ticket: int, value: float, twin: int, forecast: float) -> float:
+        """Keep a ticket, forget others that the model has forgotten, and return its threshold."""
         rule, whole = self.threshold, self.model._whole
-        top, issued = rule.top_with(forecast), Issued(twin, value, rule.peek(forecast))
-        self.kept[ticket] = issued
-        self._tidy()
+        threshold, top = rule.with_top(forecast)
+        self.kept[ticket] = Issued(twin, value, threshold)
+        if len(self.kept) > self.most_kept:
+            self._tidy()
         rule.top, self.rounds, whole.left = top, self.rounds + 1, None
-        return issued
+        return threshold
 
     def _tidy(self) -> None:
-        """Forget the tickets that the model has forgotten, when there may be many of them."""
-        if len(self.kept) <= self.most_kept:
-            return
+        """Forget the tickets that the model has forgotten."""
         alive = self.model.answerable()
         together(*(self.withdrawal_of(i) for t, i in self.kept.items() if t not in alive))
         kept = {ticket: issued for ticket, issued in self.kept.items() if ticket in alive}
         most = max(FEW, 2 * len(kept))
         self.kept, self.most_kept = kept, most
-
-    def score_of(self, issued: Issued, score: float) -> Call:
-        """Return the call that tells the model of scores; that may have given up on it."""
-        scores = self.scores
-        return scores._observe, *scores._arrays, issued.twin, min(score, HUGE_LABEL), 1.0, NEVER
 
     def hear(self, ticket: int, issued: Issued, label: float, score: float, late: int) -> None:
         """Judge a label by the interval that was issued; ``late`` are those so far with it."""

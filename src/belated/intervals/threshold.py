@@ -84,19 +84,19 @@ class Threshold:
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
-        self.top = self.top_with(forecast)
-        return self.peek(forecast)
-
-    def top_with(self, forecast: float) -> float:
-        """Return the largest forecast that was issued, once this one is."""
-        return max(self.top, self._clipped(forecast)) if self.heard else self.top
+        threshold, self.top = self.with_top(forecast)
+        return threshold
 
     def peek(self, forecast: float) -> float:
         """Return what ``issue`` would, without any change."""
-        return self._clipped(forecast) + self._shift if self.heard else math.inf
+        return self.with_top(forecast)[0]
 
-    def _clipped(self, forecast: float) -> float:
-        return min(max(forecast, 0.0), self.largest)
+    def with_top(self, forecast: float) -> tuple[float, float]:
+        """Return what ``issue`` would, and the largest forecast once it has; nothing changes."""
+        if not (self.arrived or self.unbounded):
+            return math.inf, self.top
+        base = 0.0 if forecast < 0.0 else min(forecast, self.largest)
+        return base + self._shift, max(self.top, base)
 
     def twin(self) -> Threshold:
         """Return the same once more, to change it: one who is interrupted still has the other."""

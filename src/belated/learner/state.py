@@ -161,7 +161,7 @@ class Memory:
     @property
     def late(self) -> int:
         """Answers to tickets that had been given up on, or were past their deadline."""
-        return int(self.n[N.LATE])
+        return self.n.item(N.LATE)
 
     @property
     def unanswered(self) -> int:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import starmap, takewhile
-from operator import call
+from operator import call, is_not
 from typing import Any
 
 Call = tuple[Any, ...]
@@ -23,6 +24,8 @@ is_ticket: Callable[[Any], bool] = (0,).__le__
 """Tells of (ticket, value) whether that is no refusal, without a call of Python code."""
 is_status: Callable[[Any], bool] = (0).__le__
 """Tells of a status, or a ticket alone, whether it is no refusal, without a call of Python code."""
+is_answer: Callable[[Any], bool] = partial(is_not, None)
+"""Tells of what is called directly whether it did not decline, without a call of Python code."""
 NO_KERNEL: tuple[Call] = ((int,),)
 """Calls of an event that asks no kernel."""
 
@@ -69,9 +72,10 @@ class Whole:
         made = starmap(call, calls)
         try:
             answers.extend(made if is_taken is None else takewhile(is_taken, made))
-        finally:
-            found = self.finish()
-        return found
+        except BaseException:
+            self.finish()
+            raise
+        return self.finish()
 
     def finish(self) -> Any:
         """Do what is left of an event whose calls have been made."""

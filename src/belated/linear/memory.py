@@ -117,12 +117,11 @@ class ModelMemory(TimedMemory):
 
     def has_room(self, entries: int) -> bool:
         """Tell whether there is room for one more ticket with so many entries as things stand."""
-        n = self.n
-        tail, due, kept_at = n.item(N.POOL_TAIL), n.item(N.DUE), n.item(N.KEPT_AT)
+        item = self.n.item
         return (
-            lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries <= kept_at
-            and 2 * (tail + due + entries) + 2 <= self.pool.size
-            and self._tail < self.capacity
+            lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries <= item(N.KEPT_AT)
+            and 2 * (item(N.POOL_TAIL) + item(N.DUE) + entries) + 2 <= self.pool.size
+            and item(N.ROUNDS) + item(N.OFFSET) < item(N.CAPACITY)
         )
 
     def with_room(self, entries: int) -> Self:

@@ -30,7 +30,7 @@ from belated.learner.given import checked_ticket, events_of
 from belated.learner.given import whole as whole_of
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone, busy
-from belated.learner.whole import Call, Whole, is_status, is_ticket, together
+from belated.learner.whole import Call, Whole, is_answer, is_status, is_ticket, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.answers import Answers, labels_of, number
@@ -42,7 +42,7 @@ from belated.linear.clock import (
 )
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.given import GivenRows, Many, Row
+from belated.linear.given import Entries, GivenRows, Many, Row
 from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.report import LinearReport, report_of
@@ -193,6 +193,11 @@ class LinearModel:
         hear = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
         memory.f, memory.n, memory.c, memory.pool = arrays
         self._arrays, self._issue_now, self._hear_now = arrays, issue, hear
+
+    def _share_turn(self, other: LinearModel) -> None:
+        """Let nobody be at work here while somebody is at work on another model."""
+        self._turn = other._turn
+        self._reach(self._memory)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -369,6 +374,25 @@ class LinearModel:
             self._keys.tidy(self._memory.answerable)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
+    def _heard(
+        self,
+        answer: tuple[int, float, float],
+        more: tuple[Call, ...],
+        then: Callable[[list[Any]], Any],
+        who: str,
+    ) -> Any:
+        """Tell a ticket, its label and the time, and then what else belongs to the event.
+
+        Returns what ``then`` returns, which is given all answers. Whoever calls keeps others out.
+        """
+        ticket, label, now = answer
+        hear, found = self._hear_now, None
+        if hear is not None and now is NEVER:
+            found = self._whole.ask(((hear, ticket, label, 1.0, None), *more), is_answer, then)
+        if found is None:
+            found = self._ended(self._observe, (ticket, label, 1.0, now), more, then, who)
+        return found
+
     def _ended(
         self,
         entry: Callable[..., int],
@@ -387,6 +411,19 @@ class LinearModel:
             ticket, label, *_ = *arguments, 0.0
             raise self._answers.refusal(status, ticket, label, 1.0, who)
         return found
+
+    def _forecast_call(self, row: Entries) -> Call:
+        """Return a call for one more ticket that is not refused; it is for who has the turn."""
+        self._make_ready(row[2])
+        if self._issue_now is not None and row[2] <= direct.LONGEST:
+            return self._issue_now, *row
+        return self._predict, *self._arrays, *row, NEVER, NEVER
+
+    def _label_call(self, ticket: int, label: float) -> Call:
+        """Return a call that tells the label of a ticket; it is for who has the turn."""
+        if self._hear_now is not None:
+            return self._hear_now, ticket, label, 1.0, None
+        return self._observe, *self._arrays, ticket, label, 1.0, NEVER
 
     def _make_ready(self, entries_of_row: int) -> None:
         """Let grow what has no room for one more row, so that the next one is not refused for it.
