@@ -355,3 +355,36 @@ OF_LEARNERS: dict[str, Event] = {
 @pytest.mark.parametrize("event", OF_LEARNERS)
 def test_events_of_learners_are_whole(event: str) -> None:
     check_all(OF_LEARNERS[event], play_on)
+
+
+def regression(rounds: int = 12) -> bl.rivals.DelayedVAW:
+    """Return a regression that has some labels and waits for others."""
+    made = bl.rivals.DelayedVAW(2, 1.0, 1.0)
+    for turn in range(rounds):
+        made.predict([0.1 * turn, 0.5], key=f"k{turn}" if turn % 2 else None)
+        if turn in (4, 6):
+            made.observe(turn - 4, 0.5)
+    return made
+
+
+def regress_on(made: bl.rivals.DelayedVAW) -> None:
+    """Answer what can be answered, and some more."""
+    for ticket in sorted(made._memory.answerable()):
+        made.observe(Ticket(ticket), 0.25)
+    for _ in range(3):
+        made.predict([0.5, 0.5], key="again")
+        made.observe("again", 0.5)
+
+
+OF_REGRESSIONS: dict[str, Event] = {
+    "a key": (regression, lambda r: r.predict([0.5, 0.25], key="new")),
+    "a number as key": (regression, lambda r: r.predict([0.5, 0.25], key=7000)),
+    "growing": (lambda: regression(rounds=18), lambda r: r.predict([0.5, 0.25], key="new")),
+    "by key": (regression, lambda r: r.observe("k9", 0.5)),
+    "cancel": (regression, lambda r: r.cancel("k9")),
+}
+
+
+@pytest.mark.parametrize("event", OF_REGRESSIONS)
+def test_events_of_regressions_are_whole(event: str) -> None:
+    check_all(OF_REGRESSIONS[event], regress_on)
