@@ -348,11 +348,10 @@ class LinearModel:
         if issue is not None and now is NEVER and span is NEVER:
             found = self._whole.ask(((issue, *asked[:3]), *more), bool, then)
         if found is None:
-            call: Call = self._predict, *self._arrays, *asked
+            call = self._predict, *self._arrays, *asked
             found = self._whole.ask((call, *more), is_ticket, then)
         if found is None:
-            status, _ = call[0](*call[1:])  # refused again: now it says why
-            if status == S.BAD:
+            if self._given.is_bad(asked[:3]):  # to ask the entry again could give a ticket
                 raise self._given.refusal(features, asked[:3], "predict")
             self._make_room(asked[2])
             call = self._predict, *self._arrays, *asked
@@ -407,7 +406,7 @@ class LinearModel:
         """
         found = self._whole.ask(((entry, *self._arrays, *arguments), *more), is_status, then)
         if found is None:
-            status = entry(*self._arrays, *arguments)  # refused again: now it says why
+            status = entry(*self._arrays, *arguments)  # it looks first: refused again, it says why
             ticket, label, *_ = *arguments, 0.0
             raise self._answers.refusal(status, ticket, label, 1.0, who)
         return found
