@@ -12,33 +12,33 @@ import belated as bl
 
 @dataclass
 class NaiveThreshold:
-    """Keeps every arrival: the threshold issued, the score, and how many were open."""
+    """Keeps every arrival: the threshold issued, the score, how many were open, and the verdict."""
 
     alpha: float
-    arrivals: list[tuple[float, float, int]] = field(default_factory=list)
+    arrivals: list[tuple[float, float, int, bool]] = field(default_factory=list)
     forecasts: list[float] = field(default_factory=list)
 
     def total(self, count: int) -> float:
         """Return the sum of the first scores, in the order in which they came."""
         total = 0.0
-        for _, score, _ in self.arrivals[:count]:
+        for _, score, _, _ in self.arrivals[:count]:
             total += score
         return total
 
-    def counted(self, count: int) -> list[tuple[float, float, int]]:
+    def counted(self, count: int) -> list[tuple[float, float, int, bool]]:
         """Return those of the first arrivals whose threshold was one."""
         return [arrival for arrival in self.arrivals[:count] if arrival[0] < math.inf]
 
     def owed(self, count: int) -> float:
         """Return D after so many arrivals."""
         counted = self.counted(count)
-        return sum(score > q for q, score, _ in counted) - self.alpha * len(counted)
+        return sum(missed for _, _, _, missed in counted) - self.alpha * len(counted)
 
     def step(self, count: int) -> float:
         """Return eta after so many arrivals."""
         if count == 0:
             return 0.0
-        waiting = max(w for _, _, w in self.arrivals[:count])
+        waiting = max(w for _, _, w, _ in self.arrivals[:count])
         return 2.0 * self.total(count) / (count * (64 + waiting))
 
     def issue(self, forecast: float) -> float:
@@ -46,14 +46,14 @@ class NaiveThreshold:
         count = len(self.arrivals)
         if count == 0:
             return math.inf
-        largest = max(score for _, score, _ in self.arrivals)
+        largest = max(score for _, score, _, _ in self.arrivals)
         base = 0.0 if forecast < 0.0 else largest if forecast > largest else forecast
         self.forecasts.append(base)
         return base + self.step(count) * self.owed(count)
 
-    def learn(self, issued: float, score: float, waiting: int) -> None:
+    def learn(self, issued: float, score: float, waiting: int, is_missed: bool) -> None:
         """Keep an arrival."""
-        self.arrivals.append((issued, score, waiting))
+        self.arrivals.append((issued, score, waiting, is_missed))
 
     def floor(self, least: int) -> float:
         """Return h: the least step that a threshold can have been issued with after k arrivals."""
@@ -63,8 +63,8 @@ class NaiveThreshold:
     def limits(self, least: int, level: float) -> tuple[float, float]:
         """Return what the theorem says of D with k = ``least`` and L = ``level``."""
         alpha, counted = self.alpha, self.counted(len(self.arrivals))
-        waiting, floor = max(w for _, _, w in self.arrivals), self.floor(least)
-        above = sum(score > level for _, score, _ in counted)
+        waiting, floor = max(w for _, _, w, _ in self.arrivals), self.floor(least)
+        above = sum(score > level for _, score, _, _ in counted)
         high = max((1.0 - alpha) * least, level / floor) + (1.0 - alpha) * (waiting + above)
         low = -max(alpha * least, max(self.forecasts, default=0.0) / floor) - alpha * waiting
         return low, high
@@ -72,7 +72,7 @@ class NaiveThreshold:
     def worst(self, length: int) -> int | None:
         """Return the most misses of so many arrivals in a row."""
         counted = self.counted(len(self.arrivals))
-        sums = [0, *itertools.accumulate(int(score > q) for q, score, _ in counted)]
+        sums = [0, *itertools.accumulate(int(missed) for _, _, _, missed in counted)]
         return max((b - a for a, b in zip(sums, sums[length:], strict=False)), default=None)
 
 
@@ -83,23 +83,24 @@ class NaiveIntervals:
         self.model = bl.LinearModel(loss, **settings)
         self.scores = bl.LinearModel("quantile", quantile=coverage, **settings)
         self.threshold = NaiveThreshold(1.0 - coverage)
-        self.issued: dict[int, tuple[float, float]] = {}
+        self.issued: dict[int, tuple[float, float, float, float]] = {}
         self.widths: list[float] = []
 
     def predict(self, row: list[float]) -> tuple[int, float, float, float]:
         """Return ticket, value, low and high."""
         ticket, value = self.model.predict(row)
         q = self.threshold.issue(self.scores.predict(row).value)
-        self.issued[ticket] = value, q
         half = q if q > 0.0 else 0.0
+        self.issued[ticket] = value, q, value - half, value + half
         return ticket, value, value - half, value + half
 
     def observe(self, ticket: int, label: float) -> None:
         """Learn a label."""
         waiting = len(self.issued)
-        value, q = self.issued.pop(ticket)
+        value, q, low, high = self.issued.pop(ticket)
         self.model.observe(ticket, label)
         self.scores.observe(ticket, abs(label - value))
-        self.threshold.learn(q, abs(label - value), waiting)
+        is_missed = label < low or label > high or q < 0.0
+        self.threshold.learn(q, abs(label - value), waiting, is_missed)
         if q < math.inf:
-            self.widths.append(max(q, 0.0))
+            self.widths.append(0.5 * (high - low))

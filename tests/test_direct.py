@@ -232,6 +232,22 @@ def test_a_row_that_arrays_begin_with() -> None:
     assert model.snapshot() == usual.snapshot()
 
 
+def test_a_label_that_whoever_has_the_turn_tells() -> None:
+    model, usual = bl.LinearModel(bits=8), Usual(bits=8)
+    hear = model._hear_now
+    assert hear is not None
+    for each in (model, usual):
+        each.predict(np.ones(2))
+    assert hear(0, 1.0, 1.0, None) is None  # the turn is there, so nobody has it
+    turn = model._turn.pop()
+    assert hear(0, 1.0, 1.0) is None
+    assert hear(7, 1.0, 1.0, None) is None
+    assert hear(0, 1.0, 1.0, None) is True
+    model._turn.append(turn)
+    usual.observe(0, 1.0)
+    assert model.snapshot() == usual.snapshot()
+
+
 @pytest.mark.parametrize("key", [None, "given"])
 def test_dicts_do_the_same(key: str | None) -> None:
     models: list[bl.LinearModel] = [bl.LinearModel(bits=8), Usual(bits=8)]

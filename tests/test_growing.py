@@ -123,3 +123,19 @@ def test_a_restored_model_goes_on_also_where_the_newest_is_answered(
             each.observe(ticket, float(ticket % 2))
         assert model.peek({"x": 1.0}) == other.peek({"x": 1.0})
     assert model.snapshot() == other.snapshot()
+
+
+def test_every_prediction_gets_one_ticket_also_where_room_is_made_for_it() -> None:
+    """What is refused for want of room may have dropped what was due, and would be taken then."""
+    for width in (1, 3, 8):
+        model = bl.LinearModel("squared", bits=6, deadline=30.0, wait=None)
+        twin = bl.LinearModel("squared", bits=6, deadline=30.0, wait=None)
+        rng = np.random.default_rng(width)
+        for turn in range(300):
+            row = {f"x{i}": float(rng.normal()) for i in range(int(rng.integers(1, width + 1)))}
+            assert model.predict(row, key=f"k{turn}", at=float(turn)).ticket == turn
+            assert twin.predict_many([row], at=float(turn))[0].tolist() == [turn]
+            ticket = int(rng.integers(turn + 1))
+            if model.is_open(ticket):
+                assert model.observe(f"k{ticket}", 1.0) == twin.observe(ticket, 1.0)
+        assert model.peek({"x0": 1.0}) == twin.peek({"x0": 1.0})

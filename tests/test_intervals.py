@@ -32,6 +32,7 @@ from belated.errors import (
 from belated.intervals import snapshot as snapshots
 from belated.intervals.guarantee import limits
 from belated.intervals.report import IntervalsReport
+from belated.intervals.state import Issued
 from belated.intervals.threshold import Threshold, limit_of, size_of
 from belated.intervals.window import LENGTH, Window
 from conftest import examples, shortened
@@ -65,6 +66,7 @@ def play(
 # --- The theorem ---------------------------------------------------------------------------------
 
 SCORES: dict[str, Callable[[float, float], float]] = {
+    "just below": lambda q, _: math.nextafter(max(q, 0.0), 0.0),
     "just above": lambda q, _: math.nextafter(max(q, 0.0), math.inf),
     "at it": lambda q, _: max(q, 0.0),
     "nothing": lambda q, _: 0.0,
@@ -81,6 +83,18 @@ MOVES = st.one_of(
         st.floats(0.0, 8.0, allow_subnormal=False),
     ),
 )
+
+
+def judged(issued: float, score: float, *, at_ends: bool) -> bool:
+    """Tell whether a score is a miss, by one who has his will where a rounding may decide.
+
+    Ends are rounded, so that a label which equals one may have a score at the threshold or above.
+    """
+    if issued < 0.0:
+        return True
+    if issued <= score <= math.nextafter(issued, math.inf):
+        return at_ends
+    return score > issued
 
 
 def check_limits(rule: Threshold) -> None:
@@ -109,8 +123,9 @@ def test_what_is_owed_stays_within_the_limits(moves: list[Any], alpha: float) ->
         elif waiting:
             issued = waiting.pop(move[1] % len(waiting))
             score = SCORES[move[0]](issued, move[2]) if issued < math.inf else move[2]
-            assert rule.learn(issued, score, len(waiting) + 1) == (score > issued)
-            slow.learn(issued, score, len(waiting) + 1)
+            is_missed = judged(issued, score, at_ends=move[2] < 4.0)
+            rule.learn(issued, score, len(waiting) + 1, is_missed=is_missed)
+            slow.learn(issued, score, len(waiting) + 1, is_missed)
             check_limits(rule)
     if not rule.arrived:
         return
@@ -139,7 +154,8 @@ def test_an_adversary_cannot_keep_the_share_away(delay: int, seed: int) -> None:
             rising = (number // (2 * delay + 40)) % 2
             place = int(np.argmin(waiting) if rising else np.argmax(waiting))
             issued = waiting.pop(place)
-            rule.learn(issued, float(rising), len(waiting) + 1)
+            score = float(rising)
+            rule.learn(issued, score, len(waiting) + 1, is_missed=score > issued)
             if number % 97 == 0:
                 check_limits(rule)
     check_limits(rule)
@@ -162,7 +178,8 @@ def test_scores_that_swing_with_the_delay_are_covered(delay: int) -> None:
         if number >= delay:
             ticket = number - delay
             score = float(scores[ticket])
-            rule.learn(issued[ticket], score, min(delay, rounds - ticket) + 1)
+            waiting, is_missed = min(delay, rounds - ticket) + 1, score > issued[ticket]
+            rule.learn(issued[ticket], score, waiting, is_missed=is_missed)
             common += score > at_issue[ticket]
             current += 3.0 * ((score > current) - 0.1)
     assert rule.missed / rounds <= 0.105
@@ -173,11 +190,12 @@ def test_zeros_alone_promise_nothing_more_than_that_they_are_covered() -> None:
     """There is no unit as yet to take steps in."""
     rule = Threshold(0.1)
     for _ in range(101):  # the first says nothing
-        assert not rule.learn(rule.issue(3.0), 0.0, 1)
+        rule.learn(rule.issue(3.0), 0.0, 1, is_missed=False)
     assert limits(rule) == (-10.0, 90.0)
     assert rule.issue(3.0) == 0.0
     for _ in range(5000):
-        rule.learn(rule.issue(3.0), 1.0, 1)
+        issued = rule.issue(3.0)
+        rule.learn(issued, 1.0, 1, is_missed=issued < 1.0)
         check_limits(rule)
 
 
@@ -194,10 +212,89 @@ def test_the_worst_window_is_that_of_all_windows() -> None:
     for number in range(3500):
         is_missed = bool(rng.random() < 0.1 + 0.3 * (1200 < number < 1900))
         window.add(number, is_missed)
-        slow.learn(0.0, float(is_missed), 1)
+        slow.learn(0.0, float(is_missed), 1, is_missed)
         if number < LENGTH - 1:
             assert window.worst == 0
     assert window.worst == slow.worst(LENGTH)
+
+
+LABELS: dict[str, Callable[[float, float, float], float]] = {
+    "low": lambda low, high, _: low,
+    "high": lambda low, high, _: high,
+    "below": lambda low, high, _: math.nextafter(low, -math.inf),
+    "above": lambda low, high, _: math.nextafter(high, math.inf),
+    "value": lambda low, high, _: 0.5 * (low + high),
+    "any": lambda low, high, any_label: any_label,
+}
+"""What one who sees an interval answers, given one more number."""
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(LABELS)), st.floats(-3.0, 3.0), st.integers(0, 9)),
+        min_size=20,
+        max_size=80,
+    ),
+    st.sampled_from(["squared", "absolute", "poisson"]),
+    st.sampled_from([0.0, 1e3, 1e9]),
+    st.integers(0, 5),
+)
+@examples(25)
+def test_labels_are_judged_by_the_ends_as_they_were_issued(
+    moves: list[Any], loss: str, shift: float, delay: int
+) -> None:
+    """Whoever checks them alone counts the same misses, and the theorem holds.
+
+    Only a threshold below 0 is a miss where the label is the point that was issued.
+    """
+    intervals, waiting, missed, points = made(loss, 0.7), [], 0, 0
+    for kind, number, place in moves:
+        waiting.append(intervals.predict([1.0]))
+        while len(waiting) > delay:
+            ticket, _, low, high = waiting.pop(place % len(waiting))
+            label = LABELS[kind](low, high, number + shift) if high < math.inf else number + shift
+            label = max(label, 0.0) if loss == "poisson" else label
+            is_point = intervals._state.kept[ticket].threshold < 0.0
+            if high < math.inf:
+                missed += not low <= label <= high
+                points += is_point and label == low
+            intervals.observe(ticket, label)
+            report = intervals.report()
+            assert report.missed == missed + points
+            if report.coverage is not None:
+                slack = SLACK * (1.0 + abs(report.coverage))
+                assert report.guaranteed - slack <= report.coverage <= report.at_most + slack
+                check_limits(intervals._state.threshold)
+
+
+@given(
+    st.floats(-1e12, 1e12, allow_subnormal=False),
+    st.floats(0.0, 1e12, allow_subnormal=False),
+    st.floats(-1e12, 1e12, allow_subnormal=False),
+)
+def test_a_score_below_its_threshold_is_between_the_ends(
+    value: float, threshold: float, label: float
+) -> None:
+    """That is all that the theorem asks of the verdict, besides thresholds below 0."""
+    score = abs(label - value)
+    for q in (threshold, math.nextafter(score, math.inf)):
+        low, high = made()._state.ends(value, q)
+        assert low <= label <= high or score >= q
+
+
+def test_an_end_may_be_further_than_the_threshold() -> None:
+    """By a rounding, and then a label there is covered all the same."""
+    state, found = made()._state, 0
+    for number in range(200):
+        value, q = 1.0 / (number + 3.0), 10.0 / (number + 7.0)
+        low, high = state.ends(value, q)
+        found += abs(high - value) > q
+        issued = Issued(0, value, q)
+        for label in (low, high):
+            missed = state.threshold.missed
+            state.hear(0, issued, label, abs(label - value), 0)
+            assert state.threshold.missed == missed
+    assert found > 10
 
 
 # --- Two models and the rule ---------------------------------------------------------------------
@@ -212,9 +309,9 @@ def test_the_slow_version_agrees(loss: str) -> None:
     count, counted = len(rule.arrivals), rule.counted(len(rule.arrivals))
     assert (report.rounds, report.observed, report.open) == (250, count, 250 - count)
     assert report.unbounded == count - len(counted) > 0
-    assert report.coverage == 1.0 - sum(s > q for q, s, _ in counted) / len(counted)
+    assert report.coverage == 1.0 - sum(missed for *_, missed in counted) / len(counted)
     assert report.half_width == pytest.approx(sum(slow.widths) / len(counted))
-    assert report.most_open == max(waiting for _, _, waiting in rule.arrivals)
+    assert report.most_open == max(waiting for _, _, waiting, _ in rule.arrivals)
     assert report.guaranteed <= report.coverage <= report.at_most
 
 
@@ -381,18 +478,25 @@ def test_what_is_refused_changes_nothing(act: Callable[[Any], Any], error: type)
     assert intervals.observe("mine", 3.0)
 
 
-@pytest.mark.parametrize("key", [None, "mine", 7000])
-def test_an_interrupt_between_the_models_leaves_no_ticket_open(key: str | int | None) -> None:
-    """The prediction that nobody will see is cancelled."""
+@pytest.mark.parametrize("who", ["model", "scores"])
+def test_while_somebody_is_at_work_on_a_model_nothing_changes(who: str) -> None:
+    """Of neither model."""
     intervals = made()
-    intervals._state.scores._turn.pop()  # somebody is at work there
-    with pytest.raises(BusyError):
-        intervals.predict([1.0], key=key)
-    intervals._state.scores._turn.append(None)
-    assert intervals.model.open == 0
-    assert intervals.report().rounds == 0
-    assert intervals.predict([1.0], key=key).ticket == 1
-    assert intervals.observe(1 if key is None else key, 3.0)
+    intervals.predict([1.0], key="mine")
+    before = intervals.snapshot()
+    at_work = getattr(intervals._state, who)
+    acts: dict[str, Callable[[], Any]] = {
+        "predict": lambda: intervals.predict([1.0], key="yours"),
+        "observe": lambda: intervals.observe("mine", 1.0),
+        "cancel": lambda: intervals.cancel("mine"),
+    }
+    for name, act in acts.items():
+        at_work._turn.pop()
+        with pytest.raises(BusyError, match=f"{name}: another call is at work"):
+            act()
+        at_work._turn.append(None)
+        assert intervals.snapshot() == before
+    assert intervals.predict([1.0], key="yours").ticket == 1
 
 
 def test_a_call_during_another_one_is_refused() -> None:
@@ -430,7 +534,9 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
     assert not intervals.observe(second.ticket, 9.0)
     report = intervals.report()
     assert (report.observed, report.missed, report.coverage) == (2, 1, 0.0)
-    assert intervals.model.report().late == 2
+    assert intervals.model.report().late == report.late == 2
+    assert "late 2, open" in str(report)
+    assert json.loads(report.to_json())["late"] == 2
     with pytest.raises(AlreadyObserved):
         intervals.observe(first.ticket, 2.0)
 
@@ -468,6 +574,38 @@ def test_deadlines_keys_and_times_are_those_of_the_model() -> None:
     assert not intervals.observe("first", 1.0, at=400.0)
     assert intervals.observe("second", 1.0, at=401.0)
     assert intervals.report().observed == 2
+
+
+def test_labels_after_their_deadline_are_late() -> None:
+    """As in the report of the model."""
+    intervals = made(deadline=5.0, wait=None)
+    for turn in range(4):
+        intervals.predict([1.0], at=float(turn))
+    assert intervals.observe(3, 1.0, at=8.0)
+    assert not intervals.observe(2, 1.0, at=8.0)
+    report = intervals.report()
+    assert (report.observed, report.late) == (2, 1)
+    assert report.late == intervals.model.report().late
+    assert bl.Intervals.restore(intervals.snapshot()).report() == report
+
+
+def test_late_labels_of_an_earlier_life_of_the_model_are_not_counted() -> None:
+    """Those that came before there were intervals, and those of tickets without one."""
+    model = bl.LinearModel("squared", bits=4, wait=2)
+    for _ in range(6):
+        model.predict([1.0])
+    assert not model.observe(0, 1.0)
+    intervals = bl.Intervals(model)
+    assert not intervals.observe(1, 1.0)
+    for _ in range(5):
+        intervals.predict([1.0])
+    assert not intervals.observe(6, 1.0)
+    report = intervals.report()
+    assert (model.report().late, report.late, report.observed) == (3, 1, 1)
+    assert intervals.observe(10, 1.0)
+    again = bl.Intervals.restore(intervals.snapshot())
+    assert (again.report(), again.report().late) == (intervals.report(), 1)
+    assert again.snapshot() == intervals.snapshot()
 
 
 def test_cancelled_tickets_do_not_count() -> None:
@@ -515,7 +653,8 @@ def test_the_report_says_when_the_guarantee_is_vacuous() -> None:
     assert "guaranteed nothing yet (vacuous)" in str(intervals.report())
     rule = intervals._state.threshold
     for number in range(3000):
-        rule.learn(rule.issue(1.0), number % 10 / 10.0, 1)
+        issued, score = rule.issue(1.0), number % 10 / 10.0
+        rule.learn(issued, score, 1, is_missed=score > issued)
         intervals._state.rounds += 1
     report = intervals.report()
     assert not report.is_vacuous
@@ -589,6 +728,10 @@ def forged(name: str, place: Any, value: Any) -> bytes:
         ("about", "unbounded", 1000),
         ("about", "unbounded", "all"),
         ("about", "unbounded", None),
+        ("about", "late", -1),
+        ("about", "late", 1000),
+        ("about", "late", 1.0),
+        ("about", "late", None),
         ("counts", 0, 1000),
         ("counts", 1, 1000),
         ("counts", 1, -1),

@@ -5,24 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from belated.arrays import Floats, Ints
 from belated.decisions import snapshot
 from belated.decisions.actions import Actions, Table
 from belated.decisions.drawing import Decide, Drawer
 from belated.decisions.kept import Kept
 from belated.decisions.report import ChooserReport, report_of
 from belated.decisions.settings import Mode, Settings, check_model, checked, checked_mode
-from belated.decisions.tally import Tally
+from belated.decisions.tally import Tally, heard
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
+from belated.kernels.linear import entries
+from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
 from belated.learner.refusals import CLOSED
-from belated.learner.turns import alone
+from belated.learner.turns import alone, holding
+from belated.learner.whole import NO_KERNEL
 from belated.linear.clock import Duration, Time, span_of
 from belated.linear.features import Features
 from belated.linear.losses import LOSSES
@@ -216,6 +221,7 @@ class Chooser:
         played: tuple[str, float] | None,
     ) -> Choice:
         """Choose; an action that was ``played`` with a probability stands for the own pick."""
+        self._model._finish()
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
@@ -231,26 +237,60 @@ class Chooser:
             place, probability = instead, 1.0 if played is None else played[1]
         action = table.names[place]
         row = self._scorer.row(length)
-        if shown:
-            kept = Kept(action, probability, self._model._issued(row, at, deadline))
-            tally.of(action).chosen += 1
-        else:
-            kept = Kept(action, probability, row=(row[0][:length].copy(), row[1][:length].copy()))
+        kept = Kept(action, probability)
+        if not shown:
+            kept.row = row[0][:length].copy(), row[1][:length].copy()
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
-            self._hidden[ticket] = None
-        self._rounds += 1
-        self._kept[ticket] = kept
-        tally.explored += 1.0 - best
-        if self._mode != "apprentice":
-            tally.own += 1
+        gone = self._crowded_out(ticket, shown=shown) if self._hidden or not shown else []
+        own, explored = tally.own + (self._mode != "apprentice"), tally.explored + (1.0 - best)
+        compared = tally.compared, tally.agreed, tally.gain
         if usual >= 0:
-            self._compare(len(table.names), usual)
-        if key is not None:
-            self._keys.give(key, ticket)
-        if self._hidden or len(self._kept) > self._most_kept:
-            self._tidy()
-        return _as_tuple(Choice, (ticket, action, probability))
+            compared = self._compared(len(table.names), usual)
+        name, counts = tally.of(action)
+        chosen, withdrawn = counts.chosen + shown, tally.withdrawn + len(gone)
+
+        def made(answers: list[Any]) -> Choice:  # it may be done again, up to the last lines
+            choice: Choice = _as_tuple(Choice, (ticket, action, probability))
+            if shown:
+                kept.twin, _ = (
+                    answers[0] if at is None else self._model._put_down(None, at, answers)
+                )
+                tally.actions[name] = counts
+            else:
+                self._hidden[ticket] = None
+            self._kept[ticket] = kept
+            for each in gone:
+                self._kept.pop(each, None)
+                self._hidden.pop(each, None)
+            if key is not None:
+                self._keys.give(key, ticket)
+            if len(self._kept) > self._most_kept:
+                self._tidy()
+            tally.own, tally.explored, tally.withdrawn = own, explored, withdrawn
+            tally.compared, tally.agreed, tally.gain = compared
+            counts.chosen, self._rounds, self._model._whole.left = chosen, ticket + 1, None
+            return choice
+
+        return self._begun(row, at, deadline, made) if shown else self._noted(made)
+
+    def _begun(
+        self,
+        row: tuple[Ints, Floats, int],
+        at: Time | None,
+        deadline: Duration | None,
+        then: Callable[[list[Any]], Choice],
+    ) -> Choice:
+        """Let the model issue a ticket for a row, and do what comes then: both, or nothing."""
+        model = self._model
+        asked = *row, *model._times.issued(at, deadline)
+        choice: Choice = holding(model, "choose", model._told, asked, row[:2], (), then)
+        return choice
+
+    def _noted(self, then: Callable[[list[Any]], Choice]) -> Choice:
+        """Do something of which the model is not told: all of it, or nothing."""
+        choice: Choice = self._model._whole.ask(NO_KERNEL, None, then)
+        return choice
 
     def _instead(self, usual: int) -> int:
         """Return the place of the action that is played instead of the own pick; -1: that one."""
@@ -266,6 +306,7 @@ class Chooser:
     @alone
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
+        self._model._finish()
         table = self._scorer.table(actions)
         self._drawer.draw(context, table, actions, -1, self._rounds, self._tally)
         found = self._scorer.probabilities.tolist(), self._scorer.scores.tolist()
@@ -275,15 +316,26 @@ class Chooser:
     @alone
     def shown(self, ticket: int | Key, *, at: Time | None = None) -> None:
         """Say that a choice was shown that was made with ``shown=False``; its time begins now."""
+        self._model._finish()
         number = self._number(ticket)
         kept = self._found(number, "shown")
         if kept.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
-        kept.twin = self._model._issued((*kept.row, kept.row[0].size), at, deadline)
-        kept.row, kept.span = None, math.nan
-        del self._hidden[number]
-        self._tally.of(kept.action).chosen += 1
+        tally = self._tally
+        name, counts = tally.of(kept.action)
+        chosen = counts.chosen + 1
+
+        def told(answers: list[Any]) -> Choice:  # it may be done again, up to the last lines
+            choice = Choice(number, kept.action, kept.probability)
+            twin = self._model._put_down(None, at, answers).ticket
+            tally.actions[name] = counts
+            self._hidden.pop(number, None)
+            kept.twin, kept.row, kept.span = twin, None, math.nan
+            counts.chosen, self._model._whole.left = chosen, None
+            return choice
+
+        self._begun((*kept.row, kept.row[0].size), at, deadline, told)
 
     def _usual(self, table: Table, baseline: str | None) -> int:
         """Return the place of the baseline among the actions; -1 if there is none."""
@@ -305,13 +357,12 @@ class Chooser:
             )
         return table.names.index(action)
 
-    def _compare(self, count: int, usual: int) -> None:
-        """Count what the last draw says of a baseline."""
+    def _compared(self, count: int, usual: int) -> tuple[int, float, float]:
+        """Return what is counted of baselines with what the last draw says of one."""
         tally = self._tally
         scores, p = self._scorer.scores[:count], self._scorer.probabilities[:count]
-        tally.compared += 1
-        tally.agreed += float(p[usual])
-        tally.gain += float(p @ scores) - float(scores[usual])
+        gain = float(p @ scores) - float(scores[usual])
+        return tally.compared + 1, tally.agreed + float(p[usual]), tally.gain + gain
 
     # --- Rewards --------------------------------------------------------------------------------
 
@@ -334,6 +385,7 @@ class Chooser:
         return self._hear("add", ticket, amount, at)
 
     def _hear(self, who: str, ticket: int | Key, given: float, at: Time | None) -> bool:
+        self._model._finish()
         number = self._number(ticket)
         kept = self._kept.get(number) or self._found(number, who)
         if kept.row is not None:
@@ -342,19 +394,34 @@ class Chooser:
                 f"changed: say shown({ticket!r}) first"
             )
         reward = self._reward(who, kept, given)
-        is_last = who == "observe"
-        verb = self._model.observe if is_last else self._model.revise
+        model, is_last = self._model, who == "observe"
+        if not is_last:
+            model._answers.check_revisable("revise")
+        now = model._times.of_answer(at, "observe" if is_last else "revise")
+        name, counts = self._tally.of(kept.action)
+        answered, total = heard(counts, kept.reward, reward)
+
+        def told(answers: list[Any]) -> bool:  # it may be done again, up to the last lines
+            is_used = bool(answers[0] == S.USED)
+            if is_last:
+                self._kept.pop(number, None)
+                self._keys.drop(ticket)
+            if is_used:
+                self._tally.actions[name] = counts
+                counts.answered, counts.total, kept.reward = answered, total, reward
+            model._whole.left = None
+            return is_used
+
+        tell: Callable[..., bool] = model._heard
+        given_on: tuple[Any, ...] = ((kept.twin, reward, now),)
+        if not is_last:
+            tell = model._ended
+            given_on = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
         try:
-            is_used = verb(kept.twin, reward, at=at)
+            used = holding(model, who, tell, *given_on, (), told, who)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
-        if is_used:
-            self._tally.hear(kept.action, kept.reward, reward)
-            kept.reward = reward
-        if is_last:
-            del self._kept[number]
-            self._keys.drop(ticket)
-        return is_used
+        return used
 
     def _reward(self, who: str, kept: Kept, given: float) -> float:
         """Return the reward that is to be learned, or say why it cannot be."""
@@ -384,6 +451,7 @@ class Chooser:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a choice of which nothing more will be heard, or which was never shown."""
+        self._model._finish()
         number = self._number(ticket)
         kept = self._found(number, "cancel")
         if kept.row is None:
@@ -451,23 +519,28 @@ class Chooser:
         del self._kept[number], self._hidden[number]
         self._tally.withdrawn += 1
 
-    def _tidy(self) -> None:
-        """Forget the oldest that nobody was shown, and choices that the model has forgotten."""
+    def _crowded_out(self, ticket: int, *, shown: bool) -> list[int]:
+        """Return the oldest that nobody was shown and that are too many, with one choice more."""
         most = self._model.settings.most_open
-        while most is not None and len(self._hidden) > most:
-            self._withdraw(next(iter(self._hidden)))
-        if len(self._kept) > self._most_kept:
-            alive = self._model.answerable()
-            kept = self._kept.items()
-            self._kept = {t: k for t, k in kept if k.row is not None or k.twin in alive}
-            self._most_kept = max(_FEW, 2 * len(self._kept))
-            self._keys.tidy(lambda: set(self._kept))
+        hidden = len(self._hidden) + (not shown)
+        if most is None or hidden <= most:
+            return []
+        return list(islice(chain(self._hidden, [ticket]), hidden - most))
+
+    def _tidy(self) -> None:
+        """Forget choices that the model has forgotten."""
+        alive = self._model.answerable()
+        kept = {t: k for t, k in self._kept.items() if k.row is not None or k.twin in alive}
+        self._most_kept = max(_FEW, 2 * len(kept))
+        self._kept = kept
+        self._keys.tidy(lambda: set(kept))
 
     # --- State ----------------------------------------------------------------------------------
 
     @alone
     def report(self) -> ChooserReport:
         """Return counts, what exploring takes, and the comparison with the baseline."""
+        self._model._finish()
         silence = self._model.settings.silence
         model = self._model.report()
         counts = self._rounds, self.open, len(self._hidden)
@@ -479,6 +552,7 @@ class Chooser:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
+        self._model._finish()
         return snapshot.pack(self, key)
 
     @classmethod

@@ -42,13 +42,16 @@ class Tally:
     """Choices that were never shown."""
     actions: dict[str, OfAction] = field(default_factory=dict)
 
-    def of(self, action: str) -> OfAction:
-        """Return the counts of an action."""
+    def of(self, action: str) -> tuple[str, OfAction]:
+        """Return the counts of an action, new ones if it has none, and the name they stand under.
+
+        Nothing changes.
+        """
         found = self.actions.get(action)
-        if found is None:
-            name = action if len(self.actions) < MOST_NAMES else OTHERS
-            found = self.actions.setdefault(name, OfAction())
-        return found
+        if found is not None:
+            return action, found
+        name = action if len(self.actions) < MOST_NAMES else OTHERS
+        return name, self.actions.get(name) or OfAction()
 
     def is_new(self, action: str) -> bool:
         """Tell whether an action is on trial."""
@@ -57,11 +60,9 @@ class Tally:
             return len(self.actions) < MOST_NAMES
         return counts.answered < TRIAL_ANSWERS and counts.chosen < TRIAL_CHOICES
 
-    def hear(self, action: str, before: float, reward: float) -> None:
-        """Count a reward, which replaces the one before if there was any."""
-        counts = self.of(action)
-        if math.isnan(before):
-            counts.answered += 1
-            counts.total += reward
-        else:
-            counts.total += reward - before
+
+def heard(counts: OfAction, before: float, reward: float) -> tuple[int, float]:
+    """Return how many have answered, and their sum, with a reward that replaces one if any was."""
+    if math.isnan(before):
+        return counts.answered + 1, counts.total + reward
+    return counts.answered, counts.total + (reward - before)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from belated.errors import AlreadyObserved, SpecError, UnknownTicket
+from belated.errors import SpecError
 from belated.files import StrPath, write_whole
 from belated.intervals import snapshot
 from belated.intervals.report import IntervalsReport, report_of
-from belated.intervals.state import Issued, State
+from belated.intervals.state import State
 from belated.kernels.linear.layout import HUGE_LABEL
+from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.keys import Key
-from belated.learner.turns import alone
+from belated.learner.turns import alone, holding
+from belated.learner.whole import Call
+from belated.linear.answers import number
 from belated.linear.clock import Time
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Settings
+from belated.linear.times import NEVER
 
 
 class Interval(NamedTuple):
@@ -79,7 +82,7 @@ class Intervals:
     For one thread at a time, as a ``LinearModel`` is.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_least", "_state", "_turn")
+    __slots__ = ("__dict__", "__weakref__", "_state", "_turn")
 
     def __init__(self, model: LinearModel, coverage: float = 0.9) -> None:
         if not isinstance(model, LinearModel):
@@ -90,8 +93,6 @@ class Intervals:
 
     def _connect(self, state: State) -> None:
         self._state = state
-        least = LOSSES[state.model.settings.loss].labels.least
-        self._least = least if least > -HUGE_LABEL else -math.inf  # labels of any size are no end
         self._turn: list[None] = [None]
 
     @property
@@ -110,26 +111,31 @@ class Intervals:
 
         Arguments and errors are those of ``LinearModel.predict``.
         """
-        state = self._state
-        ticket, value = state.model.predict(features, key=key, at=at)
-        try:
-            twin, forecast = state.scores.predict(features)
-        except BaseException:  # an interrupt: features that the model takes are not refused here
-            state.model.cancel(ticket if key is None else key)
-            raise
-        threshold = state.threshold.issue(forecast)
-        state.rounds += 1
-        state.kept[ticket] = Issued(twin, value, threshold)
-        state.tidy()
-        return Interval(ticket, value, *self._ends(value, threshold))
+        return holding(self._state.model, "predict", self._predict, features, key, at)
+
+    def _predict(self, features: Row, key: Key | None, at: Time | None) -> Interval:
+        state, model = self._state, self._state.model
+        asked = model._asked(features, key, at, None)
+
+        def issued(answers: list[Any]) -> Interval:
+            (ticket, value), (twin, forecast) = answers
+            if key is not None or at is not None:
+                model._put_down(key, at, answers)
+            threshold = state.issue(ticket, value, twin, forecast)
+            return Interval(ticket, value, *state.ends(value, threshold))
+
+        more = (state.scores._forecast_call(asked[:3]),)
+        interval: Interval = model._told(asked, features, more, issued)
+        return interval
 
     @alone
     def peek(self, features: Row) -> Range:
         """Return what ``predict`` would, without a ticket and without any change."""
         state = self._state
+        state.model._finish()
         value = state.model.peek(features)
         threshold = state.threshold.peek(state.scores.peek(features))
-        return Range(value, *self._ends(value, threshold))
+        return Range(value, *state.ends(value, threshold))
 
     @alone
     def tick(self, at: Time) -> None:
@@ -140,53 +146,64 @@ class Intervals:
         """
         self._state.model.tick(at)
 
-    def _ends(self, value: float, threshold: float) -> tuple[float, float]:
-        """Return the ends of an interval; below the least of all labels there are none."""
-        half = max(threshold, 0.0)
-        return max(value - half, self._least), value + half
-
     @alone
     def observe(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
         """Learn the label of a ticket; return and raise what ``LinearModel.observe`` does.
 
-        A label that the model drops, so that this returns False, still counts for the coverage.
+        A label that the model drops, so that this returns False, still counts for the coverage. It
+        is covered if it is from ``low`` to ``high``, as they were issued.
         """
-        state = self._state
-        number = state.model.ticket(ticket)
-        is_used = state.model.observe(ticket, label, at=at)
-        issued = state.kept.pop(number, None)
-        if issued is None:  # of a prediction that the model made before
-            return is_used
-        score = abs(float(label) - issued.value)
-        with suppress(UnknownTicket, AlreadyObserved):  # if it had given up earlier than the model
-            state.scores.observe(issued.twin, min(score, HUGE_LABEL))
-        is_missed = state.threshold.learn(issued.threshold, score, len(state.kept) + 1)
-        if issued.threshold < math.inf:  # else it says nothing
-            low, high = self._ends(issued.value, issued.threshold)
-            state.widths += 0.5 * (high - low)
-            state.window.add(state.threshold.arrived - 1, is_missed)
-        return is_used
+        return holding(self._state.model, "observe", self._observe, ticket, label, at)
+
+    def _observe(self, name: int | Key, given: float, at: Time | None) -> bool:
+        state, model = self._state, self._state.model
+        model._finish()
+        ticket = model.ticket(name)
+        label = given if given.__class__ is float else number(given, "observe", "label")
+        now = NEVER if at is None else model._times.of(at, "observe")
+        before = model._memory.late
+        kept = state.kept.get(ticket)
+        score = 0.0 if kept is None else abs(label - kept.value)
+        more: tuple[Call, ...] = ()
+        if kept is not None:  # its model may have given up on it
+            more = (state.scores._label_call(kept.twin, min(score, HUGE_LABEL)),)
+
+        def heard(answers: list[Any]) -> bool:
+            model._keys.drop(name)
+            if kept is not None:  # else it is of a prediction that the model made before
+                late = state.late + model._memory.late - before
+                state.hear(ticket, kept, label, score, late)
+            return bool(answers[0] == S.USED)
+
+        used: bool = model._heard((ticket, label, now), more, heard, "observe")
+        return used
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; it does not count for the coverage."""
-        state = self._state
-        number = state.model.ticket(ticket)
-        state.model.cancel(ticket)
-        issued = state.kept.pop(number, None)
-        if issued is not None:
-            state.forget(issued)
+        holding(self._state.model, "cancel", self._cancel, ticket)
+
+    def _cancel(self, name: int | Key) -> None:
+        state, model = self._state, self._state.model
+        model._finish()
+        ticket = model.ticket(name)
+        kept = state.kept.get(ticket)
+        more = () if kept is None else (state.withdrawal_of(kept),)
+
+        def closed(_: list[Any]) -> bool:
+            model._keys.drop(name)
+            state.kept.pop(ticket, None)
+            return True
+
+        model._ended(model._cancel, (ticket,), more, closed, "cancel")
 
     # --- State ----------------------------------------------------------------------------------
 
     @alone
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        state = self._state
-        still_open = len(state.waiting())
-        return report_of(
-            state.coverage, state.rounds, still_open, state.threshold, state.window, state.widths
-        )
+        self._state.model._finish()
+        return report_of(self._state)
 
     @alone
     def snapshot(self, *, key: bytes | None = None) -> bytes:
@@ -194,6 +211,7 @@ class Intervals:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
+        self._state.model._finish()
         return snapshot.pack(self._state, key)
 
     @classmethod

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from belated.intervals.guarantee import limits
-from belated.intervals.threshold import Threshold
-from belated.intervals.window import LENGTH, Window
+from belated.intervals.state import State
+from belated.intervals.window import LENGTH
 
 
 @dataclass(frozen=True)
 class IntervalsReport:
     """How many labels the intervals covered so far, and how many they had to cover.
 
-    ``observed`` counts the labels that have come, also those that the model dropped, ``open`` the
+    ``observed`` counts the labels that have come, also those that the model dropped, and ``late``
+    those of them that came when it had given up on them, or after their deadline; ``open`` are the
     tickets whose label may still come, ``closed`` those whose label will not be heard: where the
     model has a deadline, all that are past it, until a label comes all the same. ``unbounded`` are
     the observed ones whose interval was issued before the first label, and so had no ends: they say
@@ -30,6 +31,7 @@ class IntervalsReport:
     asked: float
     rounds: int
     observed: int
+    late: int
     unbounded: int
     missed: int
     open: int
@@ -65,8 +67,8 @@ class IntervalsReport:
         return "\n".join(
             [
                 f"predictions   {self.rounds:>10,}",
-                f"labels        {self.observed:>10,}   open {self.open:,} ({self.share_open:.1%}), "
-                f"closed without one {self.closed:,}",
+                f"labels        {self.observed:>10,}   late {self.late:,}, open {self.open:,} "
+                f"({self.share_open:.1%}), closed without one {self.closed:,}",
                 f"coverage      {_shown(self.coverage, '.4f'):>10}   asked {self.asked:.4g}, "
                 f"{self._promise()}",
                 *self._left_out(),
@@ -87,25 +89,25 @@ class IntervalsReport:
         return f"guaranteed {self.guaranteed:.4f} to {self.at_most:.4f}"
 
 
-def report_of(
-    asked: float, rounds: int, still_open: int, threshold: Threshold, window: Window, widths: float
-) -> IntervalsReport:
+def report_of(state: State) -> IntervalsReport:
     """Put the report together."""
+    threshold, asked, still_open = state.threshold, state.coverage, len(state.waiting())
     arrived, missed = threshold.arrived, threshold.missed
     low, high = limits(threshold)
     return IntervalsReport(
         asked=asked,
-        rounds=rounds,
+        rounds=state.rounds,
         observed=threshold.heard,
+        late=state.late,
         unbounded=threshold.unbounded,
         missed=missed,
         open=still_open,
-        closed=rounds - threshold.heard - still_open,
+        closed=state.rounds - threshold.heard - still_open,
         coverage=1.0 - missed / arrived if arrived else None,
         guaranteed=max(asked - high / arrived, 0.0) if arrived else 0.0,
         at_most=min(asked - low / arrived, 1.0) if arrived else 1.0,
-        worst_window=1.0 - window.worst / LENGTH if arrived >= LENGTH else None,
-        half_width=widths / arrived if arrived else None,
+        worst_window=1.0 - state.window.worst / LENGTH if arrived >= LENGTH else None,
+        half_width=state.widths / arrived if arrived else None,
         most_open=threshold.most_open,
     )
 

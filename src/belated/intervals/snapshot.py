@@ -41,6 +41,8 @@ def pack(state: State, key: bytes | None) -> bytes:
     about: dict[str, Any] = {"coverage": state.coverage, "bytes": [len(model), len(scores)]}
     if rule.unbounded:  # older snapshots have none
         about["unbounded"] = rule.unbounded
+    if state.late != _late(state):  # older snapshots do not say
+        about["late"] = state.late
     counts = [rule.arrived, rule.missed, rule.most_open]
     arrays: dict[str, NDArray[Any]] = {
         "model": sealed.as_words(model),
@@ -76,8 +78,14 @@ def unpack(blob: bytes, key: bytes | None, join: Join) -> State:
         raise SnapshotError(f"restore: the models cannot be read ({error})") from error
     _check(arrays)
     _fill(state, arrays)
+    state.late = about.get("late", _late(state))
     _check_state(state)
     return state
+
+
+def _late(state: State) -> int:
+    """Return how many labels were late if all that the model has heard late are of intervals."""
+    return min(state.model.report().late, state.threshold.heard)
 
 
 def _fill(state: State, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -118,6 +126,7 @@ def _check_state(state: State) -> None:
     rule, window = state.threshold, state.window
     demand(rule.missed <= rule.arrived and 0 <= rule.unbounded <= state.rounds, "counts")
     demand(rule.heard <= state.rounds <= state.model.rounds, "counts")
+    demand(type(state.late) is int and 0 <= state.late <= rule.heard, "counts")
     demand(state.rounds <= state.scores.rounds, "counts")
     demand(len(rule.floors) == rule.arrived.bit_length(), "steps")
     demand(rule.most_open <= state.rounds and (rule.most_open > 0) == (rule.heard > 0), "counts")

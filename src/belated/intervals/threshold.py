@@ -31,12 +31,10 @@ class Threshold:
     >>> threshold = Threshold(alpha=0.5)
     >>> threshold.issue(7.0)  # nothing has come yet, so that nothing is known
     inf
-    >>> threshold.learn(math.inf, 3.2, waiting=1)
-    False
+    >>> threshold.learn(math.inf, 3.2, waiting=1, is_missed=False)
     >>> threshold.issue(7.0), threshold.owed
     (3.2, 0.0)
-    >>> threshold.learn(3.2, 4.0, waiting=1)
-    True
+    >>> threshold.learn(3.2, 4.0, waiting=1, is_missed=True)
     >>> round(threshold.issue(7.0), 3), threshold.owed
     (4.055, 0.5)
     """
@@ -86,23 +84,35 @@ class Threshold:
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
-        if self.heard:
-            self.top = max(self.top, self._clipped(forecast))
-        return self.peek(forecast)
+        threshold, self.top = self.with_top(forecast)
+        return threshold
 
     def peek(self, forecast: float) -> float:
         """Return what ``issue`` would, without any change."""
-        return self._clipped(forecast) + self._shift if self.heard else math.inf
+        return self.with_top(forecast)[0]
 
-    def _clipped(self, forecast: float) -> float:
-        return min(max(forecast, 0.0), self.largest)
+    def with_top(self, forecast: float) -> tuple[float, float]:
+        """Return what ``issue`` would, and the largest forecast once it has; nothing changes."""
+        if not (self.arrived or self.unbounded):
+            return math.inf, self.top
+        base = 0.0 if forecast < 0.0 else min(forecast, self.largest)
+        return base + self._shift, max(self.top, base)
 
-    def learn(self, issued: float, score: float, waiting: int) -> bool:
-        """Take in a score, and tell whether it exceeded the threshold issued with its ticket.
+    def twin(self) -> Threshold:
+        """Return the same once more, to change it: one who is interrupted still has the other."""
+        other = Threshold(self.alpha)
+        other.arrived, other.missed, other.unbounded = self.arrived, self.missed, self.unbounded
+        other.total, other.largest, other.top = self.total, self.largest, self.top
+        other.most_open, other._shift = self.most_open, self._shift
+        other.floors, other.sizes = self.floors.copy(), self.sizes.copy()
+        return other
 
-        ``waiting`` counts the open tickets, this one included.
+    def learn(self, issued: float, score: float, waiting: int, *, is_missed: bool) -> None:
+        """Take in a score, and whether it was a miss by the threshold issued with its ticket.
+
+        A score below its threshold is none, and a threshold below 0 is one in any case. ``waiting``
+        counts the open tickets, this one included.
         """
-        is_missed = score > issued
         self.total += score
         self.largest = max(self.largest, score)
         self.most_open = max(self.most_open, waiting)
@@ -112,7 +122,6 @@ class Threshold:
             self._count(score, is_missed)
         self._note(self.step)
         self.refresh()
-        return is_missed
 
     def _count(self, score: float, is_missed: bool) -> None:
         self.arrived += 1

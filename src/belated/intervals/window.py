@@ -25,6 +25,12 @@ class Window:
         """Most misses in a whole window."""
         self._inside = 0
 
+    def twin(self) -> Window:
+        """Return the same once more, to change it: one who is interrupted still has the other."""
+        other = Window()
+        other.flags, other.worst, other._inside = self.flags.copy(), self.worst, self._inside
+        return other
+
     def add(self, number: int, is_missed: bool) -> None:
         """Take in arrival ``number``, counted from 0."""
         place = number % LENGTH

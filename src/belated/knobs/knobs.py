@@ -33,6 +33,7 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone
+from belated.learner.whole import Whole
 from belated.linear.clock import Duration, Time, holds_dates, is_date
 from belated.linear.times import NEVER, Times
 from belated.timeline import Timeline
@@ -99,7 +100,16 @@ class Knobs:
     For one thread at a time: a call while another one is at work raises ``BusyError``.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_settings", "_step", "_turn")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_keys",
+        "_memory",
+        "_settings",
+        "_step",
+        "_turn",
+        "_whole",
+    )
 
     def __init__(
         self,
@@ -135,6 +145,7 @@ class Knobs:
         self._settings, self._memory, self._keys = settings, memory, keys
         self._step = entries.step(settings.code)
         self._turn: list[None] = [None]
+        self._whole = Whole()
 
     def _do(
         self,
@@ -189,25 +200,55 @@ class Knobs:
         was announced counts as the middle of its range, or as none of its values.
         """
         settings = self._settings
+        self._finish()
         if key is not None:
             self._keys.check(key, self._memory.is_open)
         given = settings.features(context) if settings.context or context else _NOTHING
         now = NEVER
         if at is not None or settings.deadline is not None:
             now, _ = self._times.issued(at, None)
-        if at is not None:
-            self._memory.take_time(settings.deadline, is_date=is_date(at))
         x = np.empty(len(settings.places))
-        ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
+        memory = self._memory if at is None else self._at(at)
+        ticket = self._told(memory, key, L.PREDICT, 0, 0.0, now, given, x)
         if ticket == S.FULL:
-            self._memory.grow()
-            ticket = self._do(L.PREDICT, 0, 0.0, now, given, x)
-        if key is not None:
-            self._keys.give(key, ticket)
-            self._keys.tidy(self._memory.answerable)
+            memory.grow()
+            ticket = self._told(memory, key, L.PREDICT, 0, 0.0, now, given, x)
         return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
 
     ask = predict
+
+    def _at(self, at: Time) -> KnobsMemory:
+        """Return memory that knows of what kind times are: a copy, where that is news."""
+        memory, deadline = self._memory, self._settings.deadline
+        if memory.knows_times(deadline, is_date=is_date(at)):
+            return memory
+        memory = memory.twin(self._settings)
+        memory.take_time(deadline, is_date=is_date(at))
+        return memory
+
+    def _told(self, memory: KnobsMemory, key: Key | None, *arguments: Any) -> int:
+        """Do something with memory, which is that of these knobs from then on; or nothing.
+
+        What was refused has changed nothing. A ticket has its key, if there is one.
+        """
+
+        def then(answers: list[int]) -> int:
+            (status,) = answers
+            if status >= 0:
+                self._memory = memory
+                if key is not None:
+                    self._keys.give(key, status)
+                    self._keys.tidy(memory.answerable)
+            return status
+
+        call = self._step, memory.f, memory.n, *arguments
+        status: int = self._whole.ask((call,), None, then)
+        return status
+
+    def _finish(self) -> None:
+        """Do what is left of an event that was interrupted after its kernel."""
+        if self._whole.left is not None:
+            self._whole.finish()
 
     @alone
     def best(self, context: Mapping[str, Any] | None = None) -> Setting:
@@ -259,6 +300,7 @@ class Knobs:
         return self._hear("revise", L.REVISE, ticket, cost, at)
 
     def _hear(self, who: str, verb: int, ticket: int | Key, cost: Any, at: Time | None) -> bool:
+        self._finish()
         number = self.ticket(ticket)
         value = cost if cost.__class__ is float else _number(cost)
         now = NEVER if at is None else self._times.of(at, who)
@@ -272,6 +314,7 @@ class Knobs:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose cost will never come; what was learned of it stays."""
+        self._finish()
         number = self.ticket(ticket)
         status = self._do(L.CANCEL, number)
         if status < 0:
@@ -284,9 +327,9 @@ class Knobs:
 
         The clock never goes back; an earlier time changes nothing.
         """
+        self._finish()
         now = self._times.of_tick(at)
-        self._memory.take_time(self._settings.deadline, is_date=is_date(at))
-        self._do(L.TICK, at=now)
+        self._told(self._at(at), None, L.TICK, 0, 0.0, now, _NOTHING, _NOTHING)
 
     @alone
     def played(self, ticket: int | Key, actual: Setting) -> None:
@@ -308,6 +351,7 @@ class Knobs:
         self._correct(L.OVERRIDDEN, ticket, actual)
 
     def _correct(self, verb: int, ticket: int | Key, actual: Setting) -> None:
+        self._finish()
         number = self.ticket(ticket)
         places = self._settings.places_of(actual, "played")
         status = self._do(verb, number, given=places)
@@ -355,13 +399,15 @@ class Knobs:
 
         After an alarm, the comparison with the start begins anew, with rounds from now on.
         """
-        f = self._memory.f
-        if f[L.ALARMED]:
+        self._finish()
+        f, rounds = self._memory.f, self.rounds
+        if f[L.ALARMED]:  # no call from here on, so that an interrupt comes before or after it all
             f[L.COMPARED : L.OF_ARM + 4] = 0.0
-            f[L.ALARMED], f[L.ANEW] = 0.0, self.rounds
-        self._change(L.LEARNING)
+            f[L.ALARMED], f[L.ANEW] = 0.0, rounds
+        f[L.MODE], f[L.FRESH] = L.LEARNING, 1.0
 
     def _change(self, mode: int) -> None:
+        self._finish()
         self._memory.f[L.MODE] = mode
         self._memory.f[L.FRESH] = 1.0
 
@@ -384,6 +430,7 @@ class Knobs:
         ``at`` the time of every event, where it matters. The result is the same, bit for bit, as
         event by event; when an event is refused, everything is as it was before.
         """
+        self._finish()
         events = events_of(timeline, "run")
         first = checked_ticket(first)
         values = numbers(costs, "run: costs must be numbers", BadFeedback).ravel()
@@ -445,6 +492,7 @@ class Knobs:
     @alone
     def report(self) -> KnobsReport:
         """Return counts, the best setting, what is believed in, and the comparison."""
+        self._finish()
         settings, memory = self._settings, self._memory
         counts = memory.counts()
         memories, levels, by_features = shares_of(memory)
@@ -517,6 +565,7 @@ class Knobs:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
+        self._finish()
         return snapshot.pack(self._settings, self._memory, self._keys, key)
 
     @classmethod

@@ -111,6 +111,11 @@ class KnobsMemory(TimedMemory):
         """The latest time that was told."""
         return float(self.f[self.n[N.KEPT_AT] - 1]) if self.has_clock else -math.inf
 
+    def knows_times(self, deadline: float | None, *, is_date: bool) -> bool:
+        """Tell whether to take a time would change nothing but the clock."""
+        has_clock = deadline is None or self.has_clock
+        return has_clock and int(self.n[N.HAS_TIMES]) == self.times_with(is_date=is_date)
+
     def take_time(self, deadline: float | None, *, is_date: bool) -> None:
         """Remember that times are given, and of what kind; the first starts the clock."""
         if deadline is not None and not self.has_clock:

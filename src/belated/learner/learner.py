@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +27,7 @@ from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
+from belated.learner.whole import Whole
 from belated.timeline import Timeline
 
 __all__ = ["Certificate", "Decision", "Learner", "Report"]
@@ -68,7 +70,7 @@ class Learner:
 
     __slots__ = (
         *("_program", "_memory", "_turn", "_predict", "_observe", "_cancel", "_find", "_peek"),
-        *("_width", "_is_pair", "_has_user_parts", "_wants_function", "_keys"),
+        *("_width", "_is_pair", "_has_user_parts", "_wants_function", "_keys", "_whole"),
         *("__dict__", "__weakref__"),
     )
 
@@ -80,6 +82,7 @@ class Learner:
             raise SpecError("Learner: the spec is too large for this machine") from error
         self._keys: Keys | None = None  # until the first one is given, and nobody pays for them
         self._turn: list[None] = [None]
+        self._whole = Whole()
         self._connect()
 
     def _connect(self) -> None:
@@ -134,6 +137,7 @@ class Learner:
 
     def _tracked(self, name: int | Key) -> int | None:
         """Return the ticket of a name; None for a key that a ``Capacity`` may have lost."""
+        self._finish()
         try:
             return self.ticket(name)
         except UnknownTicket:
@@ -162,15 +166,14 @@ class Learner:
             turn.append(None)
             raise
         try:
-            if key is not None:
-                self._check_key(key)
             x = np.empty(self._width)
             memory = self._memory
-            ticket = self._predict(memory.f, memory.n, x)
-            if ticket < 0:
-                ticket = self._predict_again(ticket, x)
             if key is not None:
-                self._give_key(key, ticket)
+                ticket = self._predict_named(key, x)
+            else:
+                ticket = self._predict(memory.f, memory.n, x)
+                if ticket < 0:
+                    ticket = self._predict_again(ticket, x)
         finally:
             turn.append(None)
         if self._is_pair:
@@ -186,15 +189,38 @@ class Learner:
             raise refusals.too_early(self.spec.kind, "predict: ")
         return status
 
-    def _check_key(self, key: Key) -> None:
-        """Refuse what cannot be a key now."""
+    def _predict_named(self, key: Key, x: Floats) -> int:
+        """Return the next ticket, which has a key: both are there, or none of them."""
+        self._finish()
         (self._keys or Keys()).check(key, self._memory.is_open)
+        give = partial(self._give_key, key)
+        status = self._asked(x, give)
+        if status == S.FULL:
+            self._memory.grow()
+            status = self._asked(x, give)
+        if status < 0:
+            raise refusals.too_early(self.spec.kind, "predict: ")
+        return status
 
-    def _give_key(self, key: Key, ticket: int) -> None:
-        if self._keys is None:
-            self._keys = Keys()
-        self._keys.give(key, ticket)
-        self._keys.tidy(self._memory.answerable)
+    def _asked(self, x: Floats, then: Callable[[list[int]], int]) -> int:
+        call = self._predict, self._memory.f, self._memory.n, x
+        status: int = self._whole.ask((call,), None, then)
+        return status
+
+    def _give_key(self, key: Key, answers: list[int]) -> int:
+        """Give its key to a ticket, if there is one; twice is as good as once."""
+        (ticket,) = answers
+        if ticket >= 0:
+            if self._keys is None:
+                self._keys = Keys()
+            self._keys.give(key, ticket)
+            self._keys.tidy(self._memory.answerable)
+        return ticket
+
+    def _finish(self) -> None:
+        """Do what is left of an event that was interrupted after its kernel."""
+        if self._whole.left is not None:
+            self._whole.finish()
 
     def observe(self, ticket: int | Key, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
@@ -380,6 +406,7 @@ class Learner:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
+        self._finish()
         saved = saved_base(self._program)
         if self._program.code[C.BASE] == K.USER_BASE and saved is None:
             name = type(self._program.base).__name__
@@ -413,7 +440,7 @@ class Learner:
         """
         learner = cls.__new__(cls)
         learner._program, learner._memory, learner._keys = unpack(blob, spec, key)
-        learner._turn = [None]
+        learner._turn, learner._whole = [None], Whole()
         learner._connect()
         return learner
 

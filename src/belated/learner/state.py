@@ -159,6 +159,11 @@ class Memory:
         return int(self.n[N.EXCESS])
 
     @property
+    def late(self) -> int:
+        """Answers to tickets that had been given up on, or were past their deadline."""
+        return self.n.item(N.LATE)
+
+    @property
     def unanswered(self) -> int:
         """Tickets that are open, given up on or cancelled."""
         return self.open + self.given_up
@@ -207,7 +212,7 @@ class Memory:
             "open": self.open,
             "skipped": int(n[N.SKIPPED]),
             "cancelled": int(n[N.CANCELLED]),
-            "late": int(n[N.LATE]),
+            "late": self.late,
             "total_delay": self.total_delay,
             "max_delay": max(int(n[N.MAX_DELAY]), self.oldest_age),
             "max_backlog": self.max_backlog,

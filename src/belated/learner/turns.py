@@ -5,7 +5,8 @@ two calls on one state would lose events without a trace. A list holds the only 
 is atomic, and costs about as much as to call a function, a fifth of a lock. An interrupt can come
 only once that is done, never before, so that whoever is interrupted has the turn and gives it back.
 
-Where nanoseconds count the pattern is written out, elsewhere it is ``alone``::
+Where nanoseconds count the pattern is written out, elsewhere it is ``alone``, or ``holding`` for
+one more object::
 
     turn = self._turn
     try:
@@ -46,6 +47,28 @@ def busy(who: str) -> BusyError:
         f"{who}: another call is at work here, in another thread or around this one; nothing has "
         "changed: use one thread, hold a lock around every call, or give each thread its own"
     )
+
+
+def holding(
+    owner: _Shared,
+    who: str,
+    work: Callable[Arguments, Result],
+    *args: Arguments.args,
+    **kwargs: Arguments.kwargs,
+) -> Result:
+    """Do some work while nobody else is at work on an object."""
+    turn = owner._turn
+    try:
+        turn.pop()
+    except IndexError:
+        raise busy(who) from None
+    except BaseException:  # an interrupt, with the turn taken
+        turn.append(None)
+        raise
+    try:
+        return work(*args, **kwargs)
+    finally:
+        turn.append(None)
 
 
 def alone(

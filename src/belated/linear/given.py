@@ -91,6 +91,11 @@ class GivenRows:
             raise BadFeatures(f"{who}: row {row}: {self._why(int(index), float(value))}")
         return sparse
 
+    def is_bad(self, row: Entries) -> bool:
+        """Tell whether the kernels refuse a row for one of its entries."""
+        indices, values, count = row
+        return bool(self._bad_entry(self._coordinates, indices[:count], values[:count]) >= 0)
+
     def refusal(self, features: Row, row: Entries, who: str) -> BadFeatures:
         """Return what is wrong with a row that the kernels refused."""
         indices, values, count = row

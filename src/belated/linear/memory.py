@@ -115,6 +115,15 @@ class ModelMemory(TimedMemory):
 
     # --- Room ------------------------------------------------------------------------------------
 
+    def has_room(self, entries: int) -> bool:
+        """Tell whether there is room for one more ticket with so many entries as things stand."""
+        item = self.n.item
+        return (
+            lm.HEADER + lm.OF_ROW + lm.OF_ENTRY * entries <= item(N.KEPT_AT)
+            and 2 * (item(N.POOL_TAIL) + item(N.DUE) + entries) + 2 <= self.pool.size
+            and item(N.ROUNDS) + item(N.OFFSET) < item(N.CAPACITY)
+        )
+
     def with_room(self, entries: int) -> Self:
         """Return the same with room for one more ticket with so many entries.
 

@@ -22,12 +22,14 @@ from belated.errors import (
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import direct, entries
 from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.keys import Key, Keys
 from belated.learner.named import Named, keys_of, named
 from belated.learner.turns import alone, busy
+from belated.learner.whole import Call, Whole, is_answer, is_status, is_ticket, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.answers import Answers, labels_of, number
@@ -39,7 +41,7 @@ from belated.linear.clock import (
 )
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.given import GivenRows, Many, Row
+from belated.linear.given import Entries, GivenRows, Many, Row
 from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.order import order_of
@@ -117,7 +119,7 @@ class LinearModel:
 
     __slots__ = (
         *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now", "_whole"),
         *("__dict__", "__weakref__"),
     )
 
@@ -164,6 +166,7 @@ class LinearModel:
         settings = self._settings
         self._keys = keys
         self._turn: list[None] = [None]
+        self._whole = Whole()
         self._memory = memory
         self._predict = entries.predict(settings.code)
         self._observe = entries.observe(settings.code)
@@ -190,6 +193,11 @@ class LinearModel:
         hear = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
         memory.f, memory.n, memory.c, memory.pool = arrays
         self._arrays, self._issue_now, self._hear_now = arrays, issue, hear
+
+    def _share_turn(self, other: LinearModel) -> None:
+        """Let nobody be at work here while somebody is at work on another model."""
+        self._turn = other._turn
+        self._reach(self._memory)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -274,10 +282,10 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            if key is not None:
-                self._keys.check(key, self._memory.is_open)
+            if key is not None or at is not None:
+                return self._noted(features, key, at, deadline)
             now, span = NEVER, NEVER
-            if at is not None or deadline is not None or self._settings.deadline is not None:
+            if deadline is not None or self._settings.deadline is not None:
                 now, span = self._times.issued(at, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
@@ -295,27 +303,139 @@ class LinearModel:
             if forecast[0] < 0:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
-            if at is not None:
-                self._memory.note_time(is_date=is_date(at))
-            if key is not None:
-                self._keys.give(key, forecast[0])
-                self._keys.tidy(self._memory.answerable)
         finally:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
-    def _issued(
-        self, row: tuple[Ints, Floats, int], at: Time | None, deadline: Duration | None
-    ) -> int:
-        """Return the ticket of a row that a chooser has made, which keeps others out itself."""
-        now, span = self._times.issued(at, deadline)
-        ticket, _ = self._predict(*self._arrays, *row, now, span)
-        if ticket < 0:
-            arguments = (*row, now, span)
-            ticket, _ = self._retried(self._predict, ticket, arguments, row[:2], "predict")
+    def _noted(
+        self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
+    ) -> Forecast:
+        """Issue a ticket and note its key, and of what kind its time is: all of that, or nothing.
+
+        Whoever calls keeps others out.
+        """
+        asked = self._asked(features, key, at, deadline)
+        forecast: Forecast = self._told(asked, features, (), partial(self._put_down, key, at))
+        return forecast
+
+    def _asked(
+        self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
+    ) -> tuple[Ints, Floats, int, float, float]:
+        """Return what the entry takes of a prediction, or refuse it."""
+        self._finish()
+        if key is not None:
+            self._keys.check(key, self._memory.is_open)
+        now, span = NEVER, NEVER
+        if at is not None or deadline is not None or self._settings.deadline is not None:
+            now, span = self._times.issued(at, deadline)
+        if features.__class__ is dict:
+            return *self._hasher.entries(features), now, span
+        return *self._given.row(features), now, span
+
+    def _told(
+        self,
+        asked: tuple[Ints, Floats, int, float, float],
+        features: Row,
+        more: tuple[Call, ...],
+        then: Callable[[list[Any]], Any],
+    ) -> Any:
+        """Ask for a ticket, and then what else belongs to the event; make room where there is none.
+
+        Returns what ``then`` returns, which is given all answers.
+        """
+        issue, now, span = self._issue_now, asked[3], asked[4]
+        found = None
+        if issue is not None and now is NEVER and span is NEVER:
+            found = self._whole.ask(((issue, *asked[:3]), *more), bool, then)
+        if found is None:
+            call = self._predict, *self._arrays, *asked
+            found = self._whole.ask((call, *more), is_ticket, then)
+        if found is None:
+            if self._given.is_bad(asked[:3]):  # to ask the entry again could give a ticket
+                raise self._given.refusal(features, asked[:3], "predict")
+            self._make_room(asked[2])
+            call = self._predict, *self._arrays, *asked
+            found = self._whole.ask((call, *more), is_ticket, then)
+        return found
+
+    def _finish(self) -> None:
+        """Do what is left of an event that was interrupted after its kernels."""
+        if self._whole.left is not None:
+            self._whole.finish()
+
+    def _put_down(self, key: Key | None, at: Time | None, answers: list[Any]) -> Forecast:
+        """Note the key of a ticket, and of what kind its time is; twice is as good as once."""
+        forecast = answers[0]
         if at is not None:
             self._memory.note_time(is_date=is_date(at))
-        return ticket
+        if key is not None:
+            self._keys.give(key, forecast[0])
+            self._keys.tidy(self._memory.answerable)
+        return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
+
+    def _heard(
+        self,
+        answer: tuple[int, float, float],
+        more: tuple[Call, ...],
+        then: Callable[[list[Any]], Any],
+        who: str,
+    ) -> Any:
+        """Tell a ticket, its label and the time, and then what else belongs to the event.
+
+        Returns what ``then`` returns, which is given all answers. Whoever calls keeps others out.
+        """
+        ticket, label, now = answer
+        hear, found = self._hear_now, None
+        if hear is not None and now is NEVER:
+            found = self._whole.ask(((hear, ticket, label, 1.0, None), *more), is_answer, then)
+        if found is None:
+            found = self._ended(self._observe, (ticket, label, 1.0, now), more, then, who)
+        return found
+
+    def _ended(
+        self,
+        entry: Callable[..., int],
+        arguments: tuple[Any, ...],
+        more: tuple[Call, ...],
+        then: Callable[[list[Any]], Any],
+        who: str,
+    ) -> Any:
+        """Ask an entry about a ticket, and then what else belongs to the event, or refuse it.
+
+        Returns what ``then`` returns, which is given all answers. Whoever calls keeps others out.
+        """
+        found = self._whole.ask(((entry, *self._arrays, *arguments), *more), is_status, then)
+        if found is None:
+            status = entry(*self._arrays, *arguments)  # it looks first: refused again, it says why
+            ticket, label, *_ = *arguments, 0.0
+            raise self._answers.refusal(status, ticket, label, 1.0, who)
+        return found
+
+    def _forecast_call(self, row: Entries) -> Call:
+        """Return a call for one more ticket that is not refused; it is for who has the turn."""
+        self._make_ready(row[2])
+        if self._issue_now is not None and row[2] <= direct.LONGEST:
+            return self._issue_now, *row
+        return self._predict, *self._arrays, *row, NEVER, NEVER
+
+    def _label_call(self, ticket: int, label: float) -> Call:
+        """Return a call that tells the label of a ticket; it is for who has the turn."""
+        if self._hear_now is not None:
+            return self._hear_now, ticket, label, 1.0, None
+        return self._observe, *self._arrays, ticket, label, 1.0, NEVER
+
+    def _make_ready(self, entries_of_row: int) -> None:
+        """Let grow what has no room for one more row, so that the next one is not refused for it.
+
+        Where rows of closed tickets can make room, the entry that only looks has them do so.
+        """
+        count = entries_of_row + int(self._settings.intercept)
+        if self._memory.has_room(count):
+            return
+        row = np.zeros(entries_of_row, dtype=np.int64), np.zeros(entries_of_row), entries_of_row
+        status, _ = entries.peek(self._settings.code)(*self._arrays, *row)
+        if status == S.FULL:
+            self._make_room(entries_of_row)
 
     @alone
     def peek(self, features: Row) -> float:
@@ -386,6 +506,7 @@ class LinearModel:
             turn.append(None)
             raise
         try:
+            self._finish()
             name = ticket
             if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
                 ticket = checked_ticket(self._keys.ticket(ticket))
@@ -412,6 +533,7 @@ class LinearModel:
         Returns and raises what ``observe`` does. Only losses in which the label enters linearly can
         take a label back: squared, logistic and Poisson.
         """
+        self._finish()
         self._answers.check_revisable("revise")
         ticket = checked_ticket(self._keys.ticket(ticket))
         return self._revised(ticket, number(label, "revise", "label"), at, "revise")
@@ -423,6 +545,7 @@ class LinearModel:
         Where nothing was said before, the label so far is that of silence. Returns and raises what
         ``revise`` does.
         """
+        self._finish()
         self._answers.check_revisable("add")
         ticket = checked_ticket(self._keys.ticket(ticket))
         amount = number(amount, "add", "amount")
@@ -451,6 +574,7 @@ class LinearModel:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; a label so far, also silence, stays."""
+        self._finish()
         which = checked_ticket(self._keys.ticket(ticket))
         status = self._cancel(*self._arrays, which)
         if status < 0:
@@ -463,8 +587,11 @@ class LinearModel:
 
         The clock never goes back; an earlier time changes nothing.
         """
-        entries.tick()(*self._arrays, self._times.of_tick(at))
-        self._memory.note_time(is_date=is_date(at))
+        self._finish()
+        now = self._times.of_tick(at)
+        kind = self._memory.times_with(is_date=is_date(at))
+        note = operator.setitem, self._memory.n, N.HAS_TIMES, kind
+        together((entries.tick(), *self._arrays, now), note)
 
     # --- Many events ----------------------------------------------------------------------------
 
@@ -688,6 +815,7 @@ class LinearModel:
         Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
         not have it.
         """
+        self._finish()
         return snapshot.pack(self._settings, self._memory, self._keys, key)
 
     @classmethod

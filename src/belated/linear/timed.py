@@ -24,4 +24,8 @@ class TimedMemory(Memory):
 
     def note_time(self, *, is_date: bool) -> None:
         """Remember that times are given, and of what kind."""
-        self.n[N.HAS_TIMES] = DATES if is_date or self.has_dates else NUMBERS
+        self.n[N.HAS_TIMES] = self.times_with(is_date=is_date)
+
+    def times_with(self, *, is_date: bool) -> int:
+        """Return of what kind times are once one more was given."""
+        return DATES if is_date or self.has_dates else NUMBERS

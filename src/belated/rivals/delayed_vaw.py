@@ -27,6 +27,7 @@ from belated.learner.sound import COUNTS, check_normal, check_parameters, check_
 from belated.learner.sound import demand as demanded
 from belated.learner.state import PARTS, Memory
 from belated.learner.turns import alone
+from belated.learner.whole import Whole
 from belated.linear import events as of_log
 from belated.linear.model import Forecast
 from belated.rivals import vaw_events as events
@@ -123,7 +124,7 @@ class DelayedVAW:
     (0, 0.2059)
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_told", "_turn")
+    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_told", "_turn", "_whole")
 
     def __init__(
         self,
@@ -142,6 +143,7 @@ class DelayedVAW:
         self._memory = memory
         self._keys = keys
         self._turn: list[None] = [None]
+        self._whole = Whole()
         events.predict(), events.observe(), events.cancel()  # compiled now, not in live use
 
     def fresh(self) -> Self:
@@ -183,6 +185,7 @@ class DelayedVAW:
 
         With a ``key``, every other verb takes the key in the place of the ticket.
         """
+        self._whole.finish()
         if key is not None:
             self._keys.check(key, self._memory.is_open)
         row = numbers(features, "predict: features must be numbers", BadFeatures)
@@ -191,16 +194,27 @@ class DelayedVAW:
                 f"predict: features are a vector of {self._told.dimension} numbers, got shape "
                 f"{row.shape}"
             )
-        ticket, value = events.predict()(self._memory.f, self._memory.n, row)
-        if ticket == S.FULL:
+        forecast = self._issued(row, key)
+        if forecast.ticket == S.FULL:
             self._memory.grow()
-            ticket, value = events.predict()(self._memory.f, self._memory.n, row)
-        if ticket < 0:
+            forecast = self._issued(row, key)
+        if forecast.ticket < 0:
             raise BadFeatures(_unusable("predict: ", row))
-        if key is not None:
-            self._keys.give(key, ticket)
-            self._keys.tidy(self._memory.answerable)
-        return Forecast(ticket, value)
+        return forecast
+
+    def _issued(self, row: Floats, key: Key | None) -> Forecast:
+        """Return a ticket, which has its key if there is one, and a prediction; or a refusal."""
+
+        def then(answers: list[tuple[int, float]]) -> Forecast:
+            forecast = Forecast(*answers[0])
+            if key is not None and forecast.ticket >= 0:
+                self._keys.give(key, forecast.ticket)
+                self._keys.tidy(self._memory.answerable)
+            return forecast
+
+        call = events.predict(), self._memory.f, self._memory.n, row
+        forecast: Forecast = self._whole.ask((call,), None, then)
+        return forecast
 
     @alone
     def observe(self, ticket: int | Key, label: float) -> bool:
@@ -209,6 +223,7 @@ class DelayedVAW:
         Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
         changed.
         """
+        self._whole.finish()
         number = checked_ticket(self._keys.ticket(ticket))
         value = numbers(label, "observe: a label must be a number", BadFeedback)
         if value.ndim:
@@ -222,6 +237,7 @@ class DelayedVAW:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come."""
+        self._whole.finish()
         number = checked_ticket(self._keys.ticket(ticket))
         status = events.cancel()(self._memory.f, self._memory.n, number)
         if status < 0:
@@ -341,6 +357,7 @@ class DelayedVAW:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
+        self._whole.finish()
         about = {"told": asdict(self._told), **self._keys.about(self._memory.answerable)}
         return sealed.seal(_KIND, about, self._memory.parts(), key)
 

@@ -2,9 +2,10 @@
 
 ``predict`` takes a pair of plain arrays or one, or of whoever has the turn two arrays that begin
 with a row and its length; ``observe`` takes a ticket, a label and a weight, all of the types that
-they have most of the time. They look at their arguments, call the entry of the model
-where numba has put it, and make an object of its answer. Whatever else they are given they decline,
-and whatever the entry refuses: then None is returned and nothing has changed.
+they have most of the time, and of whoever has the turn anything as a fourth. They look at their
+arguments, call the entry of the model where numba has put it, and make an object of its answer.
+Whatever else they are given they decline, and whatever the entry refuses: then None is returned and
+nothing has changed.
 
 The interpreter lock is not let go of: for so short a time that costs more than two threads gain by
 it. So nobody can come in between, and it is enough to see that nobody is at work. Rows are short,
@@ -207,7 +208,11 @@ define ptr @observe(ptr %held, ptr %arguments, i64 %count) {{
   %raised = alloca ptr
 {_ALONE}
   %are.three = icmp eq i64 %count, 3
-  %may = and i1 %is.alone, %are.three
+  %are.four = icmp eq i64 %count, 4
+  %is.ours = icmp eq i64 %turns, 0
+  %may.alone = and i1 %is.alone, %are.three
+  %may.too = and i1 %is.ours, %are.four
+  %may = or i1 %may.alone, %may.too
   br i1 %may, label %begin, label %declined
 begin:
   %label.at = getelementptr ptr, ptr %arguments, i64 1
@@ -320,7 +325,7 @@ def observe(
     turn: list[None],
     *,
     takes_weights: bool,
-) -> Callable[[Any, Any, Any], bool | None] | None:
+) -> Callable[..., bool | None] | None:
     """Return what takes (ticket, label, weight) to whether it was used, or to None."""
     if not (direct.IS_KNOWN and _are_short(arrays[1])):
         return None
