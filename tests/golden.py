@@ -1,7 +1,8 @@
 """Snapshots that were written once, in ``golden``: they stay readable, and are written the same.
 
 ``python tests/golden.py --write`` writes them anew, with digests of how each goes on. That is right
-only together with a new number of the format, since it orphans what users have stored.
+together with a new number of the format, since it orphans what users have stored; or where a rule
+has changed, and the format has not: then what was there before goes to ``golden/older``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from rival_case import RivalCase
 
 FOLDER = Path(__file__).with_name("golden")
 DIGESTS = FOLDER / "digests.json"
+OLDER = FOLDER / "older"
+"""Snapshots of the same format from before a rule changed: they are read, and go on by the new."""
 
 COMPOSITIONS = (
     "first-pftrl-l1-gradient-3",

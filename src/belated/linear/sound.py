@@ -68,7 +68,10 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
 
 
 def shortened(f: Floats) -> Floats:
-    """Leave out the ages beyond the last one that a label had, and kinds where no label came."""
+    """Leave out zeros at the end: ages beyond the last one that a label had, and other kinds.
+
+    Behind the ages stands what is owed, or the order of labels: where there is one, all is kept.
+    """
     return f[: lm.OF_KINDS + len(np.trim_zeros(f[lm.OF_KINDS :], "b"))]
 
 
