@@ -660,8 +660,8 @@ class LinearModel:
         ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
         of tickets that were given up on before were not used. All are checked before the first is
         used. Files are sorted by something, which says nothing, as all labels came at once: they
-        are learned in an order that depends on the tickets alone (``linear.order``), roughly that
-        of their predictions. ``in_order`` learns them as they are given; the result is then the
+        are learned in an order that depends on the tickets alone (``linear.order``), mixed where
+        they are some hundred. ``in_order`` learns them as they are given; the result is then the
         same, bit for bit, as one by one.
         """
         heard = named(tickets, self._keys, "observe_many")

@@ -9,10 +9,10 @@ what was shown, and H(m) = -m ln m - (1 - m) ln(1 - m),
 
 is what predictions have gained over those of Krichevsky and Trofimov, (yes + 1/2) / (W + 1), which
 look at no features ("The performance of universal encoding", IEEE Transactions on Information
-Theory 1981). By Bayes' rule 1 / (1 + e^-G / 3) is the chance that predictions are the better model
-of the two, if it was 3 in 4 at first. So while N < 2000 tickets have a label,
+Theory 1981). By Bayes' rule 1 / (1 + e^(-G) / 3) is the chance that predictions are the better
+model of the two, if it was 3 in 4 at first. So while N < 2000 tickets have a label,
 
-    b = 4 s^2 (1 - N / 2000)^2 / (1 + e^-G / 3)
+    b = 4 s^2 (1 - N / 2000)^2 / (1 + e^(-G) / 3)
 
 says how boldly to speak, from 0 to 1. With z the log odds of the mean probability, and p the mean
 of the log odds, which is bolder, what is shown is base + (1 + 0.15 b) (z + b (p - z) - base).
