@@ -9,8 +9,9 @@ ticket among the n of the call, and u in [0, 1) made of its number, labels come 
 
 That mixes some hundred labels as if at random, also where tickets were asked in such an order. But
 of a thousand and more, asked over a long time, the last are still learned after the first, more or
-less: what is newest counts most where the world changes. u has the upper 53 bits of what SplitMix64 makes of the
-number (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+less: what is newest counts most where the world changes. u has the upper 53 bits of what SplitMix64
+makes of the number (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+2014).
 """
 
 from __future__ import annotations
