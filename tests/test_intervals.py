@@ -803,3 +803,15 @@ def test_deadlines_in_predictions_close_tickets_too() -> None:
     report = intervals.report()
     assert (report.open, report.closed) == (intervals.model.report().open, 10 - report.open)
     assert report.closed > 0
+
+
+def test_vectors_that_are_not_aligned() -> None:
+    """They are copied: kernels that are called directly take none of them."""
+    vector = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
+    places = np.zeros(17, dtype=np.uint8)[1:].view(np.int64)
+    assert not vector.flags.aligned
+    assert not places.flags.aligned
+    intervals = bl.Intervals(bl.LinearModel("squared", bits=4))
+    tickets = [intervals.predict(row).ticket for row in (vector, (places, vector[:2]), [0.0])]
+    assert [intervals.observe(ticket, 1.0) for ticket in tickets] == [True] * 3
+    assert intervals.report().observed == 3

@@ -14,6 +14,9 @@ from belated.arrays import Floats, Ints
 from belated.errors import BelatedError, SpecError, UnknownTicket
 from belated.timeline import Timeline
 
+_PLAIN = ("C", "A", "W")
+"""Arrays without gaps, aligned and not read-only: those that kernels take, also directly."""
+
 
 def checked_seed(seed: Any, who: str) -> int:
     """Return a seed as an int of 64 bits, None being one that nobody can guess."""
@@ -43,7 +46,7 @@ def checked_ticket(ticket: Any) -> int:
 
 def numbers(given: Any, rule: str, error: type[BelatedError]) -> Floats:
     """Return real numbers as an array; masked ones become NaN."""
-    return np.require(_array(given, "fiub", rule, error), np.float64, ["C", "W"])
+    return np.require(_array(given, "fiub", rule, error), np.float64, _PLAIN)
 
 
 def whole(given: Any, rule: str, error: type[BelatedError]) -> Ints:
@@ -51,7 +54,7 @@ def whole(given: Any, rule: str, error: type[BelatedError]) -> Ints:
     array = _array(given, "iu", rule, error)
     if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
         raise error(f"{rule} below 2^63, got {array.max()}")
-    return np.require(array, np.int64, ["C", "W"])
+    return np.require(array, np.int64, _PLAIN)
 
 
 def _array(given: Any, kinds: str, rule: str, error: type[BelatedError]) -> NDArray[Any]:
