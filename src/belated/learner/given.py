@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import secrets
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from belated.arrays import Floats, Ints
 from belated.errors import BelatedError, SpecError, UnknownTicket
 from belated.timeline import Timeline
 
-_PLAIN = ("C", "A", "W")
+_PLAIN: Final = ("C", "A", "W")
 """Arrays without gaps, aligned and not read-only: those that kernels take, also directly."""
 
 
