@@ -1,11 +1,18 @@
 """Events that are whole: an interrupt, or a lack of memory, changes nothing or all.
 
 Python handles signals when a function begins, when a loop turns back, and after a call of C code
-has returned; never while C code is at work, nor between assignments without a call. So kernels are
-called by one function of C, which puts their answers into a list: an interrupt finds none of them
-there or all. What is left to be done in Python then follows from the answers. It may be interrupted
-and done again, until an assignment without a call ends it, and the next event, or a snapshot, comes
-after it only.
+has returned; never while C code is at work, nor between assignments without a call.
+
+Where an event is one kernel, and a key that its ticket is to have, the key is noted before the
+kernel is called, together with the number of the next ticket (``Keys.left``). Whoever finds the
+note looks whether that ticket has been handed out since: if so it gets its key, and if not, nothing
+has happened (``Keys.finish``).
+
+Where there are more kernels, they are called by one function of C, which puts their answers into a
+list: an interrupt finds none of them there or all. What is left to be done in Python then follows
+from the answers. It may be interrupted and done again, until an assignment without a call ends it.
+
+Either way the next event, or a snapshot, comes only after what was left is done.
 """
 
 from __future__ import annotations

@@ -268,8 +268,9 @@ class LinearModel:
         a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
-        issue = self._issue_now
-        if issue is not None and key is None and at is None and deadline is None:
+        issue, keys = self._issue_now, self._keys
+        is_noted = key is not None or at is not None or keys.left is not None
+        if issue is not None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
                 return issued
@@ -282,10 +283,10 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            if key is not None or at is not None:
-                return self._noted(features, key, at, deadline)
+            if is_noted:
+                self._note(key, at)
             now, span = NEVER, NEVER
-            if deadline is not None or self._settings.deadline is not None:
+            if at is not None or deadline is not None or self._settings.deadline is not None:
                 now, span = self._times.issued(at, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
@@ -303,20 +304,24 @@ class LinearModel:
             if forecast[0] < 0:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
+            if is_noted:
+                keys.finish(self._memory)
+        except BaseException:
+            keys.finish(self._memory)
+            raise
         finally:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
-    def _noted(
-        self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
-    ) -> Forecast:
-        """Issue a ticket and note its key, and of what kind its time is: all of that, or nothing.
-
-        Whoever calls keeps others out.
-        """
-        asked = self._asked(features, key, at, deadline)
-        forecast: Forecast = self._told(asked, features, (), partial(self._put_down, key, at))
-        return forecast
+    def _note(self, key: Key | None, at: Time | None) -> None:
+        """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
+        keys, memory = self._keys, self._memory
+        if keys.left is not None:
+            keys.finish(memory)
+        if key is not None:
+            keys.check(key, memory.is_open)
+        kind = 0 if at is None else memory.times_with(is_date=is_date(at))
+        keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _asked(
         self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
@@ -360,6 +365,7 @@ class LinearModel:
 
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernels."""
+        self._keys.finish(self._memory)
         if self._whole.left is not None:
             self._whole.finish()
 
@@ -493,7 +499,7 @@ class LinearModel:
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
         hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers):
+        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
             used = hear(ticket, label, weight)
             if used is not None:
                 return used
@@ -506,10 +512,11 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            self._finish()
+            if keys.left is not None:
+                keys.finish(self._memory)
             name = ticket
-            if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
-                ticket = checked_ticket(self._keys.ticket(ticket))
+            if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
+                ticket = checked_ticket(keys.ticket(ticket))
             if label.__class__ is not float:
                 label = number(label, "observe", "label")
             if weight.__class__ is not float:
@@ -520,8 +527,8 @@ class LinearModel:
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
                 raise self._answers.refusal(status, ticket, label, weight, "observe")
-            if self._keys.tickets:
-                self._keys.drop(name)
+            if keys.tickets:
+                keys.drop(name)
         finally:
             turn.append(None)
         return status == S.USED
@@ -612,6 +619,7 @@ class LinearModel:
         >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
         [True, True]
         """
+        self._finish()
         sparse = self._given.rows(rows, "predict_many")
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
@@ -664,6 +672,7 @@ class LinearModel:
         of their predictions. ``in_order`` learns them as they are given; the result is then the
         same, bit for bit, as one by one.
         """
+        self._finish()
         heard = named(tickets, self._keys, "observe_many")
         return self._heard_many(heard, labels, weights, at, in_order)
 
@@ -724,6 +733,7 @@ class LinearModel:
         first event. When the run is interrupted, the model stands between two events; its
         ``rounds`` and ``report`` say where.
         """
+        self._finish()
         sparse = self._given.rows(rows, "replay")
         labels, weights = labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")
