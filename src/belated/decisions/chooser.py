@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -26,7 +26,7 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
 from belated.learner.refusals import CLOSED
-from belated.learner.turns import alone, holding
+from belated.learner.turns import alone, busy
 from belated.learner.whole import Whole
 from belated.linear import whole_events
 from belated.linear.clock import Duration, Time, is_date, span_of
@@ -35,11 +35,14 @@ from belated.linear.given import Entries
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Late, Wait
+from belated.linear.times import NEVER
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _FEW = 64
-Shown = tuple[int, str, OfAction, int]
-"""Of what kind times are, 0 for none; an action's name, its counts, and how often it was chosen."""
+_ASKED: list[Any] = [None]  # answers where the counts of a model say whether it was told
+Shown = tuple[int, int, str, OfAction, int]
+"""What follows from a choice that is shown: its ticket of the model, of what kind times are, or 0,
+the name of its action, the counts of that, and how often it was chosen."""
 
 
 class Choice(NamedTuple):
@@ -202,22 +205,12 @@ class Chooser:
         call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
         not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
         """
-        return self._chosen(
-            context,
-            actions,
-            key=key,
-            at=at,
-            deadline=deadline,
-            baseline=baseline,
-            shown=shown,
-            played=None,
-        )
+        return self._chosen(context, actions, key, at, deadline, baseline, shown, None)
 
     def _chosen(
         self,
         context: Features | None,
         actions: Actions | None,
-        *,
         key: Key | None,
         at: Time | None,
         deadline: Duration | None,
@@ -233,7 +226,9 @@ class Chooser:
         if not shown and (at is not None or deadline is not None):
             self._model._check_times(at, deadline)
         table = self._scorer.table(actions)
-        usual = self._usual(table, baseline)
+        usual = -1
+        if baseline is not None or self._settings.baseline is not None:
+            usual = self._usual(table, baseline)
         instead = self._instead(usual) if played is None else self._place(table, played[0])
         ticket, tally = self._rounds, self._tally
         place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
@@ -258,7 +253,7 @@ class Chooser:
         if shown:
             self._tell(self._keep, action, row, at, deadline, noted)
         else:
-            self._whole.left = self._keep, [None], (), (None, *noted)
+            self._whole.left = self._keep_hidden, _ASKED, (), noted
             self._whole.finish()
         if len(self._kept) > self._most_kept:
             self._tidy()
@@ -275,31 +270,53 @@ class Chooser:
     ) -> None:
         """Let the model issue a ticket for a row, and do what comes then: both, or nothing."""
         model, whole = self._model, self._whole
-        times, kind = model._times.issued(at, deadline), 0
+        times, kind = (NEVER, NEVER), 0
+        if at is not None or deadline is not None or model._settings.deadline is not None:
+            times = model._times.issued(at, deadline)
         if at is not None:
             kind = model._memory.times_with(is_date=is_date(at))
-        name, counts = self._tally.of(action)
-        answers: list[Any] = []
-        whole.left = then, answers, (), ((kind, name, counts, counts.chosen + 1), *noted)
+        name, counts = action, self._tally.actions.get(action)
+        if counts is None:
+            name, counts = self._tally.of(action)
+        shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
+        whole.left = self._told, _ASKED, (), (then, shown, noted)
+        turn = model._turn
         try:
-            holding(model, "choose", whole_events.issue, model, answers, row, times, row[:2])
+            turn.pop()
+        except IndexError:
+            raise busy("choose") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
+            whole_events.issue_alone(model, row, times, row[:2])
         finally:
+            turn.append(None)
             whole.finish()
 
     # What comes then may be interrupted and done again: all that is put into place is noted.
 
-    def _count_shown(self, shown: Shown) -> None:
-        """Note of what kind times are, if there was one, and how often an action was chosen."""
-        kind, name, counts, chosen = shown
-        if kind:
-            self._model._memory.n[N.HAS_TIMES] = kind
-        counts.chosen = chosen
-        self._tally.actions[name] = counts
+    def _told(
+        self, _: Sequence[Any], then: Callable[..., None], shown: Shown, noted: tuple[Any, ...]
+    ) -> None:
+        """Do what comes then, if the model has issued a ticket."""
+        twin, kind, name, counts, chosen = shown
+        n = self._model._memory.n
+        if n.item(N.ROUNDS) > twin:
+            if kind:
+                n[N.HAS_TIMES] = kind
+            counts.chosen = chosen
+            self._tally.actions[name] = counts
+            then(twin, *noted)
+
+    def _keep_hidden(self, _: Sequence[Any], choice: Choice, *noted: Any) -> None:
+        """Keep a choice that was not shown."""
+        self._hidden[choice.ticket] = None
+        self._keep(-1, choice, *noted)
 
     def _keep(
         self,
-        answers: list[Any],
-        shown: Shown | None,
+        twin: int,
         choice: Choice,
         kept: Kept,
         key: Key | None,
@@ -312,11 +329,7 @@ class Chooser:
         """Keep a choice, and what is counted of all; those that are gone are forgotten."""
         ticket, tally = choice[0], self._tally
         self._kept[ticket] = kept
-        if shown is None:
-            self._hidden[ticket] = None
-        else:
-            kept.twin = answers[0][0]
-            self._count_shown(shown)
+        kept.twin = twin
         for each in gone:
             self._kept.pop(each, None)
             self._hidden.pop(each, None)
@@ -359,17 +372,14 @@ class Chooser:
         row = *kept.row, kept.row[0].size
         self._tell(self._show, kept.action, row, at, deadline, (number, kept))
 
-    def _show(self, answers: list[Any], shown: Shown, number: int, kept: Kept) -> None:
+    def _show(self, twin: int, number: int, kept: Kept) -> None:
         """Note that a choice was shown."""
-        self._count_shown(shown)
         self._hidden.pop(number, None)
-        kept.twin, kept.row, kept.span = answers[0][0], None, math.nan
+        kept.twin, kept.row, kept.span = twin, None, math.nan
 
     def _usual(self, table: Table, baseline: str | None) -> int:
-        """Return the place of the baseline among the actions; -1 if there is none."""
+        """Return the place of the baseline among the actions; there is one."""
         name = self._settings.baseline if baseline is None else baseline
-        if name is None:
-            return -1
         if name not in table.names:
             raise SpecError(
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
@@ -423,33 +433,61 @@ class Chooser:
                 f"{who}: {ticket!r} was not shown, so nothing can be heard of it; nothing has "
                 f"changed: say shown({ticket!r}) first"
             )
-        reward = self._reward(who, kept, given)
-        model, is_last = self._model, who == "observe"
+        model, is_last, reward = self._model, who == "observe", given
+        if not (is_last and reward.__class__ is float and self._labels.takes(reward)):
+            reward = self._reward(who, kept, given)
         if not is_last:
             model._answers.check_revisable("revise")
-        now = model._times.of_answer(at, "observe" if is_last else "revise")
-        name, counts = self._tally.of(kept.action)
+        now = NEVER
+        if at is not None:
+            now = model._times.of(at, "observe" if is_last else "revise")
+        name, counts = kept.action, self._tally.actions.get(kept.action)
+        if counts is None:
+            name, counts = self._tally.of(name)
         said = (*heard(counts, kept.reward, reward), reward)
+        noted = name, counts, kept, said, number, ticket, is_last
+        quick = model._hear_now
+        if quick is not None and is_last and now is NEVER:
+            n = model._memory.n
+            whole.left = self._heard, _ASKED, (), (n.item(N.ARRIVED), n.item(N.LATE), noted)
+            used = quick(kept.twin, reward, 1.0)
+            if used is not None:
+                self._note((used,), *noted)
+                whole.left = None
+                return used
         answers: list[Any] = []
-        whole.left = self._note, answers, (), (name, counts, kept, said, number, ticket, is_last)
+        whole.left = self._note, answers, (), noted
+        turn = model._turn
+        try:
+            turn.pop()
+        except IndexError:
+            raise busy(who) from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
         try:
             if is_last:
-                holding(model, who, whole_events.hear, model, answers, kept.twin, reward, now, who)
+                whole_events.hear(model, answers, kept.twin, reward, now, who)
             else:
-                revise, given_on = (
-                    entries.revise(model.settings.code),
-                    (kept.twin, reward, 1.0, now),
-                )
-                holding(model, who, whole_events.ask, model, answers, revise, given_on, who)
+                revise, told = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
+                whole_events.ask(model, answers, revise, told, who)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
         finally:
+            turn.append(None)
             used = whole.finish()
         return bool(used)
 
+    def _heard(self, _: Sequence[Any], arrived: int, late: int, noted: tuple[Any, ...]) -> None:
+        """Note a last word, if the model has heard it; its clock stood still."""
+        n = self._model._memory.n
+        is_used = n.item(N.ARRIVED) > arrived
+        if is_used or n.item(N.LATE) > late:
+            self._note((is_used,), *noted)
+
     def _note(
         self,
-        answers: list[Any],
+        answers: Sequence[Any],
         name: str,
         counts: OfAction,
         kept: Kept,
@@ -461,8 +499,9 @@ class Chooser:
         """Note a reward, if it was used; a choice is forgotten with the last word on it."""
         if is_last:
             self._kept.pop(number, None)
-            self._keys.drop(ticket)
-        is_used = bool(answers[0] == S.USED)
+            if self._keys.tickets:
+                self._keys.drop(ticket)
+        is_used: bool = answers[0] == S.USED
         if is_used:
             counts.answered, counts.total, kept.reward = said
             self._tally.actions[name] = counts

@@ -170,7 +170,10 @@ class Intervals:
         state, model, whole = self._state, self._state.model, self._state.whole
         if whole.left is not None:
             whole.finish()
-        ticket = model.ticket(name)
+        if type(name) is int and not (name >> 63 or model._keys.has_numbers):
+            ticket = name
+        else:
+            ticket = model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
         now = NEVER if at is None else model._times.of(at, "observe")
         kept, judged = state.kept.get(ticket), None
@@ -178,7 +181,8 @@ class Intervals:
         if kept is not None:  # else it is of a prediction that the model made before
             score = abs(label - kept.value)
             # The model of scores may have given up on it.
-            more = (whole_events.label_call(state.scores, kept.twin, min(score, HUGE_LABEL)),)
+            told = score if score < HUGE_LABEL else HUGE_LABEL
+            more = (whole_events.label_call(state.scores, kept.twin, told),)
             if score < math.inf:  # else the model refuses the label
                 judged = state.judged(kept, label, score)
         answers: list[Any] = []

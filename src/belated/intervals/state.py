@@ -63,8 +63,9 @@ class State:
 
     def ends(self, value: float, threshold: float) -> tuple[float, float]:
         """Return the ends of an interval; below the least of all labels there are none."""
-        half = max(threshold, 0.0)
-        return max(value - half, self._least), value + half
+        half, least = threshold if threshold > 0.0 else 0.0, self._least
+        low = value - half
+        return low if low > least else least, value + half
 
     # --- What follows from the answers of both models --------------------------------------------
     #
@@ -106,19 +107,22 @@ class State:
         if threshold < math.inf:  # else it says nothing
             widths += 0.5 * (high - low)
             added = self.window.with_arrival(self.threshold.arrived, is_missed)
-        return learned, added, widths, self.late - self.model._memory.late
+        return learned, added, widths, self.late - self.model._memory.n.item(N.LATE)
 
     def hear(self, answers: list[Any], name: Any, ticket: int, judged: Judged | None) -> bool:
         """Put into place what was judged, if there was an interval, and close the ticket."""
-        self.model._keys.drop(name)
+        model = self.model
+        if model._keys.tickets:
+            model._keys.drop(name)
         if judged is not None:
             learned, added, self.widths, late = judged
             self.threshold.put(learned)
             if added is not None:
                 self.window.put(added)
-            self.late = late + self.model._memory.late
+            self.late = late + model._memory.n.item(N.LATE)
             self.kept.pop(ticket, None)
-        return bool(answers[0] == S.USED)
+        used: bool = answers[0] == S.USED
+        return used
 
     def cancel(self, _: list[Any], name: Any, ticket: int) -> None:
         """Forget a ticket."""

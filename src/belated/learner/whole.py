@@ -69,7 +69,7 @@ class Whole:
         then, answers, more, noted = self.left
         found = None
         if answers:
-            if len(answers) <= len(more):
+            if more and len(answers) <= len(more):
                 answers += starmap(call, more[len(answers) - 1 :])
             found = then(answers, *noted)
         self.left = None

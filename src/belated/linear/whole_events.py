@@ -43,12 +43,7 @@ def issue(
     now, span = times
     quick = model._issue_now
     if quick is not None and now is NEVER and span is NEVER:
-        if more:
-            answers += takewhile(bool, starmap(call, ((quick, *row), *more)))
-        else:
-            answers += starmap(quick, (row,))
-            if answers[0] is None:  # no call has been made since, so that nobody has seen it
-                del answers[:]
+        answers += takewhile(bool, starmap(call, ((quick, *row), *more)))
         if answers:
             return
     made = starmap(call, ((model._predict, *model._arrays, *row, now, span), *more))
@@ -58,6 +53,18 @@ def issue(
             raise model._given.refusal(features, row, "predict")
         model._make_room(row[2])
         answers += starmap(call, ((model._predict, *model._arrays, *row, now, span), *more))
+
+
+def issue_alone(
+    model: LinearModel, row: Entries, times: tuple[float, float], features: Row
+) -> None:
+    """Ask for a ticket where nothing else is asked: that the next one is issued says it all."""
+    now, span = times
+    quick = model._issue_now
+    if quick is None or now is not NEVER or span is not NEVER or quick(*row) is None:
+        ticket, _ = model._predict(*model._arrays, *row, now, span)
+        if ticket < 0:
+            model._retried(model._predict, ticket, (*row, now, span), features, "predict")
 
 
 def hear(
@@ -72,13 +79,7 @@ def hear(
     """Tell the label of a ticket, the last word on it."""
     quick = model._hear_now
     if quick is not None and now is NEVER:
-        if more:
-            first = quick, ticket, label, 1.0, None
-            answers += takewhile(_is_said, starmap(call, (first, *more)))
-        else:
-            answers += starmap(quick, ((ticket, label, 1.0, None),))
-            if answers[0] is None:
-                del answers[:]
+        answers += takewhile(_is_said, starmap(call, ((quick, ticket, label, 1.0, None), *more)))
     if not answers:
         ask(model, answers, model._observe, (ticket, label, 1.0, now), who, *more)
 
