@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from belated.arrays import Floats, Ints
 from belated.decisions import snapshot
 from belated.decisions.actions import Actions, Table
 from belated.decisions.drawing import Decide, Drawer
 from belated.decisions.kept import Kept
 from belated.decisions.report import ChooserReport, report_of
 from belated.decisions.settings import Mode, Settings, check_model, checked, checked_mode
-from belated.decisions.tally import Tally, heard
+from belated.decisions.tally import OfAction, Tally, heard
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import entries
+from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
 from belated.learner.refusals import CLOSED
-from belated.learner.turns import alone, holding
-from belated.learner.whole import NO_KERNEL
-from belated.linear.clock import Duration, Time, span_of
+from belated.learner.turns import alone, busy
+from belated.learner.whole import Whole
+from belated.linear import whole_events
+from belated.linear.clock import Duration, Time, is_date, span_of
 from belated.linear.features import Features
+from belated.linear.given import Entries
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Late, Wait
+from belated.linear.times import NEVER
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _FEW = 64
+_ASKED: list[Any] = [None]  # answers where the counts of a model say whether it was told
+Shown = tuple[int, int, str, OfAction, int]
+"""What follows from a choice that is shown: its ticket of the model, of what kind times are, or 0,
+the name of its action, the counts of that, and how often it was chosen."""
 
 
 class Choice(NamedTuple):
@@ -91,7 +98,7 @@ class Chooser:
 
     __slots__ = (
         *("__dict__", "__weakref__", "_drawer", "_hidden", "_kept", "_keys", "_labels", "_mode"),
-        *("_model", "_most_kept", "_rounds", "_scorer", "_settings", "_tally", "_turn"),
+        *("_model", "_most_kept", "_rounds", "_scorer", "_settings", "_tally", "_turn", "_whole"),
     )
 
     def __init__(
@@ -144,6 +151,7 @@ class Chooser:
         self._hidden: dict[int, None] = {}
         self._most_kept = _FEW
         self._tally = Tally()
+        self._whole = Whole()
 
     def fresh(self, seed: int | None = None) -> Self:
         """Return a chooser with the same settings that has seen nothing; with another seed maybe.
@@ -197,22 +205,12 @@ class Chooser:
         call alone; ``key``, ``at`` and ``deadline`` are those of ``LinearModel.predict``. What is
         not ``shown`` at once teaches nothing until ``shown(ticket)`` says that it was.
         """
-        return self._chosen(
-            context,
-            actions,
-            key=key,
-            at=at,
-            deadline=deadline,
-            baseline=baseline,
-            shown=shown,
-            played=None,
-        )
+        return self._chosen(context, actions, key, at, deadline, baseline, shown, None)
 
     def _chosen(
         self,
         context: Features | None,
         actions: Actions | None,
-        *,
         key: Key | None,
         at: Time | None,
         deadline: Duration | None,
@@ -221,13 +219,16 @@ class Chooser:
         played: tuple[str, float] | None,
     ) -> Choice:
         """Choose; an action that was ``played`` with a probability stands for the own pick."""
-        self._model._finish()
+        if self._whole.left is not None:
+            self._whole.finish()
         if key is not None:
             self._keys.check(key, self._is_open)
         if not shown and (at is not None or deadline is not None):
             self._model._check_times(at, deadline)
         table = self._scorer.table(actions)
-        usual = self._usual(table, baseline)
+        usual = -1
+        if baseline is not None or self._settings.baseline is not None:
+            usual = self._usual(table, baseline)
         instead = self._instead(usual) if played is None else self._place(table, played[0])
         ticket, tally = self._rounds, self._tally
         place, length, best = self._drawer.draw(context, table, actions, instead, ticket, tally)
@@ -242,55 +243,101 @@ class Chooser:
             kept.row = row[0][:length].copy(), row[1][:length].copy()
             if deadline is not None:
                 kept.span = span_of(deadline, "choose: deadline must be a duration of at least 0")
-        gone = self._crowded_out(ticket, shown=shown) if self._hidden or not shown else []
-        own, explored = tally.own + (self._mode != "apprentice"), tally.explored + (1.0 - best)
-        compared = tally.compared, tally.agreed, tally.gain
+        gone = self._crowded_out(ticket, shown=shown) if self._hidden or not shown else ()
+        counted = tally.compared, tally.agreed, tally.gain
         if usual >= 0:
-            compared = self._compared(len(table.names), usual)
-        name, counts = tally.of(action)
-        chosen, withdrawn = counts.chosen + shown, tally.withdrawn + len(gone)
+            counted = self._compared(len(table.names), usual)
+        own, explored = tally.own + (self._mode != "apprentice"), tally.explored + (1.0 - best)
+        choice: Choice = _as_tuple(Choice, (ticket, action, probability))
+        noted = choice, kept, key, gone, own, explored, tally.withdrawn + len(gone), counted
+        if shown:
+            self._tell(self._keep, action, row, at, deadline, noted)
+        else:
+            self._whole.left = self._keep_hidden, _ASKED, (), noted
+            self._whole.finish()
+        if len(self._kept) > self._most_kept:
+            self._tidy()
+        return choice
 
-        def made(answers: list[Any]) -> Choice:  # it may be done again, up to the last lines
-            choice: Choice = _as_tuple(Choice, (ticket, action, probability))
-            if shown:
-                kept.twin, _ = (
-                    answers[0] if at is None else self._model._put_down(None, at, answers)
-                )
-                tally.actions[name] = counts
-            else:
-                self._hidden[ticket] = None
-            self._kept[ticket] = kept
-            for each in gone:
-                self._kept.pop(each, None)
-                self._hidden.pop(each, None)
-            if key is not None:
-                self._keys.give(key, ticket)
-            if len(self._kept) > self._most_kept:
-                self._tidy()
-            tally.own, tally.explored, tally.withdrawn = own, explored, withdrawn
-            tally.compared, tally.agreed, tally.gain = compared
-            counts.chosen, self._rounds, self._model._whole.left = chosen, ticket + 1, None
-            return choice
-
-        return self._begun(row, at, deadline, made) if shown else self._noted(made)
-
-    def _begun(
+    def _tell(
         self,
-        row: tuple[Ints, Floats, int],
+        then: Callable[..., None],
+        action: str,
+        row: Entries,
         at: Time | None,
         deadline: Duration | None,
-        then: Callable[[list[Any]], Choice],
-    ) -> Choice:
+        noted: tuple[Any, ...],
+    ) -> None:
         """Let the model issue a ticket for a row, and do what comes then: both, or nothing."""
-        model = self._model
-        asked = *row, *model._times.issued(at, deadline)
-        choice: Choice = holding(model, "choose", model._told, asked, row[:2], (), then)
-        return choice
+        model, whole = self._model, self._whole
+        times, kind = (NEVER, NEVER), 0
+        if at is not None or deadline is not None or model._settings.deadline is not None:
+            times = model._times.issued(at, deadline)
+        if at is not None:
+            kind = model._memory.times_with(is_date=is_date(at))
+        name, counts = action, self._tally.actions.get(action)
+        if counts is None:
+            name, counts = self._tally.of(action)
+        shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
+        whole.left = self._told, _ASKED, (), (then, shown, noted)
+        turn = model._turn
+        try:
+            turn.pop()
+        except IndexError:
+            raise busy("choose") from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
+            whole_events.issue_alone(model, row, times, row[:2])
+        finally:
+            turn.append(None)
+            whole.finish()
 
-    def _noted(self, then: Callable[[list[Any]], Choice]) -> Choice:
-        """Do something of which the model is not told: all of it, or nothing."""
-        choice: Choice = self._model._whole.ask(NO_KERNEL, None, then)
-        return choice
+    # What comes then may be interrupted and done again: all that is put into place is noted.
+
+    def _told(
+        self, _: Sequence[Any], then: Callable[..., None], shown: Shown, noted: tuple[Any, ...]
+    ) -> None:
+        """Do what comes then, if the model has issued a ticket."""
+        twin, kind, name, counts, chosen = shown
+        n = self._model._memory.n
+        if n.item(N.ROUNDS) > twin:
+            if kind:
+                n[N.HAS_TIMES] = kind
+            counts.chosen = chosen
+            self._tally.actions[name] = counts
+            then(twin, *noted)
+
+    def _keep_hidden(self, _: Sequence[Any], choice: Choice, *noted: Any) -> None:
+        """Keep a choice that was not shown."""
+        self._hidden[choice.ticket] = None
+        self._keep(-1, choice, *noted)
+
+    def _keep(
+        self,
+        twin: int,
+        choice: Choice,
+        kept: Kept,
+        key: Key | None,
+        gone: Iterable[int],
+        own: int,
+        explored: float,
+        withdrawn: int,
+        counted: tuple[int, float, float],
+    ) -> None:
+        """Keep a choice, and what is counted of all; those that are gone are forgotten."""
+        ticket, tally = choice[0], self._tally
+        self._kept[ticket] = kept
+        kept.twin = twin
+        for each in gone:
+            self._kept.pop(each, None)
+            self._hidden.pop(each, None)
+        if key is not None:
+            self._keys.give(key, ticket)
+        tally.own, tally.explored, tally.withdrawn = own, explored, withdrawn
+        tally.compared, tally.agreed, tally.gain = counted
+        self._rounds = ticket + 1
 
     def _instead(self, usual: int) -> int:
         """Return the place of the action that is played instead of the own pick; -1: that one."""
@@ -306,7 +353,7 @@ class Chooser:
     @alone
     def peek(self, context: Features | None = None, actions: Actions | None = None) -> list[Option]:
         """Return what ``choose`` would draw from, the best first, without a ticket or a change."""
-        self._model._finish()
+        self._whole.finish()
         table = self._scorer.table(actions)
         self._drawer.draw(context, table, actions, -1, self._rounds, self._tally)
         found = self._scorer.probabilities.tolist(), self._scorer.scores.tolist()
@@ -316,32 +363,23 @@ class Chooser:
     @alone
     def shown(self, ticket: int | Key, *, at: Time | None = None) -> None:
         """Say that a choice was shown that was made with ``shown=False``; its time begins now."""
-        self._model._finish()
+        self._whole.finish()
         number = self._number(ticket)
         kept = self._found(number, "shown")
         if kept.row is None:
             raise AlreadyObserved(f"shown: {ticket!r} was shown before; nothing has changed")
         deadline = None if math.isnan(kept.span) else kept.span
-        tally = self._tally
-        name, counts = tally.of(kept.action)
-        chosen = counts.chosen + 1
+        row = *kept.row, kept.row[0].size
+        self._tell(self._show, kept.action, row, at, deadline, (number, kept))
 
-        def told(answers: list[Any]) -> Choice:  # it may be done again, up to the last lines
-            choice = Choice(number, kept.action, kept.probability)
-            twin = self._model._put_down(None, at, answers).ticket
-            tally.actions[name] = counts
-            self._hidden.pop(number, None)
-            kept.twin, kept.row, kept.span = twin, None, math.nan
-            counts.chosen, self._model._whole.left = chosen, None
-            return choice
-
-        self._begun((*kept.row, kept.row[0].size), at, deadline, told)
+    def _show(self, twin: int, number: int, kept: Kept) -> None:
+        """Note that a choice was shown."""
+        self._hidden.pop(number, None)
+        kept.twin, kept.row, kept.span = twin, None, math.nan
 
     def _usual(self, table: Table, baseline: str | None) -> int:
-        """Return the place of the baseline among the actions; -1 if there is none."""
+        """Return the place of the baseline among the actions; there is one."""
         name = self._settings.baseline if baseline is None else baseline
-        if name is None:
-            return -1
         if name not in table.names:
             raise SpecError(
                 f"choose: the baseline {name!r} is not among the actions; nothing has changed"
@@ -385,7 +423,9 @@ class Chooser:
         return self._hear("add", ticket, amount, at)
 
     def _hear(self, who: str, ticket: int | Key, given: float, at: Time | None) -> bool:
-        self._model._finish()
+        whole = self._whole
+        if whole.left is not None:
+            whole.finish()
         number = self._number(ticket)
         kept = self._kept.get(number) or self._found(number, who)
         if kept.row is not None:
@@ -393,35 +433,79 @@ class Chooser:
                 f"{who}: {ticket!r} was not shown, so nothing can be heard of it; nothing has "
                 f"changed: say shown({ticket!r}) first"
             )
-        reward = self._reward(who, kept, given)
-        model, is_last = self._model, who == "observe"
+        model, is_last, reward = self._model, who == "observe", given
+        if not (is_last and reward.__class__ is float and self._labels.takes(reward)):
+            reward = self._reward(who, kept, given)
         if not is_last:
             model._answers.check_revisable("revise")
-        now = model._times.of_answer(at, "observe" if is_last else "revise")
-        name, counts = self._tally.of(kept.action)
-        answered, total = heard(counts, kept.reward, reward)
-
-        def told(answers: list[Any]) -> bool:  # it may be done again, up to the last lines
-            is_used = bool(answers[0] == S.USED)
-            if is_last:
-                self._kept.pop(number, None)
-                self._keys.drop(ticket)
-            if is_used:
-                self._tally.actions[name] = counts
-                counts.answered, counts.total, kept.reward = answered, total, reward
-            model._whole.left = None
-            return is_used
-
-        tell: Callable[..., bool] = model._heard
-        given_on: tuple[Any, ...] = ((kept.twin, reward, now),)
-        if not is_last:
-            tell = model._ended
-            given_on = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
+        now = NEVER
+        if at is not None:
+            now = model._times.of(at, "observe" if is_last else "revise")
+        name, counts = kept.action, self._tally.actions.get(kept.action)
+        if counts is None:
+            name, counts = self._tally.of(name)
+        said = (*heard(counts, kept.reward, reward), reward)
+        noted = name, counts, kept, said, number, ticket, is_last
+        quick = model._hear_now
+        if quick is not None and is_last and now is NEVER:
+            n = model._memory.n
+            whole.left = self._heard, _ASKED, (), (n.item(N.ARRIVED), n.item(N.LATE), noted)
+            used = quick(kept.twin, reward, 1.0)
+            if used is not None:
+                self._note((used,), *noted)
+                whole.left = None
+                return used
+        answers: list[Any] = []
+        whole.left = self._note, answers, (), noted
+        turn = model._turn
         try:
-            used = holding(model, who, tell, *given_on, (), told, who)
+            turn.pop()
+        except IndexError:
+            raise busy(who) from None
+        except BaseException:  # an interrupt, with the turn taken
+            turn.append(None)
+            raise
+        try:
+            if is_last:
+                whole_events.hear(model, answers, kept.twin, reward, now, who)
+            else:
+                revise, told = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
+                whole_events.ask(model, answers, revise, told, who)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
-        return used
+        finally:
+            turn.append(None)
+            used = whole.finish()
+        return bool(used)
+
+    def _heard(self, _: Sequence[Any], arrived: int, late: int, noted: tuple[Any, ...]) -> None:
+        """Note a last word, if the model has heard it; its clock stood still."""
+        n = self._model._memory.n
+        is_used = n.item(N.ARRIVED) > arrived
+        if is_used or n.item(N.LATE) > late:
+            self._note((is_used,), *noted)
+
+    def _note(
+        self,
+        answers: Sequence[Any],
+        name: str,
+        counts: OfAction,
+        kept: Kept,
+        said: tuple[int, float, float],
+        number: int,
+        ticket: int | Key,
+        is_last: bool,
+    ) -> bool:
+        """Note a reward, if it was used; a choice is forgotten with the last word on it."""
+        if is_last:
+            self._kept.pop(number, None)
+            if self._keys.tickets:
+                self._keys.drop(ticket)
+        is_used: bool = answers[0] == S.USED
+        if is_used:
+            counts.answered, counts.total, kept.reward = said
+            self._tally.actions[name] = counts
+        return is_used
 
     def _reward(self, who: str, kept: Kept, given: float) -> float:
         """Return the reward that is to be learned, or say why it cannot be."""
@@ -451,7 +535,7 @@ class Chooser:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a choice of which nothing more will be heard, or which was never shown."""
-        self._model._finish()
+        self._whole.finish()
         number = self._number(ticket)
         kept = self._found(number, "cancel")
         if kept.row is None:
@@ -467,6 +551,7 @@ class Chooser:
     @alone
     def tick(self, at: Time) -> None:
         """Let the clock go on without a choice: what is due by then is closed."""
+        self._whole.finish()
         self._model.tick(at)
 
     def choice(self, ticket: int | Key) -> Choice:
@@ -540,7 +625,7 @@ class Chooser:
     @alone
     def report(self) -> ChooserReport:
         """Return counts, what exploring takes, and the comparison with the baseline."""
-        self._model._finish()
+        self._whole.finish()
         silence = self._model.settings.silence
         model = self._model.report()
         counts = self._rounds, self.open, len(self._hidden)
@@ -552,7 +637,7 @@ class Chooser:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
-        self._model._finish()
+        self._whole.finish()
         return snapshot.pack(self, key)
 
     @classmethod

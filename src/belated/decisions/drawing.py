@@ -64,7 +64,7 @@ class Drawer:
         is not negative.
         """
         if self.decide is None:
-            spread, new = self._model.spread, self._new(table.names, tally)
+            spread, new = self._model._memory.spread, self._new(table.names, tally)
             code, amount, floor, trial = self._rule
             rule = (code, amount, floor, spread, tally.own, new, trial, ticket, *self._seed, usual)
             return self.scorer.choose(context, table, given, rule)

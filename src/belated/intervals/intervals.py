@@ -13,18 +13,20 @@ from belated.intervals import snapshot
 from belated.intervals.report import IntervalsReport, report_of
 from belated.intervals.state import State
 from belated.kernels.linear.layout import HUGE_LABEL
-from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.keys import Key
 from belated.learner.turns import alone, holding
 from belated.learner.whole import Call
+from belated.linear import whole_events
 from belated.linear.answers import number
-from belated.linear.clock import Time
+from belated.linear.clock import Time, is_date
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 from belated.linear.settings import Settings
 from belated.linear.times import NEVER
+
+_as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 
 
 class Interval(NamedTuple):
@@ -114,25 +116,33 @@ class Intervals:
         return holding(self._state.model, "predict", self._predict, features, key, at)
 
     def _predict(self, features: Row, key: Key | None, at: Time | None) -> Interval:
-        state, model = self._state, self._state.model
-        asked = model._asked(features, key, at, None)
-
-        def issued(answers: list[Any]) -> Interval:
-            (ticket, value), (twin, forecast) = answers
-            if key is not None or at is not None:
-                model._put_down(key, at, answers)
-            threshold = state.issue(ticket, value, twin, forecast)
-            return Interval(ticket, value, *state.ends(value, threshold))
-
-        more = (state.scores._forecast_call(asked[:3]),)
-        interval: Interval = model._told(asked, features, more, issued)
-        return interval
+        state, model, whole = self._state, self._state.model, self._state.whole
+        if whole.left is not None:
+            whole.finish()
+        kind, times = 0, (NEVER, NEVER)
+        if key is not None:
+            model._keys.check(key, model._memory.is_open)
+        if at is not None or model._settings.deadline is not None:
+            times = model._times.issued(at, None)
+        if at is not None:
+            kind = model._memory.times_with(is_date=is_date(at))
+        hasher, given = model._hasher, model._given
+        row = hasher.entries(features) if features.__class__ is dict else given.row(features)
+        answers: list[Any] = []
+        forecast = whole_events.forecast_call(state.scores, row)
+        whole.left = state.issue, answers, (forecast,), (key, kind, state.rounds)
+        try:
+            whole_events.issue(model, answers, row, times, features, forecast)
+        finally:
+            issued = whole.finish()
+        ticket, value, threshold = issued
+        return _as_tuple(Interval, (ticket, value, *state.ends(value, threshold)))
 
     @alone
     def peek(self, features: Row) -> Range:
         """Return what ``predict`` would, without a ticket and without any change."""
         state = self._state
-        state.model._finish()
+        state.whole.finish()
         value = state.model.peek(features)
         threshold = state.threshold.peek(state.scores.peek(features))
         return Range(value, *state.ends(value, threshold))
@@ -144,6 +154,7 @@ class Intervals:
         The clock never goes back; an earlier time changes nothing. A label that comes after its
         deadline still counts for the coverage.
         """
+        self._state.whole.finish()
         self._state.model.tick(at)
 
     @alone
@@ -156,27 +167,31 @@ class Intervals:
         return holding(self._state.model, "observe", self._observe, ticket, label, at)
 
     def _observe(self, name: int | Key, given: float, at: Time | None) -> bool:
-        state, model = self._state, self._state.model
-        model._finish()
-        ticket = model.ticket(name)
+        state, model, whole = self._state, self._state.model, self._state.whole
+        if whole.left is not None:
+            whole.finish()
+        if type(name) is int and not (name >> 63 or model._keys.has_numbers):
+            ticket = name
+        else:
+            ticket = model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
         now = NEVER if at is None else model._times.of(at, "observe")
-        before = model._memory.late
-        kept = state.kept.get(ticket)
-        score = 0.0 if kept is None else abs(label - kept.value)
+        kept, judged = state.kept.get(ticket), None
         more: tuple[Call, ...] = ()
-        if kept is not None:  # its model may have given up on it
-            more = (state.scores._label_call(kept.twin, min(score, HUGE_LABEL)),)
-
-        def heard(answers: list[Any]) -> bool:
-            model._keys.drop(name)
-            if kept is not None:  # else it is of a prediction that the model made before
-                late = state.late + model._memory.late - before
-                state.hear(ticket, kept, label, score, late)
-            return bool(answers[0] == S.USED)
-
-        used: bool = model._heard((ticket, label, now), more, heard, "observe")
-        return used
+        if kept is not None:  # else it is of a prediction that the model made before
+            score = abs(label - kept.value)
+            # The model of scores may have given up on it.
+            told = score if score < HUGE_LABEL else HUGE_LABEL
+            more = (whole_events.label_call(state.scores, kept.twin, told),)
+            if score < math.inf:  # else the model refuses the label
+                judged = state.judged(kept, label, score)
+        answers: list[Any] = []
+        whole.left = state.hear, answers, more, (name, ticket, judged)
+        try:
+            whole_events.hear(model, answers, ticket, label, now, "observe", *more)
+        finally:
+            used = whole.finish()
+        return bool(used)
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
@@ -184,25 +199,24 @@ class Intervals:
         holding(self._state.model, "cancel", self._cancel, ticket)
 
     def _cancel(self, name: int | Key) -> None:
-        state, model = self._state, self._state.model
-        model._finish()
+        state, model, whole = self._state, self._state.model, self._state.whole
+        whole.finish()
         ticket = model.ticket(name)
         kept = state.kept.get(ticket)
         more = () if kept is None else (state.withdrawal_of(kept),)
-
-        def closed(_: list[Any]) -> bool:
-            model._keys.drop(name)
-            state.kept.pop(ticket, None)
-            return True
-
-        model._ended(model._cancel, (ticket,), more, closed, "cancel")
+        answers: list[Any] = []
+        whole.left = state.cancel, answers, more, (name, ticket)
+        try:
+            whole_events.ask(model, answers, model._cancel, (ticket,), "cancel", *more)
+        finally:
+            whole.finish()
 
     # --- State ----------------------------------------------------------------------------------
 
     @alone
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
-        self._state.model._finish()
+        self._state.whole.finish()
         return report_of(self._state)
 
     @alone
@@ -211,7 +225,7 @@ class Intervals:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
-        self._state.model._finish()
+        self._state.whole.finish()
         return snapshot.pack(self._state, key)
 
     @classmethod

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from belated.intervals.threshold import Threshold
-from belated.intervals.window import Window
+from belated.intervals.threshold import Learned, Threshold
+from belated.intervals.window import Added, Window
 from belated.kernels.linear.layout import HUGE_LABEL
-from belated.learner.whole import Call, together
+from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
+from belated.learner.keys import Key
+from belated.learner.whole import Call, Whole, together
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
 
 FEW = 64
 """Tickets that are kept before it is looked for closed ones."""
+
+Issue = tuple[int, float, float]
+"""A ticket, its value and its threshold."""
+Judged = tuple[Learned, Added | None, float, int]
+"""What a label changes: threshold, window, widths, and late labels less those of the model."""
 
 
 class Issued(NamedTuple):
@@ -31,10 +39,11 @@ class State:
 
     __slots__ = (
         *("model", "scores", "coverage", "threshold", "window", "rounds", "widths", "kept"),
-        *("most_kept", "late", "_least"),
+        *("most_kept", "late", "whole", "_least"),
     )
 
     def __init__(self, model: LinearModel, scores: LinearModel, coverage: float) -> None:
+        model._finish()
         self.model = model
         self.scores = scores
         scores._share_turn(model)  # whoever is at work on one of them is at work on both
@@ -48,28 +57,38 @@ class State:
         """Labels that came when the model had given up on them, or after their deadline."""
         self.kept: dict[int, Issued] = {}
         self.most_kept = FEW
+        self.whole = Whole()
         least = LOSSES[model.settings.loss].labels.least
         self._least = least if least > -HUGE_LABEL else -math.inf  # labels of any size are no end
 
     def ends(self, value: float, threshold: float) -> tuple[float, float]:
         """Return the ends of an interval; below the least of all labels there are none."""
-        half = max(threshold, 0.0)
-        return max(value - half, self._least), value + half
+        half, least = threshold if threshold > 0.0 else 0.0, self._least
+        low = value - half
+        return low if low > least else least, value + half
 
     # --- What follows from the answers of both models --------------------------------------------
     #
-    # These may be interrupted, and are then done again. Whatever cannot be done twice is done
-    # together with the note that the event is over, by assignments without a call between them.
+    # It may be interrupted and done again: what is put into place was computed before.
 
-    def issue(self, ticket: int, value: float, twin: int, forecast: float) -> float:
-        """Keep a ticket, forget others that the model has forgotten, and return its threshold."""
-        rule, whole = self.threshold, self.model._whole
-        threshold, top = rule.with_top(forecast)
+    def issue(self, answers: list[Any], key: Key | None, kind: int, rounds: int) -> Issue:
+        """Keep a ticket, forget others that the model has forgotten; ``rounds`` are those so far.
+
+        ``kind`` is that of times, 0 where none was given. Returns ticket, value and threshold.
+        """
+        (ticket, value), (twin, forecast) = answers
+        model, rule = self.model, self.threshold
+        threshold, rule.top = rule.with_top(forecast)
         self.kept[ticket] = Issued(twin, value, threshold)
+        if kind:
+            model._memory.n[N.HAS_TIMES] = kind
+        if key is not None:
+            model._keys.give(key, ticket)
+            model._keys.tidy(model._memory.answerable)
         if len(self.kept) > self.most_kept:
             self._tidy()
-        rule.top, self.rounds, whole.left = top, self.rounds + 1, None
-        return threshold
+        self.rounds = rounds + 1
+        return ticket, value, threshold
 
     def _tidy(self) -> None:
         """Forget the tickets that the model has forgotten."""
@@ -79,21 +98,36 @@ class State:
         most = max(FEW, 2 * len(kept))
         self.kept, self.most_kept = kept, most
 
-    def hear(self, ticket: int, issued: Issued, label: float, score: float, late: int) -> None:
-        """Judge a label by the interval that was issued; ``late`` are those so far with it."""
-        whole, widths, window = self.model._whole, self.widths, self.window
-        waiting = len(self.kept) + (ticket not in self.kept)
-        rule = self.threshold.twin()
-        low, high = self.ends(issued.value, issued.threshold)
-        is_missed = issued.threshold < 0.0 or not low <= label <= high
-        rule.learn(issued.threshold, score, waiting, is_missed=is_missed)
-        if issued.threshold < math.inf:  # else it says nothing
+    def judged(self, issued: Issued, label: float, score: float) -> Judged:
+        """Judge a label by the interval that was issued; return what changes by it."""
+        threshold, widths, added = issued.threshold, self.widths, None
+        low, high = self.ends(issued.value, threshold)
+        is_missed = threshold < 0.0 or not low <= label <= high
+        learned = self.threshold.with_score(threshold, score, len(self.kept), is_missed)
+        if threshold < math.inf:  # else it says nothing
             widths += 0.5 * (high - low)
-            window = window.twin()
-            window.add(rule.arrived - 1, is_missed)
+            added = self.window.with_arrival(self.threshold.arrived, is_missed)
+        return learned, added, widths, self.late - self.model._memory.n.item(N.LATE)
+
+    def hear(self, answers: list[Any], name: Any, ticket: int, judged: Judged | None) -> bool:
+        """Put into place what was judged, if there was an interval, and close the ticket."""
+        model = self.model
+        if model._keys.tickets:
+            model._keys.drop(name)
+        if judged is not None:
+            learned, added, self.widths, late = judged
+            self.threshold.put(learned)
+            if added is not None:
+                self.window.put(added)
+            self.late = late + model._memory.n.item(N.LATE)
+            self.kept.pop(ticket, None)
+        used: bool = answers[0] == S.USED
+        return used
+
+    def cancel(self, _: list[Any], name: Any, ticket: int) -> None:
+        """Forget a ticket."""
+        self.model._keys.drop(name)
         self.kept.pop(ticket, None)
-        self.threshold, self.window, self.widths, self.late = rule, window, widths, late
-        whole.left = None
 
     def withdrawal_of(self, issued: Issued) -> Call:
         """Return the call that closes a ticket of the model of scores, if it is still open."""

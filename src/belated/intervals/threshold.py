@@ -7,6 +7,9 @@ import math
 PACE = 64
 """Open tickets up to which the step is that of no delay."""
 
+Learned = tuple[int, int, int, int, float, float, float, int, float, int, int]
+"""Counts, sums, the least step of a stretch, and how many scores were of a size."""
+
 
 class Threshold:
     """Issues thresholds q of which a share alpha is exceeded by the scores, whatever comes.
@@ -78,9 +81,7 @@ class Threshold:
     @property
     def step(self) -> float:
         """eta: what a miss adds to the thresholds, and 0 before the first score."""
-        if not self.heard:
-            return 0.0
-        return 2.0 * self.total / (self.heard * (PACE + self.most_open))
+        return _step(self.total, self.heard, self.most_open) if self.heard else 0.0
 
     def issue(self, forecast: float) -> float:
         """Return the threshold for one more ticket; below 0 it is a miss in any case."""
@@ -98,51 +99,53 @@ class Threshold:
         base = 0.0 if forecast < 0.0 else min(forecast, self.largest)
         return base + self._shift, max(self.top, base)
 
-    def twin(self) -> Threshold:
-        """Return the same once more, to change it: one who is interrupted still has the other."""
-        other = Threshold(self.alpha)
-        other.arrived, other.missed, other.unbounded = self.arrived, self.missed, self.unbounded
-        other.total, other.largest, other.top = self.total, self.largest, self.top
-        other.most_open, other._shift = self.most_open, self._shift
-        other.floors, other.sizes = self.floors.copy(), self.sizes.copy()
-        return other
-
     def learn(self, issued: float, score: float, waiting: int, *, is_missed: bool) -> None:
         """Take in a score, and whether it was a miss by the threshold issued with its ticket.
 
         A score below its threshold is none, and a threshold below 0 is one in any case. ``waiting``
         counts the open tickets, this one included.
         """
-        self.total += score
-        self.largest = max(self.largest, score)
-        self.most_open = max(self.most_open, waiting)
+        self.put(self.with_score(issued, score, waiting, is_missed))
+
+    def with_score(self, issued: float, score: float, waiting: int, is_missed: bool) -> Learned:
+        """Return all that ``learn`` would change, as it is then; nothing changes."""
+        arrived, missed, unbounded = self.arrived, self.missed, self.unbounded
+        size = count = 0
         if issued == math.inf:
-            self.unbounded += 1
+            unbounded += 1
         else:
-            self._count(score, is_missed)
-        self._note(self.step)
-        self.refresh()
+            arrived, missed = arrived + 1, missed + is_missed
+            if score > 0.0:
+                size = size_of(score)
+                count = self.sizes.get(size, 0) + 1
+        total = self.total + score
+        largest = score if score > self.largest else self.largest
+        most_open = waiting if waiting > self.most_open else self.most_open
+        floor = step = _step(total, arrived + unbounded, most_open)
+        block = arrived.bit_length() - 1
+        if 0 <= block < len(self.floors) and self.floors[block] < floor:
+            floor = self.floors[block]
+        shift = step * (missed - self.alpha * arrived)
+        counts = arrived, missed, unbounded, most_open
+        return *counts, total, largest, shift, block, floor, size, count
 
-    def _count(self, score: float, is_missed: bool) -> None:
-        self.arrived += 1
-        self.missed += is_missed
-        if score > 0.0:
-            size = size_of(score)
-            self.sizes[size] = self.sizes.get(size, 0) + 1
-
-    def _note(self, step: float) -> None:
-        """Note a step that thresholds are issued with while n is what it is."""
-        block = self.arrived.bit_length() - 1
-        if block < 0:  # steps before the first arrival are none of the theorem's
-            return
-        if block == len(self.floors):
-            self.floors.append(step)
-        elif step < self.floors[block]:
-            self.floors[block] = step
+    def put(self, learned: Learned) -> None:
+        """Put into place what was learned; twice is as good as once."""
+        self.arrived, self.missed, self.unbounded, self.most_open = learned[:4]
+        self.total, self.largest, self._shift = learned[4:7]
+        block, floor, size, count = learned[7:]
+        if block >= 0:  # steps before the first arrival are none of the theorem's
+            self.floors[block:] = (floor,)
+        if count:
+            self.sizes[size] = count
 
     def refresh(self) -> None:
         """Compute what is added to forecasts; it follows from the rest."""
         self._shift = self.step * self.owed
+
+
+def _step(total: float, heard: int, most_open: int) -> float:
+    return 2.0 * total / (heard * (PACE + most_open))
 
 
 def size_of(score: float) -> int:

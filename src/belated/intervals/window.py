@@ -4,6 +4,8 @@ from __future__ import annotations
 
 LENGTH = 1000
 """Arrivals of a window."""
+Added = tuple[int, bool, int, int]
+"""A place, whether it was a miss, the misses inside, and the most of them."""
 
 
 class Window:
@@ -25,19 +27,22 @@ class Window:
         """Most misses in a whole window."""
         self._inside = 0
 
-    def twin(self) -> Window:
-        """Return the same once more, to change it: one who is interrupted still has the other."""
-        other = Window()
-        other.flags, other.worst, other._inside = self.flags.copy(), self.worst, self._inside
-        return other
-
     def add(self, number: int, is_missed: bool) -> None:
         """Take in arrival ``number``, counted from 0."""
+        self.put(self.with_arrival(number, is_missed))
+
+    def with_arrival(self, number: int, is_missed: bool) -> Added:
+        """Return all that ``add`` would change, as it is then; nothing changes."""
         place = number % LENGTH
-        self._inside += is_missed - self.flags[place]
+        inside, worst = self._inside + is_missed - self.flags[place], self.worst
+        if number >= LENGTH - 1 and inside > worst:
+            worst = inside
+        return place, is_missed, inside, worst
+
+    def put(self, added: Added) -> None:
+        """Put into place what was added; twice is as good as once."""
+        place, is_missed, self._inside, self.worst = added
         self.flags[place] = is_missed
-        if number >= LENGTH - 1:
-            self.worst = max(self.worst, self._inside)
 
     def refill(self, flags: bytes, worst: int) -> None:
         """Go on from what was saved."""

@@ -16,6 +16,7 @@ from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, UnknownTic
 from belated.files import StrPath, write_whole
 from belated.kernels.knobs import entries
 from belated.kernels.knobs import layout as L
+from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.knobs import snapshot
 from belated.knobs.memory import KnobsMemory
@@ -33,7 +34,6 @@ from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
 from belated.learner.keys import Key, Keys
 from belated.learner.turns import alone
-from belated.learner.whole import Whole
 from belated.linear.clock import Duration, Time, holds_dates, is_date
 from belated.linear.times import NEVER, Times
 from belated.timeline import Timeline
@@ -108,7 +108,6 @@ class Knobs:
         "_settings",
         "_step",
         "_turn",
-        "_whole",
     )
 
     def __init__(
@@ -145,7 +144,6 @@ class Knobs:
         self._settings, self._memory, self._keys = settings, memory, keys
         self._step = entries.step(settings.code)
         self._turn: list[None] = [None]
-        self._whole = Whole()
 
     def _do(
         self,
@@ -199,26 +197,38 @@ class Knobs:
         key in the place of the ticket, and snapshots keep it. What is not said of a context that
         was announced counts as the middle of its range, or as none of its values.
         """
-        settings = self._settings
-        self._finish()
+        settings, keys, memory = self._settings, self._keys, self._memory
+        if keys.left is not None:
+            keys.finish(memory)
         if key is not None:
-            self._keys.check(key, self._memory.is_open)
+            keys.check(key, memory.is_open)
         given = settings.features(context) if settings.context or context else _NOTHING
         now = NEVER
         if at is not None or settings.deadline is not None:
             now, _ = self._times.issued(at, None)
         x = np.empty(len(settings.places))
-        memory = self._memory if at is None else self._at(at)
-        ticket = self._told(memory, key, L.PREDICT, 0, 0.0, now, given, x)
-        if ticket == S.FULL:
-            memory.grow()
-            ticket = self._told(memory, key, L.PREDICT, 0, 0.0, now, given, x)
+        if at is not None:
+            memory = self._at(at)
+        if key is not None:
+            keys.left = key, memory.n.item(N.ROUNDS), 0
+        try:
+            ticket = self._step(memory.f, memory.n, L.PREDICT, 0, 0.0, now, given, x)
+            if ticket == S.FULL:
+                memory.grow()
+                ticket = self._step(memory.f, memory.n, L.PREDICT, 0, 0.0, now, given, x)
+            self._memory = memory
+        finally:
+            if keys.left is not None:
+                keys.finish(self._memory)
         return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
 
     ask = predict
 
     def _at(self, at: Time) -> KnobsMemory:
-        """Return memory that knows of what kind times are: a copy, where that is news."""
+        """Return memory that knows of what kind times are: a copy, where that is news.
+
+        An interrupt before it is put in the place of the old one has changed nothing.
+        """
         memory, deadline = self._memory, self._settings.deadline
         if memory.knows_times(deadline, is_date=is_date(at)):
             return memory
@@ -226,29 +236,9 @@ class Knobs:
         memory.take_time(deadline, is_date=is_date(at))
         return memory
 
-    def _told(self, memory: KnobsMemory, key: Key | None, *arguments: Any) -> int:
-        """Do something with memory, which is that of these knobs from then on; or nothing.
-
-        What was refused has changed nothing. A ticket has its key, if there is one.
-        """
-
-        def then(answers: list[int]) -> int:
-            (status,) = answers
-            if status >= 0:
-                self._memory = memory
-                if key is not None:
-                    self._keys.give(key, status)
-                    self._keys.tidy(memory.answerable)
-            return status
-
-        call = self._step, memory.f, memory.n, *arguments
-        status: int = self._whole.ask((call,), None, then)
-        return status
-
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernel."""
-        if self._whole.left is not None:
-            self._whole.finish()
+        self._keys.finish(self._memory)
 
     @alone
     def best(self, context: Mapping[str, Any] | None = None) -> Setting:
@@ -329,7 +319,9 @@ class Knobs:
         """
         self._finish()
         now = self._times.of_tick(at)
-        self._told(self._at(at), None, L.TICK, 0, 0.0, now, _NOTHING, _NOTHING)
+        memory = self._at(at)
+        self._step(memory.f, memory.n, L.TICK, 0, 0.0, now, _NOTHING, _NOTHING)
+        self._memory = memory
 
     @alone
     def played(self, ticket: int | Key, actual: Setting) -> None:

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
+from belated.kernels.slots import ints as N
+from belated.learner.state import Memory
 
 Key = str | int
 """A key: text or a whole number."""
@@ -47,13 +49,18 @@ class Keys:
     (3, 7)
     """
 
-    __slots__ = ("_most", "has_numbers", "tickets")
+    __slots__ = ("_most", "has_numbers", "left", "tickets")
 
     def __init__(self, given: Iterable[tuple[Key, int]] = (), has_numbers: bool = False) -> None:
         self.tickets: dict[Key, int] = dict(given)
         """By key, also some of tickets that are closed."""
         self._most = 64
         self.has_numbers = has_numbers
+        self.left: tuple[Key | None, int, int] | None = None
+        """What a prediction leaves to ``finish``: its key, its ticket, and of what kind times are.
+
+        It is noted before the kernel is called; see ``belated.learner.whole``.
+        """
 
     @classmethod
     def restored(cls, about: Mapping[str, Any], alive: Callable[[], set[int]]) -> Self:
@@ -111,6 +118,25 @@ class Keys:
         """Give a key to a ticket."""
         self.tickets[key] = ticket
         self.has_numbers = self.has_numbers or type(key) is int
+
+    def finish(self, memory: Memory) -> None:
+        """Note the key of a ticket and the kind of its time, if the kernel has handed it out.
+
+        Between the assignments no call is made, so that an interrupt comes before all or after all.
+        """
+        if self.left is None:
+            return
+        key, ticket, kind = self.left
+        if memory.n.item(N.ROUNDS) > ticket:
+            if kind:
+                memory.n[N.HAS_TIMES] = kind
+            if key is not None:
+                self.tickets[key] = ticket
+                if key.__class__ is int:
+                    self.has_numbers = True
+        self.left = None
+        if len(self.tickets) > self._most:
+            self.tidy(memory.answerable)
 
     def check_many(self, keys: Sequence[Any], is_open: Callable[[int], bool], who: str) -> None:
         """Refuse keys of rows where one cannot be, is there twice, or is that of an open ticket.

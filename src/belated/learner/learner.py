@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -16,6 +15,7 @@ from belated.errors import BadFeedback, SnapshotError, SpecError, UnknownTicket
 from belated.files import StrPath, write_whole
 from belated.kernels.learners import entries
 from belated.kernels.slots import code as C
+from belated.kernels.slots import ints as N
 from belated.kernels.slots import kinds as K
 from belated.kernels.slots import status as S
 from belated.learner import refusals
@@ -27,7 +27,6 @@ from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
 from belated.learner.user_parts import UserEvents, restore_base, saved_base, twin_of_base
-from belated.learner.whole import Whole
 from belated.timeline import Timeline
 
 __all__ = ["Certificate", "Decision", "Learner", "Report"]
@@ -70,7 +69,7 @@ class Learner:
 
     __slots__ = (
         *("_program", "_memory", "_turn", "_predict", "_observe", "_cancel", "_find", "_peek"),
-        *("_width", "_is_pair", "_has_user_parts", "_wants_function", "_keys", "_whole"),
+        *("_width", "_is_pair", "_has_user_parts", "_wants_function", "_keys"),
         *("__dict__", "__weakref__"),
     )
 
@@ -82,7 +81,6 @@ class Learner:
             raise SpecError("Learner: the spec is too large for this machine") from error
         self._keys: Keys | None = None  # until the first one is given, and nobody pays for them
         self._turn: list[None] = [None]
-        self._whole = Whole()
         self._connect()
 
     def _connect(self) -> None:
@@ -167,13 +165,17 @@ class Learner:
             raise
         try:
             x = np.empty(self._width)
-            memory = self._memory
+            memory, keys = self._memory, self._keys
+            if key is not None or (keys is not None and keys.left is not None):
+                self._note(key)
+            ticket = self._predict(memory.f, memory.n, x)
+            if ticket < 0:
+                ticket = self._predict_again(ticket, x)
             if key is not None:
-                ticket = self._predict_named(key, x)
-            else:
-                ticket = self._predict(memory.f, memory.n, x)
-                if ticket < 0:
-                    ticket = self._predict_again(ticket, x)
+                self._finish()
+        except BaseException:
+            self._finish()
+            raise
         finally:
             turn.append(None)
         if self._is_pair:
@@ -189,38 +191,19 @@ class Learner:
             raise refusals.too_early(self.spec.kind, "predict: ")
         return status
 
-    def _predict_named(self, key: Key, x: Floats) -> int:
-        """Return the next ticket, which has a key: both are there, or none of them."""
+    def _note(self, key: Key | None) -> None:
+        """Note the key of the next ticket, if it has one and that can be its key."""
         self._finish()
-        (self._keys or Keys()).check(key, self._memory.is_open)
-        give = partial(self._give_key, key)
-        status = self._asked(x, give)
-        if status == S.FULL:
-            self._memory.grow()
-            status = self._asked(x, give)
-        if status < 0:
-            raise refusals.too_early(self.spec.kind, "predict: ")
-        return status
-
-    def _asked(self, x: Floats, then: Callable[[list[int]], int]) -> int:
-        call = self._predict, self._memory.f, self._memory.n, x
-        status: int = self._whole.ask((call,), None, then)
-        return status
-
-    def _give_key(self, key: Key, answers: list[int]) -> int:
-        """Give its key to a ticket, if there is one; twice is as good as once."""
-        (ticket,) = answers
-        if ticket >= 0:
-            if self._keys is None:
-                self._keys = Keys()
-            self._keys.give(key, ticket)
-            self._keys.tidy(self._memory.answerable)
-        return ticket
+        if key is not None:
+            keys, memory = Keys() if self._keys is None else self._keys, self._memory
+            keys.check(key, memory.is_open)
+            keys.left = key, memory.n.item(N.ROUNDS), 0
+            self._keys = keys
 
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernel."""
-        if self._whole.left is not None:
-            self._whole.finish()
+        if self._keys is not None:
+            self._keys.finish(self._memory)
 
     def observe(self, ticket: int | Key, feedback: Any) -> bool:
         """Use the answer to a ticket: a gradient, a value, two values, or a gradient function.
@@ -306,6 +289,7 @@ class Learner:
         ``keep=False`` only the last play is kept. When an event is refused, or the run is
         interrupted, the learner is as it was before.
         """
+        self._finish()
         events = events_of(timeline, "run")
         first = checked_ticket(first)
         answers = self._answers(feedback)
@@ -440,7 +424,7 @@ class Learner:
         """
         learner = cls.__new__(cls)
         learner._program, learner._memory, learner._keys = unpack(blob, spec, key)
-        learner._turn, learner._whole = [None], Whole()
+        learner._turn = [None]
         learner._connect()
         return learner
 

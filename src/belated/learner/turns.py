@@ -26,11 +26,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar, TypeVarTuple
 
 from belated.errors import BusyError
 
 Arguments = ParamSpec("Arguments")
+Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 
@@ -52,9 +53,8 @@ def busy(who: str) -> BusyError:
 def holding(
     owner: _Shared,
     who: str,
-    work: Callable[Arguments, Result],
-    *args: Arguments.args,
-    **kwargs: Arguments.kwargs,
+    work: Callable[[*Given], Result],
+    *given: *Given,
 ) -> Result:
     """Do some work while nobody else is at work on an object."""
     turn = owner._turn
@@ -66,7 +66,7 @@ def holding(
         turn.append(None)
         raise
     try:
-        return work(*args, **kwargs)
+        return work(*given)
     finally:
         turn.append(None)
 

@@ -1,33 +1,34 @@
 """Events that are whole: an interrupt, or a lack of memory, changes nothing or all.
 
 Python handles signals when a function begins, when a loop turns back, and after a call of C code
-has returned; never while C code is at work, nor between assignments without a call. So kernels are
-called by one function of C, which puts their answers into a list: an interrupt finds none of them
-there or all. What is left to be done in Python then follows from the answers. It may be interrupted
-and done again, until an assignment without a call ends it, and the next event, or a snapshot, comes
-after it only.
+has returned; never while C code is at work, nor between assignments without a call.
+
+Where an event is one kernel, and a key that its ticket is to have, the key is noted before the
+kernel is called, together with the number of the next ticket (``Keys.left``). Whoever finds the
+note looks whether that ticket has been handed out since: if so it gets its key, and if not, nothing
+has happened (``Keys.finish``).
+
+Where more belongs to an event, all that does not need the answers of kernels is computed first and
+noted, beside an empty list (``Whole.left``). Kernels are called by C code alone, which puts their
+answers into that list: an interrupt finds none of them there or all. What comes then only puts into
+place what is noted or follows from the answers, so that it may be interrupted and done again, until
+an assignment ends it (``Whole.finish``).
+
+Either way the next event, or a snapshot, comes only after what was left is done.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from itertools import starmap, takewhile
-from operator import call, is_not
+from itertools import starmap
+from operator import call
 from typing import Any
 
 Call = tuple[Any, ...]
 """A function of C, and its arguments."""
-
-is_ticket: Callable[[Any], bool] = (0,).__le__
-"""Tells of (ticket, value) whether that is no refusal, without a call of Python code."""
-is_status: Callable[[Any], bool] = (0).__le__
-"""Tells of a status, or a ticket alone, whether it is no refusal, without a call of Python code."""
-is_answer: Callable[[Any], bool] = partial(is_not, None)
-"""Tells of what is called directly whether it did not decline, without a call of Python code."""
-NO_KERNEL: tuple[Call] = ((int,),)
-"""Calls of an event that asks no kernel."""
+Left = tuple[Callable[..., Any], list[Any], tuple[Call, ...], tuple[Any, ...]]
+"""What comes then, the answers so far, the calls after the first, and what was noted."""
 
 
 def together(*calls: Call) -> None:
@@ -44,48 +45,32 @@ def together(*calls: Call) -> None:
 class Whole:
     """What was begun and has not come to its end.
 
-    >>> whole, heard = Whole(), []
-    >>> whole.ask(((max, 3, 5), (min, 3, 5)), is_status, heard.extend)
+    >>> whole, answers, heard = Whole(), [], []
+    >>> whole.left = lambda answers, name: heard.append((name, *answers)), answers, (), ("a",)
+    >>> answers += map(max, (3,), (5,))
+    >>> whole.finish()
     >>> heard, whole.left is None
-    ([5, 3], True)
+    ([('a', 5)], True)
     """
 
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left: tuple[tuple[Call, ...], list[Any], Callable[[list[Any]], Any]] | None = None
-
-    def ask(
-        self,
-        calls: tuple[Call, ...],
-        is_taken: Callable[[Any], bool] | None,
-        then: Callable[[list[Any]], Any],
-    ) -> Any:
-        """Make calls, up to the first that is refused, and do with the answers what comes then.
-
-        Returns what that returns, and None if the first call is refused: it has changed nothing.
-        Without ``is_taken`` every answer is taken, and refusals are told then.
-        Whoever does something ``then`` that cannot be done twice ends it by ``left = None``.
-        """
-        answers: list[Any] = []
-        self.left = calls, answers, then
-        made = starmap(call, calls)
-        try:
-            answers.extend(made if is_taken is None else takewhile(is_taken, made))
-        except BaseException:
-            self.finish()
-            raise
-        return self.finish()
+        self.left: Left | None = None
 
     def finish(self) -> Any:
-        """Do what is left of an event whose calls have been made."""
+        """Do what comes then, if the first call was made and not refused; return what it returns.
+
+        Calls after the first are made again where there is no answer: that was a refusal, or there
+        was no memory for it.
+        """
         if self.left is None:
             return None
-        calls, answers, then = self.left
+        then, answers, more, noted = self.left
         found = None
         if answers:
-            if len(answers) < len(calls):  # it was refused, or there was no memory for its answer
-                answers.extend(starmap(call, calls[len(answers) :]))
-            found = then(answers)
+            if more and len(answers) <= len(more):
+                answers += starmap(call, more[len(answers) - 1 :])
+            found = then(answers, *noted)
         self.left = None
         return found

@@ -71,8 +71,8 @@ class ModelMemory(TimedMemory):
     @property
     def spread(self) -> float:
         """Standard deviation of the labels so far, as they were learned; 0 before the first."""
-        counted = self.f.item(lm.COUNT)
-        return math.sqrt(max(self.f.item(lm.SPREAD), 0.0) / counted) if counted > 0.0 else 0.0
+        counted, spread = self.f.item(lm.COUNT), self.f.item(lm.SPREAD)
+        return math.sqrt(spread / counted) if counted > 0.0 and spread > 0.0 else 0.0
 
     def label_counts(self) -> dict[str, int]:
         """Return what reports say, by the name of the field."""

@@ -29,7 +29,7 @@ from belated.learner.given import checked_ticket, events_of
 from belated.learner.keys import Key, Keys
 from belated.learner.named import Named, keys_of, named
 from belated.learner.turns import alone, busy
-from belated.learner.whole import Call, Whole, is_answer, is_status, is_ticket, together
+from belated.learner.whole import together
 from belated.linear import events as of_log
 from belated.linear import snapshot
 from belated.linear.answers import Answers, labels_of, number
@@ -41,7 +41,7 @@ from belated.linear.clock import (
 )
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.given import Entries, GivenRows, Many, Row
+from belated.linear.given import GivenRows, Many, Row
 from belated.linear.losses import Loss
 from belated.linear.memory import ModelMemory
 from belated.linear.order import order_of
@@ -119,7 +119,7 @@ class LinearModel:
 
     __slots__ = (
         *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now", "_whole"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
         *("__dict__", "__weakref__"),
     )
 
@@ -166,7 +166,6 @@ class LinearModel:
         settings = self._settings
         self._keys = keys
         self._turn: list[None] = [None]
-        self._whole = Whole()
         self._memory = memory
         self._predict = entries.predict(settings.code)
         self._observe = entries.observe(settings.code)
@@ -268,8 +267,9 @@ class LinearModel:
         a vector whose positions are the coordinates. With a ``key``, every other verb takes the key
         in the place of the ticket. ``at`` is the time; ``deadline`` is that of this ticket alone.
         """
-        issue = self._issue_now
-        if issue is not None and key is None and at is None and deadline is None:
+        issue, keys = self._issue_now, self._keys
+        is_noted = key is not None or at is not None or keys.left is not None
+        if issue is not None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
                 return issued
@@ -282,10 +282,10 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            if key is not None or at is not None:
-                return self._noted(features, key, at, deadline)
+            if is_noted:
+                self._note(key, at)
             now, span = NEVER, NEVER
-            if deadline is not None or self._settings.deadline is not None:
+            if at is not None or deadline is not None or self._settings.deadline is not None:
                 now, span = self._times.issued(at, deadline)
             if features.__class__ is dict:
                 row = self._hasher.entries(features)
@@ -303,139 +303,28 @@ class LinearModel:
             if forecast[0] < 0:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
+            if is_noted:
+                keys.finish(self._memory)
+        except BaseException:
+            keys.finish(self._memory)
+            raise
         finally:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
-    def _noted(
-        self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
-    ) -> Forecast:
-        """Issue a ticket and note its key, and of what kind its time is: all of that, or nothing.
-
-        Whoever calls keeps others out.
-        """
-        asked = self._asked(features, key, at, deadline)
-        forecast: Forecast = self._told(asked, features, (), partial(self._put_down, key, at))
-        return forecast
-
-    def _asked(
-        self, features: Row, key: Key | None, at: Time | None, deadline: Duration | None
-    ) -> tuple[Ints, Floats, int, float, float]:
-        """Return what the entry takes of a prediction, or refuse it."""
-        self._finish()
+    def _note(self, key: Key | None, at: Time | None) -> None:
+        """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
+        keys, memory = self._keys, self._memory
+        if keys.left is not None:
+            keys.finish(memory)
         if key is not None:
-            self._keys.check(key, self._memory.is_open)
-        now, span = NEVER, NEVER
-        if at is not None or deadline is not None or self._settings.deadline is not None:
-            now, span = self._times.issued(at, deadline)
-        if features.__class__ is dict:
-            return *self._hasher.entries(features), now, span
-        return *self._given.row(features), now, span
-
-    def _told(
-        self,
-        asked: tuple[Ints, Floats, int, float, float],
-        features: Row,
-        more: tuple[Call, ...],
-        then: Callable[[list[Any]], Any],
-    ) -> Any:
-        """Ask for a ticket, and then what else belongs to the event; make room where there is none.
-
-        Returns what ``then`` returns, which is given all answers.
-        """
-        issue, now, span = self._issue_now, asked[3], asked[4]
-        found = None
-        if issue is not None and now is NEVER and span is NEVER:
-            found = self._whole.ask(((issue, *asked[:3]), *more), bool, then)
-        if found is None:
-            call = self._predict, *self._arrays, *asked
-            found = self._whole.ask((call, *more), is_ticket, then)
-        if found is None:
-            if self._given.is_bad(asked[:3]):  # to ask the entry again could give a ticket
-                raise self._given.refusal(features, asked[:3], "predict")
-            self._make_room(asked[2])
-            call = self._predict, *self._arrays, *asked
-            found = self._whole.ask((call, *more), is_ticket, then)
-        return found
+            keys.check(key, memory.is_open)
+        kind = 0 if at is None else memory.times_with(is_date=is_date(at))
+        keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernels."""
-        if self._whole.left is not None:
-            self._whole.finish()
-
-    def _put_down(self, key: Key | None, at: Time | None, answers: list[Any]) -> Forecast:
-        """Note the key of a ticket, and of what kind its time is; twice is as good as once."""
-        forecast = answers[0]
-        if at is not None:
-            self._memory.note_time(is_date=is_date(at))
-        if key is not None:
-            self._keys.give(key, forecast[0])
-            self._keys.tidy(self._memory.answerable)
-        return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
-
-    def _heard(
-        self,
-        answer: tuple[int, float, float],
-        more: tuple[Call, ...],
-        then: Callable[[list[Any]], Any],
-        who: str,
-    ) -> Any:
-        """Tell a ticket, its label and the time, and then what else belongs to the event.
-
-        Returns what ``then`` returns, which is given all answers. Whoever calls keeps others out.
-        """
-        ticket, label, now = answer
-        hear, found = self._hear_now, None
-        if hear is not None and now is NEVER:
-            found = self._whole.ask(((hear, ticket, label, 1.0, None), *more), is_answer, then)
-        if found is None:
-            found = self._ended(self._observe, (ticket, label, 1.0, now), more, then, who)
-        return found
-
-    def _ended(
-        self,
-        entry: Callable[..., int],
-        arguments: tuple[Any, ...],
-        more: tuple[Call, ...],
-        then: Callable[[list[Any]], Any],
-        who: str,
-    ) -> Any:
-        """Ask an entry about a ticket, and then what else belongs to the event, or refuse it.
-
-        Returns what ``then`` returns, which is given all answers. Whoever calls keeps others out.
-        """
-        found = self._whole.ask(((entry, *self._arrays, *arguments), *more), is_status, then)
-        if found is None:
-            status = entry(*self._arrays, *arguments)  # it looks first: refused again, it says why
-            ticket, label, *_ = *arguments, 0.0
-            raise self._answers.refusal(status, ticket, label, 1.0, who)
-        return found
-
-    def _forecast_call(self, row: Entries) -> Call:
-        """Return a call for one more ticket that is not refused; it is for who has the turn."""
-        self._make_ready(row[2])
-        if self._issue_now is not None and row[2] <= direct.LONGEST:
-            return self._issue_now, *row
-        return self._predict, *self._arrays, *row, NEVER, NEVER
-
-    def _label_call(self, ticket: int, label: float) -> Call:
-        """Return a call that tells the label of a ticket; it is for who has the turn."""
-        if self._hear_now is not None:
-            return self._hear_now, ticket, label, 1.0, None
-        return self._observe, *self._arrays, ticket, label, 1.0, NEVER
-
-    def _make_ready(self, entries_of_row: int) -> None:
-        """Let grow what has no room for one more row, so that the next one is not refused for it.
-
-        Where rows of closed tickets can make room, the entry that only looks has them do so.
-        """
-        count = entries_of_row + int(self._settings.intercept)
-        if self._memory.has_room(count):
-            return
-        row = np.zeros(entries_of_row, dtype=np.int64), np.zeros(entries_of_row), entries_of_row
-        status, _ = entries.peek(self._settings.code)(*self._arrays, *row)
-        if status == S.FULL:
-            self._make_room(entries_of_row)
+        self._keys.finish(self._memory)
 
     @alone
     def peek(self, features: Row) -> float:
@@ -493,7 +382,7 @@ class LinearModel:
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
         hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers):
+        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
             used = hear(ticket, label, weight)
             if used is not None:
                 return used
@@ -506,10 +395,11 @@ class LinearModel:
             turn.append(None)
             raise
         try:
-            self._finish()
+            if keys.left is not None:
+                keys.finish(self._memory)
             name = ticket
-            if ticket.__class__ is not int or ticket >> 63 or self._keys.has_numbers:
-                ticket = checked_ticket(self._keys.ticket(ticket))
+            if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
+                ticket = checked_ticket(keys.ticket(ticket))
             if label.__class__ is not float:
                 label = number(label, "observe", "label")
             if weight.__class__ is not float:
@@ -520,8 +410,8 @@ class LinearModel:
             status = self._observe(*self._arrays, ticket, label, weight, now)
             if status < 0:
                 raise self._answers.refusal(status, ticket, label, weight, "observe")
-            if self._keys.tickets:
-                self._keys.drop(name)
+            if keys.tickets:
+                keys.drop(name)
         finally:
             turn.append(None)
         return status == S.USED
@@ -612,6 +502,7 @@ class LinearModel:
         >>> model.observe_many(["b", "a"], [4.0, 2.0]).tolist()
         [True, True]
         """
+        self._finish()
         sparse = self._given.rows(rows, "predict_many")
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
@@ -664,6 +555,7 @@ class LinearModel:
         they are some hundred. ``in_order`` learns them as they are given; the result is then the
         same, bit for bit, as one by one.
         """
+        self._finish()
         heard = named(tickets, self._keys, "observe_many")
         return self._heard_many(heard, labels, weights, at, in_order)
 
@@ -724,6 +616,7 @@ class LinearModel:
         first event. When the run is interrupted, the model stands between two events; its
         ``rounds`` and ``report`` say where.
         """
+        self._finish()
         sparse = self._given.rows(rows, "replay")
         labels, weights = labels_of(labels, weights, None, "replay")
         events = events_of(timeline, "replay")

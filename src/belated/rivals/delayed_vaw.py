@@ -27,7 +27,6 @@ from belated.learner.sound import COUNTS, check_normal, check_parameters, check_
 from belated.learner.sound import demand as demanded
 from belated.learner.state import PARTS, Memory
 from belated.learner.turns import alone
-from belated.learner.whole import Whole
 from belated.linear import events as of_log
 from belated.linear.model import Forecast
 from belated.rivals import vaw_events as events
@@ -124,7 +123,7 @@ class DelayedVAW:
     (0, 0.2059)
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_told", "_turn", "_whole")
+    __slots__ = ("__dict__", "__weakref__", "_keys", "_memory", "_told", "_turn")
 
     def __init__(
         self,
@@ -143,7 +142,6 @@ class DelayedVAW:
         self._memory = memory
         self._keys = keys
         self._turn: list[None] = [None]
-        self._whole = Whole()
         events.predict(), events.observe(), events.cancel()  # compiled now, not in live use
 
     def fresh(self) -> Self:
@@ -185,36 +183,28 @@ class DelayedVAW:
 
         With a ``key``, every other verb takes the key in the place of the ticket.
         """
-        self._whole.finish()
+        keys, memory = self._keys, self._memory
+        keys.finish(memory)
         if key is not None:
-            self._keys.check(key, self._memory.is_open)
+            keys.check(key, memory.is_open)
         row = numbers(features, "predict: features must be numbers", BadFeatures)
         if row.shape != (self._told.dimension,):
             raise BadFeatures(
                 f"predict: features are a vector of {self._told.dimension} numbers, got shape "
                 f"{row.shape}"
             )
-        forecast = self._issued(row, key)
-        if forecast.ticket == S.FULL:
-            self._memory.grow()
-            forecast = self._issued(row, key)
-        if forecast.ticket < 0:
+        if key is not None:
+            keys.left = key, memory.rounds, 0
+        try:
+            ticket, value = events.predict()(memory.f, memory.n, row)
+            if ticket == S.FULL:
+                memory.grow()
+                ticket, value = events.predict()(memory.f, memory.n, row)
+        finally:
+            keys.finish(memory)
+        if ticket < 0:
             raise BadFeatures(_unusable("predict: ", row))
-        return forecast
-
-    def _issued(self, row: Floats, key: Key | None) -> Forecast:
-        """Return a ticket, which has its key if there is one, and a prediction; or a refusal."""
-
-        def then(answers: list[tuple[int, float]]) -> Forecast:
-            forecast = Forecast(*answers[0])
-            if key is not None and forecast.ticket >= 0:
-                self._keys.give(key, forecast.ticket)
-                self._keys.tidy(self._memory.answerable)
-            return forecast
-
-        call = events.predict(), self._memory.f, self._memory.n, row
-        forecast: Forecast = self._whole.ask((call,), None, then)
-        return forecast
+        return Forecast(ticket, value)
 
     @alone
     def observe(self, ticket: int | Key, label: float) -> bool:
@@ -223,7 +213,7 @@ class DelayedVAW:
         Raises ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has
         changed.
         """
-        self._whole.finish()
+        self._keys.finish(self._memory)
         number = checked_ticket(self._keys.ticket(ticket))
         value = numbers(label, "observe: a label must be a number", BadFeedback)
         if value.ndim:
@@ -237,7 +227,7 @@ class DelayedVAW:
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come."""
-        self._whole.finish()
+        self._keys.finish(self._memory)
         number = checked_ticket(self._keys.ticket(ticket))
         status = events.cancel()(self._memory.f, self._memory.n, number)
         if status < 0:
@@ -254,6 +244,7 @@ class DelayedVAW:
         ~t for its label. The result is the same, bit for bit, as event by event. Everything is
         checked before the first event.
         """
+        self._keys.finish(self._memory)
         given = numbers(rows, "replay: rows must be numbers", BadFeatures)
         if given.ndim != 2 or given.shape[1] != self._told.dimension:
             raise BadFeatures(
@@ -357,7 +348,7 @@ class DelayedVAW:
 
         With a ``key`` nobody can write or change one unseen who does not have it.
         """
-        self._whole.finish()
+        self._keys.finish(self._memory)
         about = {"told": asdict(self._told), **self._keys.about(self._memory.answerable)}
         return sealed.seal(_KIND, about, self._memory.parts(), key)
 
