@@ -10,9 +10,10 @@ import numpy as np
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
 from belated.learner.given import checked_ticket, whole
-from belated.learner.keys import Key, Keys, NumberKey
+from belated.learner.keys import Key, Keys, NumberKey, plain_key
 
 _TEXTS, _NUMBERS = {str}, {int}
+_PLAIN = frozenset({str, int, type(None)})
 
 
 class Named(NamedTuple):
@@ -96,11 +97,18 @@ def _may_name(given: Any) -> bool:
 
 def _listed(given: Any) -> list[Any] | None:
     """Return what has an order as a list, with Python's own numbers; None: it has none."""
+    names: list[Any]
     if isinstance(given, np.ndarray):
-        return given.tolist() if given.ndim == 1 else None
-    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        if given.ndim != 1:
+            return None
+        names = given.tolist()
+    elif isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
         return None
-    return list(given)
+    else:
+        names = list(given)
+    if _PLAIN.issuperset(map(type, names)):  # as nearly always
+        return names
+    return list(map(plain_key, names))
 
 
 def _shown(given: Any) -> str:
