@@ -603,8 +603,8 @@ class LinearModel:
 
         ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
         result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
-        list, an array or a column; None is that of a row without one. Where one of them cannot be
-        a key, is there twice or belongs to a ticket that is open, nothing has changed.
+        list, an array or a column; None or NaN is that of a row without one. Where one cannot be a
+        key, is there twice or belongs to a ticket that is open, nothing has changed.
 
         >>> import belated as bl
         >>> model = bl.LinearModel("squared")
