@@ -13,6 +13,7 @@ import pytest
 
 import belated as bl
 from belated.errors import BadKey, UnknownTicket
+from belated.learner.keys import NumberKey, Ticket
 from belated.rivals import DelayedVAW
 
 SPEC = bl.Problem(bl.Ball(2), lipschitz=1.0).learner(base="pftrl")
@@ -64,6 +65,67 @@ def test_they_are_kept_as_pythons_own(kind: str, given: Any, plain: Any) -> None
     assert (ours.open if hasattr(ours, "open") else ours.model.open) == 0
 
 
+ASKED = [kind for kind in MODELS if kind != "DelayedVAW"]
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["memory", "store"])
+@pytest.mark.parametrize("kind", ASKED)
+def test_keys_and_tickets_are_open(kind: str, is_stored: bool, tmp_path: Path) -> None:
+    name: Any
+    with bl.open(tmp_path / "open.db") as store:
+        model: Any = MODELS[kind]()
+        if is_stored:
+            model = store.model("m", model)
+        assert not model.is_open(0)
+        assert ask(model, "a") == 0
+        for name in ("a", np.str_("a"), 0, np.int64(0), Ticket(0)):
+            assert model.is_open(name)
+        for name in ("b", 1, -1, NumberKey(0)):
+            assert not model.is_open(name)
+        assert ask(model, 7) == 1  # from here on numbers are keys
+        for name in ("a", 7, np.int32(7), Ticket(0), Ticket(1)):
+            assert model.is_open(name)
+        for name in (0, 1, np.int64(1), "7", Ticket(7)):
+            assert not model.is_open(name)
+        for nonsense in (None, 1.5, b"a", ["a"]):
+            with pytest.raises(UnknownTicket, match="a ticket is an int, got"):
+                model.is_open(nonsense)
+        with pytest.raises(UnknownTicket, match="never handed out"):
+            model.is_open(True)
+        tell(model, "a")
+        model.cancel(7)
+        for name in ("a", 7, Ticket(0), Ticket(1)):
+            assert not model.is_open(name)
+
+
+def test_a_file_that_is_sent_again() -> None:
+    model = bl.LinearModel("squared", bits=4)
+    rows = {"o-1": 3.0, "o-2": 1.0, "o-3": 2.0}
+    model.predict_many([[value] for value in rows.values()], keys=list(rows))
+    model.observe("o-2", 5.0)
+    for count in (2, 0):  # partly answered, and then altogether
+        fresh = [key for key in rows if model.is_open(key)]
+        assert len(fresh) == count
+        assert model.observe_many(fresh, [rows[key] for key in fresh]).all()
+    assert model.open == 0
+
+
+def test_a_choice_that_is_not_shown_is_open() -> None:
+    chooser = bl.Chooser(["a", "b"], bits=4)
+    chooser.choose(key="hidden", shown=False)
+    assert chooser.is_open("hidden")
+    chooser.cancel("hidden")
+    assert not chooser.is_open("hidden")
+
+
+def test_intervals_with_deadlines_and_keys_that_are_numbers() -> None:
+    ranges = bl.Intervals(bl.LinearModel("squared", bits=4, deadline=3))
+    ranges.predict([1.0], key=50)
+    ranges.predict([1.0], key=0)  # which is ticket 1
+    assert ranges._state.waiting() == {0, 1}
+    assert bl.Intervals.restore(ranges.snapshot()).observe(0, 1.0)
+
+
 @pytest.mark.parametrize("bad", [True, np.True_, np.float64(1.0), np.timedelta64(3, "s"), b"x"])
 @pytest.mark.parametrize("kind", MODELS)
 def test_what_is_no_key_stays_refused(kind: str, bad: Any) -> None:
@@ -91,7 +153,7 @@ def test_lists_and_logs_of_them() -> None:
 
 
 @pytest.mark.parametrize(("given", "plain"), KEYS, ids=[repr(key) for _, key in KEYS])
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "DelayedVAW"])
+@pytest.mark.parametrize("kind", ASKED)
 def test_stores_log_pythons_own(tmp_path: Path, kind: str, given: Any, plain: Any) -> None:
     with bl.open(tmp_path / "store.db") as store:
         model = store.model("m", MODELS[kind]())

@@ -105,6 +105,10 @@ class Intervals:
         """The share of labels that is to be covered."""
         return self._state.coverage
 
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its label."""
+        return self._state.model.is_open(ticket)
+
     @alone
     def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
         """Return the next ticket, a prediction, and the interval around it.

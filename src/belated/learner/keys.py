@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
+from belated.learner.given import checked_ticket
 
 Key = str | int
 """A key: text or a whole number."""
@@ -93,6 +94,20 @@ class Keys:
         if found is None:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
+
+    def is_open(self, name: Any, is_open: Callable[[int], bool]) -> bool:
+        """Tell whether a ticket, or that of a key, is open; no open ticket has an unknown key.
+
+        >>> keys = Keys([("order-120", 7)])
+        >>> keys.is_open("order-120", {7}.__contains__), keys.is_open(7, {7}.__contains__)
+        (True, True)
+        >>> keys.is_open("order-121", {7}.__contains__)
+        False
+        """
+        if not may_be_key(name, self):
+            return is_open(checked_ticket(name))
+        found = self.tickets.get(name)
+        return found is not None and is_open(found)
 
     def check(self, key: Any, is_open: Callable[[int], bool]) -> None:
         """Refuse what cannot be a key, or is the key of an open ticket."""

@@ -240,9 +240,9 @@ class LinearModel:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return checked_ticket(self._keys.ticket(name))
 
-    def is_open(self, ticket: int) -> bool:
-        """Tell whether a ticket still waits for its label."""
-        return self._memory.is_open(ticket)
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its label."""
+        return self._keys.is_open(ticket, self._memory.is_open)
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
