@@ -146,7 +146,7 @@ IN_PROCESS: dict[type, set[str]] = {  # what stays there, and why
         *("snapshot", "restore", "save", "load", "fresh"),  # export, import, and a new model
         *("answerable", "is_open", "ticket", "losses", "replay"),  # arrays, and numbers of tickets
     },
-    bl.Intervals: {"snapshot", "restore", "save", "load", "is_open"},
+    bl.Intervals: {"snapshot", "restore", "save", "load", "ticket", "is_open"},
     bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"},
     bl.Knobs: {
         *("snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"),
