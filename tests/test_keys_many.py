@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +73,69 @@ def test_columns_of_keys(form: Callable[[Any], Any], keys: list[Any]) -> None:
     assert given.snapshot() == plain.snapshot()
 
 
+GAPS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "nan": lambda keys: [math.nan if key is None else key for key in keys],
+    "object": lambda keys: np.array(keys, dtype=object),
+    "pandas": lambda keys: pd.Series(keys, dtype="Int64" if 70 in keys else None),
+    "category": lambda keys: pd.Series(keys, dtype="category" if "a" in keys else object),
+    "NaT": lambda keys: pd.Series([pd.NaT if key is None else key for key in keys], dtype=object),
+    "polars": pl.Series,
+    "arrow": pa.array,
+    "chunked": lambda keys: pa.chunked_array([keys[:1], keys[1:]]),
+}
+
+
+@pytest.mark.parametrize("form", GAPS.values(), ids=GAPS)
+@pytest.mark.parametrize("keys", [["a", None, "c"], [70, None, 90]], ids=["text", "numbers"])
+def test_columns_with_gaps(form: Callable[[Any], Any], keys: list[Any], tmp_path: Path) -> None:
+    given, plain = model(), model()
+    given.predict_many(ROWS, keys=form(keys))
+    plain.predict_many(ROWS, keys=keys)
+    before = given.snapshot()
+    assert before == plain.snapshot()
+    for each in (given, model()):  # also where no number is a key
+        with pytest.raises(UnknownTicket, match="observe_many: position 1: there is no key or tic"):
+            each.observe_many(form(keys), [1.0, 2.0, 3.0])
+    assert given.snapshot() == before
+    whole = [keys[2], keys[0]]
+    if form is not GAPS["category"]:
+        assert given.observe_many(form(whole), [1.0, 2.0]).all()
+        assert plain.observe_many(whole, [1.0, 2.0]).all()
+        assert given.snapshot() == plain.snapshot()
+    with bl.open(tmp_path / "gaps.db") as store:
+        stored = store.model("gaps", model())
+        stored.predict_many(ROWS, keys=form(keys))
+        assert stored.snapshot() == before
+    with bl.open(tmp_path / "gaps.db") as store:
+        assert store.model("gaps").snapshot() == before
+
+
+def test_the_row_that_has_no_key_at_all_is_named() -> None:
+    asked = model()
+    cases: list[tuple[Any, int]] = [
+        (["a", math.nan, 2.5], 2),
+        ([None, b"x", "c"], 1),
+        (pd.Series([70, None, 90]), 0),  # of floats
+        ([np.nan, None, np.True_], 2),
+    ]
+    for keys, row in cases:
+        with pytest.raises(BadKey, match=f"row {row}: a key is text or a whole number, got"):
+            asked.predict_many(ROWS, keys=keys)
+    assert asked.rounds == 0
+
+
+def test_tickets_of_a_column() -> None:
+    asked = model()
+    asked.predict_many(ROWS)
+    assert asked.observe_many(pa.array([2, 0]), [1.0, 2.0]).all()
+    with pytest.raises(UnknownTicket, match="tickets must be whole numbers"):
+        asked.observe_many([1.5], [1.0])
+    with pytest.raises(UnknownTicket, match="position 0: there is no key"):
+        asked.observe_many(np.array([math.nan, 1.0]), [1.0, 2.0])
+    assert asked.open == 1
+
+
 def test_a_number_is_what_it_is_for_one() -> None:
     numbers = model()
     tickets, _ = numbers.predict_many(ROWS)
@@ -91,7 +157,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda m: m.predict_many(ROWS, keys=[8, "y", 8]), BadKey, "row 2: the key 8 is that of row 0"),
     (lambda m: m.predict_many(ROWS, keys=["x", "b", "y"]), BadKey, "row 1: .* 'b' .* still open"),
     (lambda m: m.predict_many(ROWS, keys=["x", 1.5, "y"]), BadKey, "row 1: a key is text .* 1.5"),
-    (lambda m: m.predict_many(ROWS, keys=["x", math.nan, "y"]), BadKey, "row 1: .* got nan"),
+    (lambda m: m.predict_many(ROWS, keys=["x", math.inf, "y"]), BadKey, "row 1: .* got inf"),
     (lambda m: m.predict_many(ROWS, keys=["x", b"b", "y"]), BadKey, "row 1: .* got b'b'"),
     (lambda m: m.predict_many(ROWS, keys=["x", "y", True]), BadKey, "row 2: .* got True"),
     (lambda m: m.predict_many(ROWS, keys=[1, 2, LARGEST]), BadKey, "row 2: .* 100 digits"),
@@ -104,7 +170,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda m: m.predict_many(ROWS, keys=["x", "y", "z"], at="?"), bl.BelatedError, "time"),
     (lambda m: m.observe_many(["b", "x"], [1, 1]), UnknownTicket, "position 1: .* the key 'x'"),
     (lambda m: m.observe_many(["b", 9], [1, 1]), UnknownTicket, "position 1 .9.: ticket 9"),
-    (lambda m: m.observe_many(["b", None], [1, 1]), UnknownTicket, "position 1: a ticket is an"),
+    (lambda m: m.observe_many(["b", None], [1, 1]), UnknownTicket, "position 1: there is no"),
     (lambda m: m.observe_many(["b", 1.5], [1, 1]), UnknownTicket, "position 1: a ticket is an int"),
     (lambda m: m.observe_many(["b", True], [1, 1]), UnknownTicket, "position 1: ticket True"),
     (lambda m: m.observe_many(["b", ["c"]], [1, 1]), UnknownTicket, "position 1: a ticket is"),

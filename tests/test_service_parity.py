@@ -146,14 +146,14 @@ IN_PROCESS: dict[type, set[str]] = {  # what stays there, and why
         *("snapshot", "restore", "save", "load", "fresh"),  # export, import, and a new model
         *("answerable", "is_open", "ticket", "losses", "replay"),  # arrays, and numbers of tickets
     },
-    bl.Intervals: {"snapshot", "restore", "save", "load"},
-    bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket"},
+    bl.Intervals: {"snapshot", "restore", "save", "load", "ticket", "is_open"},
+    bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"},
     bl.Knobs: {
-        *("snapshot", "restore", "save", "load", "fresh", "ticket"),
+        *("snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"),
         *("best", "tell"),  # peek, and observe
         *("page", "run"),
     },
-    bl.Learner: {"snapshot", "restore", "save", "load", "ticket", "run"},
+    bl.Learner: {"snapshot", "restore", "save", "load", "ticket", "is_open", "run"},
 }
 
 

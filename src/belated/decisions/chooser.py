@@ -574,6 +574,10 @@ class Chooser:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return self._number(name)
 
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a choice, by ticket or key, still waits for its reward, or to be shown."""
+        return self._keys.is_open(ticket, self._is_open)
+
     def _number(self, name: int | Key) -> int:
         if name.__class__ is int and not self._keys.has_numbers:
             return name

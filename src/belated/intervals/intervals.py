@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -20,6 +20,8 @@ from belated.learner.whole import Call
 from belated.linear import whole_events
 from belated.linear.answers import number
 from belated.linear.clock import Time, is_date
+from belated.linear.explain import Explanation
+from belated.linear.features import Features
 from belated.linear.given import Row
 from belated.linear.losses import LOSSES
 from belated.linear.model import LinearModel
@@ -107,6 +109,24 @@ class Intervals:
         """The share of labels that is to be covered."""
         return self._state.coverage
 
+    @property
+    def rounds(self) -> int:
+        """Predictions made so far; also the next ticket."""
+        return self._state.model.rounds
+
+    @property
+    def open(self) -> int:
+        """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
+        return self._state.model.open
+
+    def ticket(self, name: int | Key) -> int:
+        """Return the ticket that a key stands for; a ticket stands for itself."""
+        return self._state.model.ticket(name)
+
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its label."""
+        return self._state.model.is_open(ticket)
+
     @alone
     def predict(self, features: Row, *, key: Key | None = None, at: Time | None = None) -> Interval:
         """Return the next ticket, a prediction, and the interval around it.
@@ -146,6 +166,15 @@ class Intervals:
         value = state.model.peek(features)
         threshold = state.threshold.peek(state.scores.peek(features))
         return Range(value, *state.ends(value, threshold))
+
+    @alone
+    def explain(self, features: Features) -> Explanation:
+        """Return what each named feature adds to the value now, as ``LinearModel.explain`` does."""
+        return self._state.model.explain(features)
+
+    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+        """Return the weights of features in the value; see ``LinearModel.weights``."""
+        return self._state.model.weights(names)
 
     @alone
     def tick(self, at: Time) -> None:

@@ -140,5 +140,5 @@ class State:
         """
         model = self.model
         if model.settings.deadline is not None:
-            return {ticket for ticket in self.kept if model.is_open(ticket)}
+            return {ticket for ticket in self.kept if model._memory.is_open(ticket)}
         return model.answerable() & self.kept.keys()

@@ -359,6 +359,10 @@ class Knobs:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return checked_ticket(self._keys.ticket(name))
 
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its cost."""
+        return self._keys.is_open(ticket, self._memory.is_open)
+
     def _refusal(self, status: int, ticket: int, where: str) -> refusals.Refusal:
         if status == S.CLOSED:
             return AlreadyObserved(f"{where}ticket {ticket} {refusals.CLOSED}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from belated.errors import BadKey, SnapshotError, UnknownTicket
 from belated.kernels.slots import ints as N
+from belated.learner.given import checked_ticket
 from belated.learner.state import Memory
 
 Key = str | int
@@ -101,10 +102,26 @@ class Keys:
             raise UnknownTicket(f"no open ticket has the key {name!r}; nothing has changed")
         return found
 
+    def is_open(self, name: Any, is_open: Callable[[int], bool]) -> bool:
+        """Tell whether a ticket, or that of a key, is open; no open ticket has an unknown key.
+
+        >>> keys = Keys([("order-120", 7)])
+        >>> keys.is_open("order-120", {7}.__contains__), keys.is_open(7, {7}.__contains__)
+        (True, True)
+        >>> keys.is_open("order-121", {7}.__contains__)
+        False
+        """
+        if not may_be_key(name, self):
+            return is_open(checked_ticket(name))
+        found = self.tickets.get(name)
+        return found is not None and is_open(found)
+
     def check(self, key: Any, is_open: Callable[[int], bool]) -> None:
         """Refuse what cannot be a key, or is the key of an open ticket."""
         if type(key) is not str and type(key) is not int:
-            raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
+            key = plain_key(key)
+            if type(key) is not str and type(key) is not int:
+                raise BadKey(f"a key is text or a whole number, got {key!r}; nothing has changed")
         if type(key) is int and abs(key) >= LARGEST:
             raise BadKey("a key that is a number has at most 100 digits; nothing has changed")
         found = self.tickets.get(key)
@@ -115,7 +132,9 @@ class Keys:
             )
 
     def give(self, key: Key, ticket: int) -> None:
-        """Give a key to a ticket."""
+        """Give a key to a ticket; one of NumPy's is kept as Python's own."""
+        if type(key) is not str and type(key) is not int:
+            key = plain_key(key)
         self.tickets[key] = ticket
         self.has_numbers = self.has_numbers or type(key) is int
 
@@ -127,6 +146,8 @@ class Keys:
         if self.left is None:
             return
         key, ticket, kind = self.left
+        if key.__class__ is not str:
+            key = plain_key(key)
         if memory.n.item(N.ROUNDS) > ticket:
             if kind:
                 memory.n[N.HAS_TIMES] = kind
@@ -203,6 +224,17 @@ class Keys:
         return sorted(kept, key=lambda pair: pair[1])
 
 
+def plain_key(key: Any) -> Any:
+    """Return NumPy's text and whole numbers as Python's own, and anything else as it is.
+
+    >>> plain_key(np.int64(9001)), plain_key(np.str_("order-120")), plain_key(True)
+    (9001, 'order-120', True)
+    """
+    if isinstance(key, np.str_):
+        return str(key)
+    return int(key) if _is_numpys(key) else key
+
+
 def may_be_key(name: Any, keys: Keys | None) -> bool:
     """Tell whether a name is that of a key, whether a ticket has it or not."""
     if isinstance(name, str) or name.__class__ is NumberKey:
@@ -219,7 +251,14 @@ def _are_keys(types: set[type], keys: Sequence[Any]) -> bool:
 
 def _is_whole(name: Any) -> bool:
     """Tell whether a name is a whole number, also one of NumPy's."""
-    return isinstance(name, int | np.integer) and not isinstance(name, bool | Ticket)
+    if isinstance(name, int):
+        return not isinstance(name, bool | Ticket)
+    return _is_numpys(name)
+
+
+def _is_numpys(name: Any) -> bool:
+    """Tell whether this is a whole number of NumPy's; its lengths of time only say so."""
+    return isinstance(name, np.integer) and not isinstance(name, np.timedelta64)
 
 
 def _unreadable() -> SnapshotError:

@@ -133,6 +133,10 @@ class Learner:
             return checked_ticket(name)
         return checked_ticket((Keys() if self._keys is None else self._keys).ticket(name))
 
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its answer."""
+        return (Keys() if self._keys is None else self._keys).is_open(ticket, self._memory.is_open)
+
     def _tracked(self, name: int | Key) -> int | None:
         """Return the ticket of a name; None for a key that a ``Capacity`` may have lost."""
         self._finish()

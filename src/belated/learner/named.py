@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from belated.arrays import Ints
 from belated.errors import BadKey, UnknownTicket
 from belated.learner.given import checked_ticket, whole
-from belated.learner.keys import Key, Keys, NumberKey
+from belated.learner.keys import Key, Keys, NumberKey, plain_key
+from belated.timeline.columns import is_nothing
 
 _TEXTS, _NUMBERS = {str}, {int}
+_PLAIN = frozenset({str, int, type(None)})
 
 
 class Named(NamedTuple):
@@ -39,8 +41,14 @@ def named(given: Any, keys: Keys, who: str) -> Named:
     >>> named(["order-120", 3], keys, "observe_many").tickets.tolist()
     [7, 3]
     """
+    if hasattr(given, "to_pylist"):  # a column of pyarrow
+        given = given.to_pylist()
     if not keys.has_numbers and not _may_name(given):
-        tickets = whole(given, f"{who}: tickets must be whole numbers", UnknownTicket)
+        try:
+            tickets = whole(given, f"{who}: tickets must be whole numbers", UnknownTicket)
+        except UnknownTicket:
+            _refuse_missing(_listed(given) or (), who)
+            raise
         if tickets.ndim != 1:
             raise UnknownTicket(f"{who}: tickets must have one dimension, got {tickets.shape}")
         return Named(tickets, None)
@@ -56,6 +64,7 @@ def _tickets(names: list[Any], keys: Keys, who: str) -> list[int]:
         found = list(map(keys.tickets.get, names))
         if None not in found:  # as nearly always
             return found  # type: ignore[return-value]
+    _refuse_missing(names, who)
     numbers = []
     for place, name in enumerate(names):
         try:
@@ -65,8 +74,18 @@ def _tickets(names: list[Any], keys: Keys, who: str) -> list[int]:
     return numbers
 
 
+def _refuse_missing(names: Sequence[Any], who: str) -> None:
+    """Refuse a list where one of the rows has no name, and say which."""
+    place = next((place for place, name in enumerate(names) if name is None), None)
+    if place is not None:
+        raise UnknownTicket(
+            f"{who}: position {place}: there is no key or ticket (None, NaN or NA); nothing has "
+            "changed: leave such rows out"
+        )
+
+
 def keys_of(given: Any, rows: int, who: str) -> list[Key | None]:
-    """Return keys as a list of one for each row.
+    """Return keys as a list of one for each row, None where a column has nothing.
 
     >>> keys_of(np.array([81, 82]), 2, "predict_many")
     [81, 82]
@@ -95,12 +114,22 @@ def _may_name(given: Any) -> bool:
 
 
 def _listed(given: Any) -> list[Any] | None:
-    """Return what has an order as a list, with Python's own numbers; None: it has none."""
+    """Return what has an order as a list, with Python's own numbers; None: it has none.
+
+    Where a column has nothing, such as the NaN of pandas, the list has None.
+    """
+    names: list[Any]
     if isinstance(given, np.ndarray):
-        return given.tolist() if given.ndim == 1 else None
-    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        if given.ndim != 1:
+            return None
+        names = given.tolist()
+    elif isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
         return None
-    return list(given)
+    else:
+        names = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
+    if _PLAIN.issuperset(map(type, names)):  # as nearly always
+        return names
+    return [None if is_nothing(name) else plain_key(name) for name in names]
 
 
 def _shown(given: Any) -> str:

@@ -239,9 +239,9 @@ class LinearModel:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return checked_ticket(self._keys.ticket(name))
 
-    def is_open(self, ticket: int) -> bool:
-        """Tell whether a ticket still waits for its label."""
-        return self._memory.is_open(ticket)
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its label."""
+        return self._keys.is_open(ticket, self._memory.is_open)
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
@@ -493,8 +493,8 @@ class LinearModel:
 
         ``rows`` is (indptr, indices, values), a matrix, or a list of what ``predict`` takes. The
         result is the same, bit for bit, as row by row. ``keys`` has the key of every row, as a
-        list, an array or a column; None is that of a row without one. Where one of them cannot be
-        a key, is there twice or belongs to a ticket that is open, nothing has changed.
+        list, an array or a column; None or NaN is that of a row without one. Where one cannot be a
+        key, is there twice or belongs to a ticket that is open, nothing has changed.
 
         >>> import belated as bl
         >>> model = bl.LinearModel("squared")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -9,6 +10,8 @@ from belated.errors import AlreadyObserved, UnknownTicket
 from belated.intervals import Interval, Intervals, IntervalsReport, Range
 from belated.learner.keys import Key
 from belated.linear.clock import Time
+from belated.linear.explain import Explanation
+from belated.linear.features import Features
 from belated.linear.given import Row
 from belated.linear.model import LinearModel
 from belated.store import events as of
@@ -58,9 +61,23 @@ class StoredIntervals(TimedModel):
         """Return what ``predict`` would, without a ticket."""
         return self.read(lambda model: model.peek(features))  # type: ignore[no-any-return]
 
+    def explain(self, features: Features) -> Explanation:
+        """Return what each named feature adds to the value now, largest first."""
+        return self.read(lambda model: model.explain(features))  # type: ignore[no-any-return]
+
+    def weights(self, names: Iterable[str | tuple[str, str]]) -> dict[Any, float]:
+        """Return the weights of features in the value; see ``LinearModel.weights``."""
+        wanted = list(names)
+        return self.read(lambda model: model.weights(wanted))
+
     def report(self) -> IntervalsReport:
         """Return the coverage so far, what is guaranteed, the worst stretch and the mean width."""
         return self.read(lambda model: model.report())  # type: ignore[no-any-return]
+
+    @property
+    def coverage(self) -> float:
+        """The share of labels that is to be covered."""
+        return self.read(lambda model: float(model.coverage))
 
     _verbs: ClassVar[dict[str, Any]] = {
         **TimedModel._verbs,

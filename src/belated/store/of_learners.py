@@ -61,6 +61,16 @@ class StoredLearner(StoredModel):
         """What the learner runs."""
         return self.read(lambda model: model.spec)
 
+    @property
+    def seed(self) -> int:
+        """The seed of the exploration directions."""
+        return self.read(lambda model: int(model.seed))
+
+    @property
+    def strict(self) -> bool:
+        """Whether answers larger than assumed are refused."""
+        return self.read(lambda model: bool(model.strict))
+
     _verbs: ClassVar[dict[str, Any]] = {
         **StoredModel._verbs,
         "predict": _predict,

@@ -368,6 +368,10 @@ class StoredModel:
         """Return the ticket that a key stands for; a ticket stands for itself."""
         return self.read(lambda model: int(self._holder(model).ticket(name)))
 
+    def is_open(self, ticket: int | Key) -> bool:
+        """Tell whether a ticket, or that of a key, still waits for its answer."""
+        return self.read(lambda model: bool(model.is_open(ticket)))
+
     def snapshot(self, *, key: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
         return self.read(lambda model: bytes(model.snapshot(key=key)))
