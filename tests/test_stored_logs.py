@@ -264,6 +264,28 @@ def test_lines_of_a_store_are_read_as_the_file_is(store: Any) -> None:
         audit(i for i in range(3))
 
 
+def test_lines_of_a_store_know_what_the_model_was_told(store: Any) -> None:
+    shop(store)
+    store.export("m", "m.parquet")
+    one, other = replay(store.log("m")), replay("m.parquet")
+    assert one.task.how == other.task.how
+    assert (one.task.how.loss, one.task.how.silence) == ("logistic", 0.0)
+    assert one.counted == other.counted == 188
+    losses = [found.methods["belated"].mean_loss for found in (one, other)]
+    assert losses[0] == losses[1]
+    counted = audit(store.log("m"))
+    assert (counted.deadline, counted.silent, counted.still_out) == (43200.0, 125, 9)
+    columns = Kinds((Kind("n", "number"),))
+    made = store.model("made", spec(columns=columns))
+    for i in range(20):
+        made.predict({"n": str(i)}, key=f"k{i}")
+        made.observe(f"k{i}", float(i % 4))
+    assert replay(store.log("made")).task.features == ("n",)
+    lines = store.log("m")
+    assert next(lines).verb == "predict"
+    assert (sum(1 for _ in lines), list(lines)) == (265, [])
+
+
 def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
     counting = store.model("m", spec(silence=0.0, deadline=5))
     live(counting, 30)

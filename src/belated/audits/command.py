@@ -48,9 +48,9 @@ def has_own_labels(log: str) -> bool:
     """Tell whether a log is that of a linear model in a store, which has its labels."""
     if not is_parquet(log):
         return False
-    from belated.store.parquet import opened_export
+    from belated.store.parquet import exported
 
-    found = opened_export(log)
+    found = exported(log)
     return found is not None and found.kind in ("LinearModel", "Intervals")
 
 

@@ -21,8 +21,8 @@ from belated.linear.settings import Settings
 from belated.logs import Kinds, Log
 from belated.store import events as of
 from belated.store.cells import cells_in
-from belated.store.lines import Logged
-from belated.store.parquet import opened_export
+from belated.store.lines import Logged, LogLines
+from belated.store.parquet import exported
 
 NAME = "log of a store"
 KEY = "key"
@@ -186,8 +186,11 @@ _NOTES = (
 def stored_log(data: Any) -> StoredLog | None:
     """Return the log of a store, or of its export; None: this is something else."""
     if isinstance(data, str | Path):
-        return _exported(data)
-    if isinstance(data, GeneratorType):  # as ``Store.log`` gives one
+        found = exported(data)
+        return None if found is None else _told(str(data), found)
+    if isinstance(data, LogLines):  # as ``Store.log`` gives them
+        return _told(NAME, data)
+    if isinstance(data, GeneratorType):
         data = list(data)
         if not all(isinstance(line, Logged) for line in data):
             raise LogError("logs: a generator is read where it gives the log of a store")
@@ -196,17 +199,15 @@ def stored_log(data: Any) -> StoredLog | None:
     return StoredLog(NAME, data, None, None)
 
 
-def _exported(path: str | Path) -> StoredLog | None:
-    found = opened_export(path)
-    if found is None:
-        return None
+def _told(name: str, lines: LogLines) -> StoredLog:
+    """Return a log whose model is known."""
     settings, why = None, ""
     try:
-        settings = found.settings()
+        settings = lines.settings()
     except SnapshotError as error:
         why = f"the settings of the model cannot be read, and are left out ({error})"
-    with _reading(str(path)):
-        log = StoredLog(str(path), found.lines, found.kind, settings)
+    with _reading(name):
+        log = StoredLog(name, lines, lines.kind, settings)
     log._notes += [why] if why else []
     return log
 

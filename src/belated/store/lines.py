@@ -8,11 +8,13 @@ from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
 from belated.learner.keys import Key
+from belated.linear.settings import Settings
 from belated.store import events as of
 from belated.store.database import Described, Readable
 from belated.store.events import Event
 from belated.store.kinds import KINDS
 from belated.store.recovery import chunks, opened
+from belated.store.stored import clocked
 
 
 class Logged(NamedTuple):
@@ -41,6 +43,31 @@ class Logged(NamedTuple):
     """Whether it was not shown at once."""
     weight: float | None = None
     """How often a label counts; None: once."""
+
+
+class LogLines(Iterator[Logged]):
+    """The log of a model, line by line and once, with what audits and replays ask of its model."""
+
+    def __init__(self, lines: Iterator[Logged], kind: str, spec: bytes) -> None:
+        self._lines, self._spec = lines, spec
+        self.kind = kind
+        """The class of the model."""
+
+    def __iter__(self) -> Iterator[Logged]:
+        """Return the lines that are left."""
+        return self._lines
+
+    def __next__(self) -> Logged:
+        """Return the next line."""
+        return next(self._lines)
+
+    def settings(self) -> Settings | None:
+        """Return the settings of a linear model, or of that in its intervals; None for others."""
+        if self.kind not in ("LinearModel", "Intervals"):
+            return None
+        model: Any = clocked(KINDS[self.kind].restored(self._spec, None))
+        found: Settings = model.settings
+        return found
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
