@@ -297,6 +297,41 @@ def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
     assert any("deadline of the model is left out" in note for note in found.task.notes)
 
 
+@pytest.mark.parametrize("is_date", [True, False])
+def test_a_number_is_in_the_unit_of_times_that_were_given(store: Any, is_date: bool) -> None:
+    """As the live model takes it: in seconds beside dates, and else in whatever times are in."""
+    model = store.model("m", spec(silence=0.0, deadline=3600.0))
+    for i in range(60):
+        at = after(minutes=10 * i)
+        now = at if is_date else 600.0 * i
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=now)
+        if i > 2:
+            model.observe(f"k{i - 2}", 1.0 + i % 2, at=now)
+    for counted in (audit(exported(store).name), audit(store.log("m"))):
+        assert (counted.deadline, counted.silent, counted.notes) == (3600.0, 1, ())
+    found = replay("m.parquet")
+    assert found.task.how.deadline == (timedelta(hours=1) if is_date else 3600.0)
+    assert not [note for note in found.task.notes if "left out" in note]
+
+
+def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:
+    live(store.model("m", spec(silence=0.0, deadline=5)), 30)
+    counted = audit(exported(store).name)
+    said = "the deadline of the model, 5 predictions, is left out: give one in time (--deadline)"
+    assert (counted.deadline, counted.notes[-1]) == (None, said)
+    assert said not in audit("m.parquet", deadline="1h").notes
+    timed = spec(silence=0.0, deadline=timedelta(hours=1))
+    live(store.model("n", timed), 30)  # with times of the store
+    store.replay("n", spec(silence=0.0, deadline=5), to="n")
+    for found in (audit(store.log("n")), audit(exported(store, "n").name)):
+        assert (found.deadline, found.notes[-1]) == (None, said)
+    some = store.model("some", spec(silence=0.0, deadline=50.0))
+    some.predict({"x": 1.0}, key="a", at=5.0)
+    some.predict({"x": 1.0}, key="b", at=6.0)
+    some.observe("a", 1.0)
+    assert "50 of the clock that it was given, is left out" in audit(store.log("some")).notes[-1]
+
+
 def test_a_feature_that_was_logged_with_the_question_was_known(store: Any) -> None:
     model = store.model("m", spec())
     for i in range(20):

@@ -62,16 +62,9 @@ def silence_of(stored: StoredLog, said: Silence) -> Silence:
 def _notes(stored: StoredLog, said: Silence) -> list[str]:
     """Say what of the model is left out."""
     told = stored.settings
-    if told is None or told.deadline is None:
-        return []
-    if told.silence is None:
-        return ["the deadline of the model is left out, as no answer means nothing to it"]
-    if stored.deadline is None and said.deadline is None and said.value is not None:
-        return [
-            f"the deadline of the model, {told.deadline:g} predictions, is left out: give one in "
-            "time (--deadline)"
-        ]
-    return []
+    is_asked = told is None or told.silence is None
+    is_asked = is_asked or (said.deadline is None and said.value is not None)
+    return [stored.left_out] if is_asked and stored.left_out else []
 
 
 def _check(stored: StoredLog, asked: Asked) -> None:

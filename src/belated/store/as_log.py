@@ -65,11 +65,18 @@ class StoredLog:
     """
 
     def __init__(
-        self, name: str, lines: Iterable[Logged], kind: str | None, settings: Settings | None
+        self,
+        name: str,
+        lines: Iterable[Logged],
+        kind: str | None,
+        settings: Settings | None,
+        earlier: Sequence[Settings] = (),
     ) -> None:
         self.name, self.kind, self.settings = name, kind, settings
         self._notes: list[str] = []
+        self._is_by_commits = False
         given = list(lines)
+        self._has_times = _has_times(given, earlier)
         times = self._times(given)
         self.is_epoch = bool(times.size) and times.min() >= SINCE_1970 and times.max() < AFTER_DATES
         """Whether times are seconds since 1970; else they are numbers of the user's own."""
@@ -88,6 +95,7 @@ class StoredLog:
             return np.array([_or(line.at, line.written) for line in lines], dtype=np.float64)
         have = f"only {len(known):,} of {len(told):,} were" if known else "none was"
         self._notes.append(f"events are as old as their commits, as {have} given a time")
+        self._is_by_commits = True
         written = np.array([line.written for line in lines], dtype=np.float64)
         return np.maximum.accumulate(written)  # a clock may have been put back
 
@@ -124,8 +132,24 @@ class StoredLog:
         told = self.settings
         if told is None or told.silence is None or told.deadline is None:
             return None
-        is_time = told.needs_times or not self.is_epoch
+        is_time = told.needs_times or (self._has_times and not self._is_by_commits)
         return told.deadline if is_time and math.isfinite(told.deadline) else None
+
+    @property
+    def left_out(self) -> str:
+        """What to say of a deadline of the model that does not count; nothing if all is well."""
+        told = self.settings
+        if told is None or told.deadline is None or not math.isfinite(told.deadline):
+            return ""
+        if told.silence is None:
+            return "the deadline of the model is left out, as no answer means nothing to it"
+        if self.deadline is not None:
+            return ""
+        what = "of the clock that it was given" if self._has_times else "predictions"
+        return (
+            f"the deadline of the model, {told.deadline:g} {what}, is left out: give one in time "
+            "(--deadline)"
+        )
 
     @property
     def told_deadline(self) -> str | float | None:
@@ -201,13 +225,13 @@ def stored_log(data: Any) -> StoredLog | None:
 
 def _told(name: str, lines: LogLines) -> StoredLog:
     """Return a log whose model is known."""
-    settings, why = None, ""
+    settings, earlier, why = None, [], ""
     try:
-        settings = lines.settings()
+        settings, earlier = lines.settings(), lines.earlier()
     except SnapshotError as error:
         why = f"the settings of the model cannot be read, and are left out ({error})"
     with _reading(name):
-        log = StoredLog(name, lines, lines.kind, settings)
+        log = StoredLog(name, lines, lines.kind, settings, earlier)
     log._notes += [why] if why else []
     return log
 
@@ -225,6 +249,19 @@ def _reading(name: str) -> Iterator[None]:
 
 def _or(at: float | None, written: float) -> float:
     return written if at is None else at
+
+
+def _has_times(lines: Iterable[Logged], earlier: Sequence[Settings]) -> bool:
+    """Tell whether a deadline that is a number alone is in the unit of the times of a log.
+
+    Who gives no time with the first prediction gives none later, and the model counts predictions.
+    One that ``Store.replay`` has made asks the log: times that a length of time called for are
+    those of the store, and say nothing to it.
+    """
+    given = (line.at for line in lines if line.verb in (*_ASKING, "shown", "tick"))
+    if earlier:
+        return next(given, None) is not None and not any(told.needs_times for told in earlier)
+    return any(at is not None for at in given)
 
 
 def _apart(lines: Sequence[Logged], times: Floats) -> Floats:

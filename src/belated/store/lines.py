@@ -48,8 +48,10 @@ class Logged(NamedTuple):
 class LogLines(Iterator[Logged]):
     """The log of a model, line by line and once, with what audits and replays ask of its model."""
 
-    def __init__(self, lines: Iterator[Logged], kind: str, spec: bytes) -> None:
-        self._lines, self._spec = lines, spec
+    def __init__(
+        self, lines: Iterator[Logged], kind: str, spec: bytes, eras: Sequence[bytes] = ()
+    ) -> None:
+        self._lines, self._spec, self._eras = lines, spec, eras
         self.kind = kind
         """The class of the model."""
 
@@ -63,9 +65,16 @@ class LogLines(Iterator[Logged]):
 
     def settings(self) -> Settings | None:
         """Return the settings of a linear model, or of that in its intervals; None for others."""
+        return self._settings(self._spec)
+
+    def earlier(self) -> list[Settings]:
+        """Return the settings that such a model had before ``replay`` gave it others."""
+        return [told for spec in self._eras if (told := self._settings(spec)) is not None]
+
+    def _settings(self, spec: bytes) -> Settings | None:
         if self.kind not in ("LinearModel", "Intervals"):
             return None
-        model: Any = clocked(KINDS[self.kind].restored(self._spec, None))
+        model: Any = clocked(KINDS[self.kind].restored(spec, None))
         found: Settings = model.settings
         return found
 

@@ -183,12 +183,13 @@ def exported(path: StrPath) -> LogLines | None:
         return None
     try:
         kind, spec = about["kind"], _blob(about["spec"])
+        eras = [_blob(spec) for _, spec in about["eras"]]
         base = None if about["base"] is None else _blob(about["base"])
         if kind not in KINDS:
             raise ValueError("another kind of model")
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is no log that a store has exported ({error})") from error
-    return LogLines(_exported(parquet, path, kind, base), kind, spec)
+    return LogLines(_exported(parquet, path, kind, base), kind, spec, eras)
 
 
 def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Iterator[Logged]:

@@ -577,7 +577,8 @@ class Store:
         asked for may be missing.
         """
         about, start = self._begun(name)
-        return LogLines(lines(self._in_turns, about, start), about.kind, about.spec)
+        found = lines(self._in_turns, about, start)
+        return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
     def _begun(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model, and what it was before the first event of its log."""
