@@ -376,7 +376,8 @@ def test_other_kinds_of_models_are_counted(store: Any) -> None:
         chooser.observe(chosen.ticket, 1.0, at=after(hours=i, minutes=30))
     store.export("c", "c.parquet")
     counted = audit("c.parquet")
-    assert (counted.rounds, counted.answered) == (28, 15)
+    assert (counted.rounds, counted.answered, counted.deadline) == (28, 15, 7200.0)
+    assert (counted.silent, counted.never) == (12, 1)
     assert counted.notes == ("2 choices were never shown, and are left out",)
     with pytest.raises(LogError, match="belated evaluate says"):
         replay("c.parquet")
@@ -400,6 +401,42 @@ def test_other_kinds_of_models_are_counted(store: Any) -> None:
             with pytest.raises(LogError, match="whose answers are no labels"):
                 replay(f"{name}.parquet")
     assert replay("i.parquet").methods["belated"].predictions.tolist() == said
+
+
+def test_silence_of_models_that_have_no_labels(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chooser = store.model("c", bl.Chooser(["a", "b"], silence=1.0, deadline="2h", loss="squared"))
+    knobs = store.model("k", bl.Knobs({"n": (0, 9)}, silence=0.0, deadline=timedelta(hours=3)))
+    plain = store.model("p", bl.Chooser(["a", "b"]))
+    for i in range(30):
+        at = after(hours=i)
+        tickets = [chooser.choose({"x": i % 3}, at=at).ticket, knobs.predict(at=at).ticket]
+        plain.choose({"x": i % 3}, key=f"k{i}", at=at)
+        if i % 4 == 0:
+            chooser.add(tickets[0], 2.0, at=after(hours=i, minutes=30))
+            knobs.observe(tickets[1], 1.0, at=after(hours=i, minutes=30))
+            plain.observe(f"k{i}", 1.0, at=after(hours=i, minutes=30))
+    for name, hours in (("c", 2), ("k", 3)):
+        log = exported(store, name)
+        assert log.deadline == hours * 3600.0
+        counted = audit(f"{name}.parquet")
+        assert (counted.answered, counted.silent) == (8, 22 - (hours - 1))
+        assert counted.warning == ""
+        cli.main(["audit", f"{name}.parquet", "--no-page", "--deadline", "1h"])
+        assert "after 1 h" in capsys.readouterr().out
+    target = exported(store, "c").log().target
+    assert target is not None
+    assert target[0] == 3.0
+    store.export("p", "p.parquet")
+    cli.main(["audit", "p.parquet"])
+    said = capsys.readouterr().out + Path("belated-audit.html").read_text()
+    assert "and to the Chooser itself (silence=, deadline=)" in " ".join(said.split())
+    assert "belated replay" not in said
+    cli.main(["audit", "p.parquet", "--no-page", "--deadline", "2h"])
+    assert "silence settled 21 after 2 h" in capsys.readouterr().out
+    assert cli.main(["audit", "p.parquet", "--no-page", "--ignore", "x"]) != 0
+    assert "of a model of kind Chooser, which has none" in capsys.readouterr().err
 
 
 def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:

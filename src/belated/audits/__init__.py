@@ -121,6 +121,8 @@ def audit(
         deadline=span,
         silent=settling.silent,
         still_out=settling.still_out,
+        kind=None if stored is None else stored.kind,
+        has_silence=stored is not None and stored.has_silence,
     )
 
 

@@ -21,7 +21,7 @@ from belated.linear.settings import Settings
 from belated.logs import Kinds, Log
 from belated.store import events as of
 from belated.store.cells import cells_in
-from belated.store.lines import Logged, LogLines
+from belated.store.lines import Logged, LogLines, Told
 from belated.store.parquet import exported
 
 NAME = "log of a store"
@@ -69,8 +69,8 @@ class StoredLog:
         name: str,
         lines: Iterable[Logged],
         kind: str | None,
-        settings: Settings | None,
-        earlier: Sequence[Settings] = (),
+        settings: Told | None,
+        earlier: Sequence[Told] = (),
     ) -> None:
         self.name, self.kind, self.settings = name, kind, settings
         self._notes: list[str] = []
@@ -127,6 +127,11 @@ class StoredLog:
     # --- Tables ---------------------------------------------------------------------------------
 
     @property
+    def has_silence(self) -> bool:
+        """Whether no answer means something to the model."""
+        return self.settings is not None and self.settings.silence is not None
+
+    @property
     def deadline(self) -> float | None:
         """How long the model waits, where no answer means something and time is what it counts."""
         told = self.settings
@@ -180,7 +185,7 @@ class StoredLog:
 
     def features(self, wanted: Iterable[str] | None = None) -> dict[str, Array]:
         """Return the features as columns, all or some of them."""
-        kinds = None if self.settings is None else self.settings.columns
+        kinds = self.settings.columns if isinstance(self.settings, Settings) else None
         with _reading(self.name):
             rows = [_named(asked.line.features, kinds, self.name) for asked in self._asked]
         names = dict.fromkeys(name for row in rows for name in row)
@@ -225,7 +230,9 @@ def stored_log(data: Any) -> StoredLog | None:
 
 def _told(name: str, lines: LogLines) -> StoredLog:
     """Return a log whose model is known."""
-    settings, earlier, why = None, [], ""
+    settings: Told | None = None
+    earlier: list[Told] = []
+    why = ""
     try:
         settings, earlier = lines.settings(), lines.earlier()
     except SnapshotError as error:
@@ -251,7 +258,7 @@ def _or(at: float | None, written: float) -> float:
     return written if at is None else at
 
 
-def _has_times(lines: Iterable[Logged], earlier: Sequence[Settings]) -> bool:
+def _has_times(lines: Iterable[Logged], earlier: Sequence[Told]) -> bool:
     """Tell whether a deadline that is a number alone is in the unit of the times of a log.
 
     Who gives no time with the first prediction gives none later, and the model counts predictions.

@@ -7,14 +7,18 @@ from collections.abc import Iterator, Sequence
 from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
+from belated.knobs.settings import Settings as KnobsSettings
 from belated.learner.keys import Key
-from belated.linear.settings import Settings
+from belated.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.database import Described, Readable
 from belated.store.events import Event
 from belated.store.kinds import KINDS
 from belated.store.recovery import chunks, opened
 from belated.store.stored import clocked
+
+Told = LinearSettings | KnobsSettings
+"""What a model was told."""
 
 
 class Logged(NamedTuple):
@@ -63,20 +67,18 @@ class LogLines(Iterator[Logged]):
         """Return the next line."""
         return next(self._lines)
 
-    def settings(self) -> Settings | None:
-        """Return the settings of a linear model, or of that in its intervals; None for others."""
+    def settings(self) -> Told | None:
+        """Return the settings of the model that has the clock; None for a learner's."""
         return self._settings(self._spec)
 
-    def earlier(self) -> list[Settings]:
-        """Return the settings that such a model had before ``replay`` gave it others."""
+    def earlier(self) -> list[Told]:
+        """Return the settings that it had before ``replay`` gave it others."""
         return [told for spec in self._eras if (told := self._settings(spec)) is not None]
 
-    def _settings(self, spec: bytes) -> Settings | None:
-        if self.kind not in ("LinearModel", "Intervals"):
+    def _settings(self, spec: bytes) -> Told | None:
+        if self.kind == "Learner":  # which has no deadline, and may need parts that no file holds
             return None
-        model: Any = clocked(KINDS[self.kind].restored(spec, None))
-        found: Settings = model.settings
-        return found
+        return clocked(KINDS[self.kind].restored(spec, None)).settings
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:
