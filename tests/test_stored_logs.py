@@ -243,6 +243,8 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     shorter = replay("m.parquet", silence=0, deadline="5h")
     assert shorter.task.how.deadline == timedelta(hours=5)
     assert shorter.counted > found.counted
+    for log in ("m.parquet", store.log("m")):  # silence is that of the model
+        assert replay(log, deadline="5h").task.how == shorter.task.how
     other = replay("m.parquet", loss="squared")
     assert other.task.how.loss == "squared"
     by_hand = replay("m.parquet", answered_only=True)
@@ -447,7 +449,15 @@ def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "silence settled 125" in said
     assert "log loss" in said
     cli.main(["audit", "m.pq", "--deadline", "5h", "--no-page"])
-    assert "after 5 h" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "after 5 h" in said
+    assert "log loss" in said
+    cli.main(["replay", "m.pq", "--deadline", "5h", "--no-page"])
+    assert "200 predictions of label" in capsys.readouterr().out
+    live(store.model("plain", spec()), 30)
+    store.export("plain", "plain.parquet")
+    assert cli.main(["replay", "plain.parquet", "--deadline", "5h", "--no-page"]) != 0
+    assert "say which one with silence" in capsys.readouterr().err
     cli.main(["replay", "m.pq", "--no-page", "--save", "m.belated", "--key", "key"])
     said = capsys.readouterr().out
     assert "200 predictions of label; 188 count" in said

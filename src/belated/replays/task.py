@@ -209,6 +209,8 @@ def task_of(
         of_store.check(stored, asked)
         how, loss = of_store.labels_of(stored, how, loss)
         silence = of_store.silence_of(stored, silence)
+    silence.check()
+    if stored is not None:
         data = of_store.log_of(stored, asked, silence)
         asked = replace(asked, is_stored=True)
     log, name, features = _log(data, asked, silence, progress)
