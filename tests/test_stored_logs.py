@@ -243,6 +243,8 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     shorter = replay("m.parquet", silence=0, deadline="5h")
     assert shorter.task.how.deadline == timedelta(hours=5)
     assert shorter.counted > found.counted
+    for log in ("m.parquet", store.log("m")):  # silence is that of the model
+        assert replay(log, deadline="5h").task.how == shorter.task.how
     other = replay("m.parquet", loss="squared")
     assert other.task.how.loss == "squared"
     by_hand = replay("m.parquet", answered_only=True)
@@ -264,6 +266,28 @@ def test_lines_of_a_store_are_read_as_the_file_is(store: Any) -> None:
         audit(i for i in range(3))
 
 
+def test_lines_of_a_store_know_what_the_model_was_told(store: Any) -> None:
+    shop(store)
+    store.export("m", "m.parquet")
+    one, other = replay(store.log("m")), replay("m.parquet")
+    assert one.task.how == other.task.how
+    assert (one.task.how.loss, one.task.how.silence) == ("logistic", 0.0)
+    assert one.counted == other.counted == 188
+    losses = [found.methods["belated"].mean_loss for found in (one, other)]
+    assert losses[0] == losses[1]
+    counted = audit(store.log("m"))
+    assert (counted.deadline, counted.silent, counted.still_out) == (43200.0, 125, 9)
+    columns = Kinds((Kind("n", "number"),))
+    made = store.model("made", spec(columns=columns))
+    for i in range(20):
+        made.predict({"n": str(i)}, key=f"k{i}")
+        made.observe(f"k{i}", float(i % 4))
+    assert replay(store.log("made")).task.features == ("n",)
+    lines = store.log("m")
+    assert next(lines).verb == "predict"
+    assert (sum(1 for _ in lines), list(lines)) == (265, [])
+
+
 def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
     counting = store.model("m", spec(silence=0.0, deadline=5))
     live(counting, 30)
@@ -273,6 +297,41 @@ def test_deadlines_that_cannot_be_told_are_said(store: Any) -> None:
     live(patient, 30, at=lambda i: after(minutes=i))
     found = replay(exported(store, "n").name)
     assert any("deadline of the model is left out" in note for note in found.task.notes)
+
+
+@pytest.mark.parametrize("is_date", [True, False])
+def test_a_number_is_in_the_unit_of_times_that_were_given(store: Any, is_date: bool) -> None:
+    """As the live model takes it: in seconds beside dates, and else in whatever times are in."""
+    model = store.model("m", spec(silence=0.0, deadline=3600.0))
+    for i in range(60):
+        at = after(minutes=10 * i)
+        now = at if is_date else 600.0 * i
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=now)
+        if i > 2:
+            model.observe(f"k{i - 2}", 1.0 + i % 2, at=now)
+    for counted in (audit(exported(store).name), audit(store.log("m"))):
+        assert (counted.deadline, counted.silent, counted.notes) == (3600.0, 1, ())
+    found = replay("m.parquet")
+    assert found.task.how.deadline == (timedelta(hours=1) if is_date else 3600.0)
+    assert not [note for note in found.task.notes if "left out" in note]
+
+
+def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:
+    live(store.model("m", spec(silence=0.0, deadline=5)), 30)
+    counted = audit(exported(store).name)
+    said = "the deadline of the model, 5 predictions, is left out: give one in time (--deadline)"
+    assert (counted.deadline, counted.notes[-1]) == (None, said)
+    assert said not in audit("m.parquet", deadline="1h").notes
+    timed = spec(silence=0.0, deadline=timedelta(hours=1))
+    live(store.model("n", timed), 30)  # with times of the store
+    store.replay("n", spec(silence=0.0, deadline=5), to="n")
+    for found in (audit(store.log("n")), audit(exported(store, "n").name)):
+        assert (found.deadline, found.notes[-1]) == (None, said)
+    some = store.model("some", spec(silence=0.0, deadline=50.0))
+    some.predict({"x": 1.0}, key="a", at=5.0)
+    some.predict({"x": 1.0}, key="b", at=6.0)
+    some.observe("a", 1.0)
+    assert "50 of the clock that it was given, is left out" in audit(store.log("some")).notes[-1]
 
 
 def test_a_feature_that_was_logged_with_the_question_was_known(store: Any) -> None:
@@ -319,7 +378,8 @@ def test_other_kinds_of_models_are_counted(store: Any) -> None:
         chooser.observe(chosen.ticket, 1.0, at=after(hours=i, minutes=30))
     store.export("c", "c.parquet")
     counted = audit("c.parquet")
-    assert (counted.rounds, counted.answered) == (28, 15)
+    assert (counted.rounds, counted.answered, counted.deadline) == (28, 15, 7200.0)
+    assert (counted.silent, counted.never) == (12, 1)
     assert counted.notes == ("2 choices were never shown, and are left out",)
     with pytest.raises(LogError, match="belated evaluate says"):
         replay("c.parquet")
@@ -345,6 +405,42 @@ def test_other_kinds_of_models_are_counted(store: Any) -> None:
     assert replay("i.parquet").methods["belated"].predictions.tolist() == said
 
 
+def test_silence_of_models_that_have_no_labels(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chooser = store.model("c", bl.Chooser(["a", "b"], silence=1.0, deadline="2h", loss="squared"))
+    knobs = store.model("k", bl.Knobs({"n": (0, 9)}, silence=0.0, deadline=timedelta(hours=3)))
+    plain = store.model("p", bl.Chooser(["a", "b"]))
+    for i in range(30):
+        at = after(hours=i)
+        tickets = [chooser.choose({"x": i % 3}, at=at).ticket, knobs.predict(at=at).ticket]
+        plain.choose({"x": i % 3}, key=f"k{i}", at=at)
+        if i % 4 == 0:
+            chooser.add(tickets[0], 2.0, at=after(hours=i, minutes=30))
+            knobs.observe(tickets[1], 1.0, at=after(hours=i, minutes=30))
+            plain.observe(f"k{i}", 1.0, at=after(hours=i, minutes=30))
+    for name, hours in (("c", 2), ("k", 3)):
+        log = exported(store, name)
+        assert log.deadline == hours * 3600.0
+        counted = audit(f"{name}.parquet")
+        assert (counted.answered, counted.silent) == (8, 22 - (hours - 1))
+        assert counted.warning == ""
+        cli.main(["audit", f"{name}.parquet", "--no-page", "--deadline", "1h"])
+        assert "after 1 h" in capsys.readouterr().out
+    target = exported(store, "c").log().target
+    assert target is not None
+    assert target[0] == 3.0
+    store.export("p", "p.parquet")
+    cli.main(["audit", "p.parquet"])
+    said = capsys.readouterr().out + Path("belated-audit.html").read_text()
+    assert "and to the Chooser itself (silence=, deadline=)" in " ".join(said.split())
+    assert "belated replay" not in said
+    cli.main(["audit", "p.parquet", "--no-page", "--deadline", "2h"])
+    assert "silence settled 21 after 2 h" in capsys.readouterr().out
+    assert cli.main(["audit", "p.parquet", "--no-page", "--ignore", "x"]) != 0
+    assert "of a model of kind Chooser, which has none" in capsys.readouterr().err
+
+
 def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shop(store)
     store.export("m", "m.pq")  # by what it begins with, and not by its name
@@ -353,7 +449,15 @@ def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "silence settled 125" in said
     assert "log loss" in said
     cli.main(["audit", "m.pq", "--deadline", "5h", "--no-page"])
-    assert "after 5 h" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "after 5 h" in said
+    assert "log loss" in said
+    cli.main(["replay", "m.pq", "--deadline", "5h", "--no-page"])
+    assert "200 predictions of label" in capsys.readouterr().out
+    live(store.model("plain", spec()), 30)
+    store.export("plain", "plain.parquet")
+    assert cli.main(["replay", "plain.parquet", "--deadline", "5h", "--no-page"]) != 0
+    assert "say which one with silence" in capsys.readouterr().err
     cli.main(["replay", "m.pq", "--no-page", "--save", "m.belated", "--key", "key"])
     said = capsys.readouterr().out
     assert "200 predictions of label; 188 count" in said

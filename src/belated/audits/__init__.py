@@ -83,9 +83,11 @@ def audit(
         "encoding": encoding,
         "missing": missing,
     }
+    left_out = ""
     stored = None if isinstance(data, Log | Scan) else _stored(data)
     if stored is not None:
         _refuse_columns(stored, {"predicted": predicted, "observed": observed, **reading}, target)
+        left_out = stored.left_out if deadline is None else ""
         deadline = stored.told_deadline if deadline is None else deadline
         data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
@@ -113,12 +115,14 @@ def audit(
         target,
         waits.outcomes(),
         is_epoch=log.is_epoch,
-        notes=log.notes,
+        notes=(*log.notes, *([left_out] if left_out else [])),
         zone=log.tz if isinstance(log, Scan) else log.zone,
         asked=(*asked, *(["--ties", ties] if ties != "observe-first" else [])),
         deadline=span,
         silent=settling.silent,
         still_out=settling.still_out,
+        kind=None if stored is None else stored.kind,
+        has_silence=stored is not None and stored.has_silence,
     )
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from belated.audits import audit
-from belated.audits.result import Audit, Felt
+from belated.audits.result import LABELLED, Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
@@ -29,11 +29,13 @@ def run(arguments: argparse.Namespace, price: Price) -> None:
 
 
 def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
-    is_told = arguments.target is not None or arguments.silence is not None
-    has_labels = is_told or has_own_labels(arguments.log)
+    kind = kind_of(arguments.log)
+    has_labels = kind in LABELLED
+    if kind is None:
+        has_labels = arguments.target is not None or arguments.silence is not None
     if not has_labels:
-        _refuse_idle(arguments)
-    found = _found(arguments)
+        _refuse_idle(arguments, kind)
+    found = _found(arguments, kind)
     is_read_twice = has_labels and arguments.log != "-"
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
@@ -44,28 +46,32 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
         return replace(found, notes=(*found.notes, f"no cost in error, as {error}"))
 
 
-def has_own_labels(log: str) -> bool:
-    """Tell whether a log is that of a linear model in a store, which has its labels."""
+def kind_of(log: str) -> str | None:
+    """Return the class of the model whose log this is; None: it is no log of a store."""
     if not is_parquet(log):
-        return False
-    from belated.store.parquet import opened_export
+        return None
+    from belated.store.parquet import exported
 
-    found = opened_export(log)
-    return found is not None and found.kind in ("LinearModel", "Intervals")
+    found = exported(log)
+    return None if found is None else found.kind
 
 
-def _refuse_idle(arguments: argparse.Namespace) -> None:
+def _refuse_idle(arguments: argparse.Namespace, kind: str | None) -> None:
     """Refuse what is about labels, where there are none."""
-    names = ("deadline", "answered_only", "ignore", "known")
+    names = ("ignore", "known") if kind else ("deadline", "answered_only", "ignore", "known")
     idle = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
-    if idle:
+    if not idle:
+        return
+    those = f"audit: {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'}"
+    if kind:
         raise LogError(
-            f"audit: {' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about labels; give "
-            "--target, or --silence"
+            f"{those} about the features of labels, and {arguments.log} is the log of a model of "
+            f"kind {kind}, which has none; leave out {' and '.join(idle)}"
         )
+    raise LogError(f"{those} about labels; give --target, or --silence")
 
 
-def _found(arguments: argparse.Namespace) -> Audit:
+def _found(arguments: argparse.Namespace, kind: str | None) -> Audit:
     """Return the audit of what was named: the flights, or a file."""
     if is_flights(arguments.log):
         if arguments.target is not None or arguments.silence is not None:
@@ -73,10 +79,9 @@ def _found(arguments: argparse.Namespace) -> Audit:
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
     is_piped = arguments.log == "-"  # and can be read only once
-    is_own = has_own_labels(arguments.log)
-    deadline = arguments.deadline if is_own or arguments.silence is not None else None
+    deadline = arguments.deadline if kind or arguments.silence is not None else None
     found = _counted(arguments, deadline)
-    is_once = is_piped or is_own  # a model of a store has its own deadline
+    is_once = is_piped or kind is not None  # a model of a store has its own deadline
     if arguments.silence is not None and deadline is None and found.answered and not is_once:
         found = _counted(arguments, _longest(found))
     return replace(found, asked=(*found.asked, *_silence(arguments)))

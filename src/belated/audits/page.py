@@ -235,11 +235,13 @@ def _backlog(audit: Audit, axis: _Axis) -> Section:
 def _patience(audit: Audit, axis: _Axis) -> Section:
     """Show what every limit on waiting costs, and the best one."""
     question, patience = "How long should one wait?", audit.patience
-    says = (
-        f"{first_up(audit.advice)}. That is about what is guaranteed in the worst case; whether "
-        "the error changes with the wait, a replay says (belated replay), and often it does not. "
-        f"{_explained(audit)}"
-    )
+    worst = "That is about what is guaranteed in the worst case"
+    if audit.has_labels:
+        worst += (
+            "; whether the error changes with the wait, a replay says (belated replay), and often "
+            "it does not"
+        )
+    says = f"{first_up(audit.advice)}. {worst}. {_explained(audit)}"
     if not len(patience.limits):
         return Section(question, None, says)
     points = chosen(len(patience.limits))

@@ -21,6 +21,9 @@ from belated.logs.log import SECONDS, Unit, as_date
 from belated.report.durations import humane, iso_moment, moment
 from belated.report.plain import SAME, counted, plain
 
+LABELLED = ("LinearModel", "Intervals")
+"""Classes of models whose answers are labels."""
+
 
 @dataclass(frozen=True)
 class Felt:
@@ -97,6 +100,15 @@ class Audit:
     """Tickets that silence has settled."""
     still_out: int = 0
     """Tickets without an answer whose deadline is after the end of the log."""
+    kind: str | None = None
+    """The class of the model whose log it is, where it is that of a store."""
+    has_silence: bool = False
+    """Whether no answer means something to that model."""
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether answers may be labels, of which a replay says more."""
+        return self.kind in (None, *LABELLED)
 
     @property
     def rounds(self) -> int:
@@ -254,12 +266,16 @@ class Audit:
     def _silent(self) -> str:
         """Say that no answer may be one, where that is so of most rows and nobody said anything."""
         is_told = "--silence" in self.asked or "--answered-only" in self.asked
+        is_told = is_told or self.has_silence or self.kind == "Learner"  # to which it means nothing
         if is_told or 2 * self.never <= self.rounds or not self.answered:
             return ""
+        others = "here and to belated replay"
+        if not self.has_labels:
+            others = f"and to the {self.kind} itself (silence=, deadline=)"
         return (
             f"{self.never:,} of {self.rounds:,} were never answered. If no answer means no, as "
             "where only a sale is ever heard of, nothing is lost there: say so with --silence 0 "
-            "(and --deadline 30d), here and to belated replay."
+            f"(and --deadline 30d), {others}."
         )
 
     def lasting(self, length: float) -> str:

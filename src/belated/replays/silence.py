@@ -43,6 +43,9 @@ class Silence:
         """Refuse what contradicts itself."""
         if self.answered_only and (self.value is not None or self.deadline is not None):
             raise LogError("replay: answered-only goes without silence and deadline")
+
+    def check(self) -> None:
+        """Refuse a deadline where nobody says what silence means, also no model of a store."""
         if self.deadline is not None and self.value is None:
             raise LogError(
                 "replay: a deadline says when silence is an answer; say which one with silence "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated.errors import LogError
 from belated.linear.losses import Loss
+from belated.linear.settings import Settings
 from belated.logs import Log
 from belated.replays.labels import Labels
 from belated.replays.silence import Silence, in_unit
@@ -22,7 +23,6 @@ TARGET = "label"
 
 def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
     """Return the log of a store with its labels and features."""
-    _check(stored, asked)
     span = math.inf
     if said.value is not None and said.deadline is not None:
         log = stored.log()
@@ -43,7 +43,9 @@ def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
 def labels_of(stored: StoredLog, how: Labels, loss: Loss | None) -> tuple[Labels, Loss | None]:
     """Return how labels are learned: as the model did, where nothing else is said."""
     told = stored.settings
-    if loss is not None or told is None or how.is_binary or how.clip is not None:
+    if not isinstance(told, Settings):
+        return how, loss
+    if loss is not None or how.is_binary or how.clip is not None:
         return how, loss
     how = replace(how, loss=told.loss, quantile=told.quantile, delta=told.delta)
     return how, told.loss
@@ -62,19 +64,12 @@ def silence_of(stored: StoredLog, said: Silence) -> Silence:
 def _notes(stored: StoredLog, said: Silence) -> list[str]:
     """Say what of the model is left out."""
     told = stored.settings
-    if told is None or told.deadline is None:
-        return []
-    if told.silence is None:
-        return ["the deadline of the model is left out, as no answer means nothing to it"]
-    if stored.deadline is None and said.deadline is None and said.value is not None:
-        return [
-            f"the deadline of the model, {told.deadline:g} predictions, is left out: give one in "
-            "time (--deadline)"
-        ]
-    return []
+    is_asked = told is None or told.silence is None
+    is_asked = is_asked or (said.deadline is None and said.value is not None)
+    return [stored.left_out] if is_asked and stored.left_out else []
 
 
-def _check(stored: StoredLog, asked: Asked) -> None:
+def check(stored: StoredLog, asked: Asked) -> None:
     """Refuse what is no log of labels, and columns of what the log has without them."""
     kind = stored.kind
     if kind == "Chooser":

@@ -206,8 +206,11 @@ def task_of(
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
     stored = None if isinstance(data, Log) else stored_log(data)
     if stored is not None:
+        of_store.check(stored, asked)
         how, loss = of_store.labels_of(stored, how, loss)
         silence = of_store.silence_of(stored, silence)
+    silence.check()
+    if stored is not None:
         data = of_store.log_of(stored, asked, silence)
         asked = replace(asked, is_stored=True)
     log, name, features = _log(data, asked, silence, progress)

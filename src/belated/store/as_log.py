@@ -21,8 +21,8 @@ from belated.linear.settings import Settings
 from belated.logs import Kinds, Log
 from belated.store import events as of
 from belated.store.cells import cells_in
-from belated.store.lines import Logged
-from belated.store.parquet import opened_export
+from belated.store.lines import Logged, LogLines, Told
+from belated.store.parquet import exported
 
 NAME = "log of a store"
 KEY = "key"
@@ -65,11 +65,18 @@ class StoredLog:
     """
 
     def __init__(
-        self, name: str, lines: Iterable[Logged], kind: str | None, settings: Settings | None
+        self,
+        name: str,
+        lines: Iterable[Logged],
+        kind: str | None,
+        settings: Told | None,
+        earlier: Sequence[Told] = (),
     ) -> None:
         self.name, self.kind, self.settings = name, kind, settings
         self._notes: list[str] = []
+        self._is_by_commits = False
         given = list(lines)
+        self._has_times = _has_times(given, earlier)
         times = self._times(given)
         self.is_epoch = bool(times.size) and times.min() >= SINCE_1970 and times.max() < AFTER_DATES
         """Whether times are seconds since 1970; else they are numbers of the user's own."""
@@ -88,6 +95,7 @@ class StoredLog:
             return np.array([_or(line.at, line.written) for line in lines], dtype=np.float64)
         have = f"only {len(known):,} of {len(told):,} were" if known else "none was"
         self._notes.append(f"events are as old as their commits, as {have} given a time")
+        self._is_by_commits = True
         written = np.array([line.written for line in lines], dtype=np.float64)
         return np.maximum.accumulate(written)  # a clock may have been put back
 
@@ -119,13 +127,34 @@ class StoredLog:
     # --- Tables ---------------------------------------------------------------------------------
 
     @property
+    def has_silence(self) -> bool:
+        """Whether no answer means something to the model."""
+        return self.settings is not None and self.settings.silence is not None
+
+    @property
     def deadline(self) -> float | None:
         """How long the model waits, where no answer means something and time is what it counts."""
         told = self.settings
         if told is None or told.silence is None or told.deadline is None:
             return None
-        is_time = told.needs_times or not self.is_epoch
+        is_time = told.needs_times or (self._has_times and not self._is_by_commits)
         return told.deadline if is_time and math.isfinite(told.deadline) else None
+
+    @property
+    def left_out(self) -> str:
+        """What to say of a deadline of the model that does not count; nothing if all is well."""
+        told = self.settings
+        if told is None or told.deadline is None or not math.isfinite(told.deadline):
+            return ""
+        if told.silence is None:
+            return "the deadline of the model is left out, as no answer means nothing to it"
+        if self.deadline is not None:
+            return ""
+        what = "of the clock that it was given" if self._has_times else "predictions"
+        return (
+            f"the deadline of the model, {told.deadline:g} {what}, is left out: give one in time "
+            "(--deadline)"
+        )
 
     @property
     def told_deadline(self) -> str | float | None:
@@ -156,7 +185,7 @@ class StoredLog:
 
     def features(self, wanted: Iterable[str] | None = None) -> dict[str, Array]:
         """Return the features as columns, all or some of them."""
-        kinds = None if self.settings is None else self.settings.columns
+        kinds = self.settings.columns if isinstance(self.settings, Settings) else None
         with _reading(self.name):
             rows = [_named(asked.line.features, kinds, self.name) for asked in self._asked]
         names = dict.fromkeys(name for row in rows for name in row)
@@ -186,8 +215,11 @@ _NOTES = (
 def stored_log(data: Any) -> StoredLog | None:
     """Return the log of a store, or of its export; None: this is something else."""
     if isinstance(data, str | Path):
-        return _exported(data)
-    if isinstance(data, GeneratorType):  # as ``Store.log`` gives one
+        found = exported(data)
+        return None if found is None else _told(str(data), found)
+    if isinstance(data, LogLines):  # as ``Store.log`` gives them
+        return _told(NAME, data)
+    if isinstance(data, GeneratorType):
         data = list(data)
         if not all(isinstance(line, Logged) for line in data):
             raise LogError("logs: a generator is read where it gives the log of a store")
@@ -196,17 +228,17 @@ def stored_log(data: Any) -> StoredLog | None:
     return StoredLog(NAME, data, None, None)
 
 
-def _exported(path: str | Path) -> StoredLog | None:
-    found = opened_export(path)
-    if found is None:
-        return None
-    settings, why = None, ""
+def _told(name: str, lines: LogLines) -> StoredLog:
+    """Return a log whose model is known."""
+    settings: Told | None = None
+    earlier: list[Told] = []
+    why = ""
     try:
-        settings = found.settings()
+        settings, earlier = lines.settings(), lines.earlier()
     except SnapshotError as error:
         why = f"the settings of the model cannot be read, and are left out ({error})"
-    with _reading(str(path)):
-        log = StoredLog(str(path), found.lines, found.kind, settings)
+    with _reading(name):
+        log = StoredLog(name, lines, lines.kind, settings, earlier)
     log._notes += [why] if why else []
     return log
 
@@ -224,6 +256,19 @@ def _reading(name: str) -> Iterator[None]:
 
 def _or(at: float | None, written: float) -> float:
     return written if at is None else at
+
+
+def _has_times(lines: Iterable[Logged], earlier: Sequence[Told]) -> bool:
+    """Tell whether a deadline that is a number alone is in the unit of the times of a log.
+
+    Who gives no time with the first prediction gives none later, and the model counts predictions.
+    One that ``Store.replay`` has made asks the log: times that a length of time called for are
+    those of the store, and say nothing to it.
+    """
+    given = (line.at for line in lines if line.verb in (*_ASKING, "shown", "tick"))
+    if earlier:
+        return next(given, None) is not None and not any(told.needs_times for told in earlier)
+    return any(at is not None for at in given)
 
 
 def _apart(lines: Sequence[Logged], times: Floats) -> Floats:

@@ -7,12 +7,18 @@ from collections.abc import Iterator, Sequence
 from itertools import count, pairwise, repeat
 from typing import Any, NamedTuple
 
+from belated.knobs.settings import Settings as KnobsSettings
 from belated.learner.keys import Key
+from belated.linear.settings import Settings as LinearSettings
 from belated.store import events as of
 from belated.store.database import Described, Readable
 from belated.store.events import Event
 from belated.store.kinds import KINDS
 from belated.store.recovery import chunks, opened
+from belated.store.stored import clocked
+
+Told = LinearSettings | KnobsSettings
+"""What a model was told."""
 
 
 class Logged(NamedTuple):
@@ -41,6 +47,38 @@ class Logged(NamedTuple):
     """Whether it was not shown at once."""
     weight: float | None = None
     """How often a label counts; None: once."""
+
+
+class LogLines(Iterator[Logged]):
+    """The log of a model, line by line and once, with what audits and replays ask of its model."""
+
+    def __init__(
+        self, lines: Iterator[Logged], kind: str, spec: bytes, eras: Sequence[bytes] = ()
+    ) -> None:
+        self._lines, self._spec, self._eras = lines, spec, eras
+        self.kind = kind
+        """The class of the model."""
+
+    def __iter__(self) -> Iterator[Logged]:
+        """Return the lines that are left."""
+        return self._lines
+
+    def __next__(self) -> Logged:
+        """Return the next line."""
+        return next(self._lines)
+
+    def settings(self) -> Told | None:
+        """Return the settings of the model that has the clock; None for a learner's."""
+        return self._settings(self._spec)
+
+    def earlier(self) -> list[Told]:
+        """Return the settings that it had before ``replay`` gave it others."""
+        return [told for spec in self._eras if (told := self._settings(spec)) is not None]
+
+    def _settings(self, spec: bytes) -> Told | None:
+        if self.kind == "Learner":  # which has no deadline, and may need parts that no file holds
+            return None
+        return clocked(KINDS[self.kind].restored(spec, None)).settings
 
 
 def lines(database: Readable, about: Described, start: Any) -> Iterator[Logged]:

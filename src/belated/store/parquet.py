@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count, groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from belated.errors import MissingExtra, StoreError
 from belated.files import StrPath
 from belated.learner.keys import Key
-from belated.linear.settings import Settings
 from belated.logs.files import is_parquet
 from belated.store.database import Described, Era, Row, Saved, Source
 from belated.store.events import (
@@ -32,9 +31,8 @@ from belated.store.events import (
     sealed_snapshot,
 )
 from belated.store.kinds import KINDS
-from belated.store.lines import Logged, done, lines_of, predicted, rows_in
+from belated.store.lines import Logged, LogLines, done, lines_of, predicted, rows_in
 from belated.store.recovery import chunks, opened
-from belated.store.stored import clocked
 from belated.store.tables import LARGEST
 
 _ABOUT, _NOTE = b"belated.store", b"belated.note"
@@ -171,31 +169,7 @@ def _looked_at(name: Key | None) -> str | None:
     return None if name is None else str(name).encode("utf-8", "backslashreplace").decode()
 
 
-class Exported(NamedTuple):
-    """A file that ``export`` wrote."""
-
-    kind: str
-    """The class of the model."""
-    spec: bytes
-    """Snapshot of a model with its settings."""
-    lines: Iterator[Logged]
-
-    def settings(self) -> Settings | None:
-        """Return the settings of a linear model, or of that in its intervals; None for others."""
-        if self.kind not in ("LinearModel", "Intervals"):
-            return None
-        model: Any = clocked(KINDS[self.kind].restored(self.spec, None))
-        found: Settings = model.settings
-        return found
-
-
-def exported(path: StrPath) -> Iterator[Logged] | None:
-    """Return the lines of a log that ``export`` wrote; None: the file is something else."""
-    found = opened_export(path)
-    return None if found is None else found.lines
-
-
-def opened_export(path: StrPath) -> Exported | None:
+def exported(path: StrPath) -> LogLines | None:
     """Return a log that ``export`` wrote; None: the file is something else."""
     if not is_parquet(path):
         return None
@@ -209,12 +183,13 @@ def opened_export(path: StrPath) -> Exported | None:
         return None
     try:
         kind, spec = about["kind"], _blob(about["spec"])
+        eras = [_blob(spec) for _, spec in about["eras"]]
         base = None if about["base"] is None else _blob(about["base"])
         if kind not in KINDS:
             raise ValueError("another kind of model")
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is no log that a store has exported ({error})") from error
-    return Exported(kind, spec, _exported(parquet, path, kind, base))
+    return LogLines(_exported(parquet, path, kind, base), kind, spec, eras)
 
 
 def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Iterator[Logged]:

@@ -32,7 +32,7 @@ from belated.store.entry import Entry, check_rule
 from belated.store.events import Event, decoded, new_row
 from belated.store.in_turns import InTurns
 from belated.store.kinds import KINDS, kind_of
-from belated.store.lines import Logged, lines
+from belated.store.lines import LogLines, lines
 from belated.store.of_choosers import StoredChooser
 from belated.store.of_intervals import StoredIntervals
 from belated.store.of_knobs import StoredKnobs
@@ -568,14 +568,17 @@ class Store:
 
     # --- Looking --------------------------------------------------------------------------------
 
-    def log(self, name: str) -> Iterator[Logged]:
+    def log(self, name: str) -> LogLines:
         """Return what was done to a model, line by line, from the oldest event that is kept.
+
+        The lines come once. With them goes what the model was told, as audits and replays ask it.
 
         Also of a model that another process writes. What is committed after the last line was
         asked for may be missing.
         """
         about, start = self._begun(name)
-        return lines(self._in_turns, about, start)
+        found = lines(self._in_turns, about, start)
+        return LogLines(found, about.kind, about.spec, [era.spec for era in about.eras])
 
     def _begun(self, name: str) -> tuple[Described, Any]:
         """Return what is known of a model, and what it was before the first event of its log."""
