@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.errors import AlreadyObserved
+from belated.errors import AlreadyObserved, BadKey
 from belated.kernels.knobs import layout as L
 from belated.learner.keys import Ticket
 from conftest import everything
@@ -42,6 +42,10 @@ def check(event: Event, go_on: Act, kind: type[BaseException], *more: int, step:
     moments, step = 0, step if everything() else 7 * step
     for found in interrupted(make, act, kind, *more, step=step):
         moments += 1
+        if moments % 3 == 0:  # nothing looks in between, as a snapshot would
+            go_on(found)
+            assert found.snapshot() in goings.values()
+            continue
         blob = found.snapshot()
         assert blob in goings
         for each in (found, type(found).restore(blob)):
@@ -173,6 +177,7 @@ def learn_on(made: bl.LinearModel) -> None:
         made.observe("again", 1.0)
 
 
+ROWS = [{"x": 1.0}, {"x": 2.0}, {"y": 1.0}]
 OF_MODELS: dict[str, Event] = {
     "predict": (model, lambda m: m.predict({"x": 1.0})),
     "a pair": (model, lambda m: m.predict((np.arange(3), np.ones(3)))),
@@ -190,12 +195,45 @@ OF_MODELS: dict[str, Event] = {
     "cancel": (model, lambda m: m.cancel("k11")),
     "tick": (timed, lambda m: m.tick(14.5)),
     "tick with a date": (dated, lambda m: m.tick(NOON)),
+    "many": (model, lambda m: m.predict_many(ROWS, keys=["new", None, "newer"])),
+    "many with numbers as keys": (model, lambda m: m.predict_many(ROWS, keys=[70, 71, 72])),
+    "many with a date": (dated, lambda m: m.predict_many(ROWS, keys=["a", "b", "c"], at=NOON)),
+    "many labels": (model, lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0])),
 }
 
 
 @pytest.mark.parametrize("event", OF_MODELS)
 def test_events_of_linear_models_are_whole(event: str) -> None:
     check_all(OF_MODELS[event], learn_on)
+
+
+def test_a_key_whose_prediction_was_interrupted_is_asked_again_for_many() -> None:
+    expected = model()
+    expected.predict({"x": 1.0}, key="new")
+    expected.observe("new", 1.0)
+    for found in interrupted(model, lambda m: m.predict({"x": 1.0}, key="new")):
+        with suppress(BadKey):  # it has happened
+            found.predict_many([{"x": 1.0}], keys=["new"])
+        assert found.observe_many(["new"], [1.0]).tolist() == [True]
+        assert found.snapshot() == expected.snapshot()
+
+
+@pytest.mark.parametrize("rows", [40, 200])
+def test_many_rows_that_let_a_model_grow_have_their_keys_as_far_as_they_came(rows: int) -> None:
+    given = [{f"x{i}": 1.0, "x": 2.0} for i in range(rows)]
+    keys = [f"new{i}" for i in range(rows)]
+    for found in interrupted(model, lambda m: m.predict_many(given, keys=keys), step=11):
+        restored = bl.LinearModel.restore(found.snapshot())
+        handed_out = restored.rounds - 12
+        assert 0 <= handed_out <= rows
+        assert [restored.ticket(key) for key in keys[:handed_out]] == [*range(12, 12 + handed_out)]
+
+
+def test_a_ticket_that_has_no_hash_is_answered_as_any_other() -> None:
+    for made, verb in ((intervals(), "observe"), (model(), "observe"), (chooser(), "observe")):
+        ticket = np.array(10)
+        getattr(made, verb)(ticket, 1.0)
+        assert type(made).restore(made.snapshot()).snapshot() == made.snapshot()
 
 
 # --- Choosers -------------------------------------------------------------------------------------
@@ -218,6 +256,7 @@ def crowded() -> bl.Chooser:
 
 def choose_on(made: bl.Chooser) -> None:
     """Show and answer what can be, and some more."""
+    made.report()  # what was left of an event is done
     for ticket, kept in sorted(made._kept.items()):
         if kept.row is not None:
             made.shown(Ticket(ticket), at=70.0)

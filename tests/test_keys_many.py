@@ -284,3 +284,28 @@ def _one_by_one(live: bl.LinearModel, verb: str, keys: list[Any], number: int) -
         rows = [[float(i), float(number)] for i in range(len(keys))]
         return [live.predict(row, key=key) for row, key in zip(rows, keys, strict=True)]
     return [live.observe(key, i + 0.5) for i, key in enumerate(keys)]
+
+
+def test_weights_of_labels_that_replace_others_are_refused_as_those_of_one() -> None:
+    made = model()
+    made.predict_many(ROWS, keys=["a", "b", "c"])
+    made.revise("a", 3.0)
+    before = made.snapshot()
+    with pytest.raises(BadFeedback, match=r"position 1 \('a'\): .*replaces one that counted once"):
+        made.observe_many(["b", "a"], [4.0, 5.0], [2.0, 2.0])
+    assert made.snapshot() == before
+    assert made.observe_many(["b", "a"], [4.0, 5.0], [2.0, 1.0]).all()
+
+
+def test_true_is_no_ticket_in_a_list_of_numbers() -> None:
+    made = model()
+    made.predict_many(ROWS)
+    with pytest.raises(UnknownTicket, match="position 0: ticket True"):
+        made.observe_many([True, 2], [1.0, 1.0])
+
+
+def test_a_burst_of_the_largest_labels_is_restored() -> None:
+    made = model()
+    made.predict_many([[float(i)] for i in range(20)])
+    made.observe_many(range(20), np.full(20, 1e50))
+    assert bl.LinearModel.restore(made.snapshot()).snapshot() == made.snapshot()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -57,10 +58,11 @@ class Keys:
         """By key, also some of tickets that are closed."""
         self._most = 64
         self.has_numbers = has_numbers
-        self.left: tuple[Key | None, int, int] | None = None
+        self.left: tuple[Key | list[Key | None] | None, int, int] | None = None
         """What a prediction leaves to ``finish``: its key, its ticket, and of what kind times are.
 
-        It is noted before the kernel is called; see ``belated.learner.whole``.
+        Of many it is a list of keys, and the first ticket. It is noted before the kernel is called;
+        see ``belated.learner.whole``.
         """
 
     @classmethod
@@ -141,17 +143,19 @@ class Keys:
     def finish(self, memory: Memory) -> None:
         """Note the key of a ticket and the kind of its time, if the kernel has handed it out.
 
-        Between the assignments no call is made, so that an interrupt comes before all or after all.
+        It may be interrupted, and is then done again.
         """
         if self.left is None:
             return
         key, ticket, kind = self.left
-        if key.__class__ is not str:
-            key = plain_key(key)
-        if memory.n.item(N.ROUNDS) > ticket:
+        handed_out = memory.n.item(N.ROUNDS) - ticket
+        if handed_out > 0:
             if kind:
                 memory.n[N.HAS_TIMES] = kind
-            if key is not None:
+            if isinstance(key, list):
+                self.give_many(key[:handed_out], ticket)
+            elif key is not None:
+                key = key if key.__class__ is str else plain_key(key)
                 self.tickets[key] = ticket
                 if key.__class__ is int:
                     self.has_numbers = True
@@ -198,7 +202,8 @@ class Keys:
         was answered by the one or the other, the same is left.
         """
         if self.tickets and (name.__class__ is not Ticket or self.tickets.get(name) == name):
-            self.tickets.pop(name, None)
+            with suppress(TypeError):  # a ticket that is an array has no hash, and is no key
+                self.tickets.pop(name, None)
 
     def tidy(self, alive: Callable[[], set[int]]) -> None:
         """Forget the keys of tickets that are closed, when there may be many of them."""

@@ -108,7 +108,8 @@ def _may_name(given: Any) -> bool:
     """Tell whether there may be a key in a list, where numbers are tickets."""
     if isinstance(given, list | tuple):
         types = set(map(type, given))
-        return types != _NUMBERS and any(issubclass(t, str | NumberKey) for t in types)
+        # True and False are neither: they are refused by name, and not taken for 1 and 0.
+        return types != _NUMBERS and any(issubclass(t, str | NumberKey | bool) for t in types)
     array = given if isinstance(given, np.ndarray) else np.asarray(given)
     return array.dtype.kind in "OUT"
 

@@ -62,7 +62,8 @@ class Whole:
         """Do what comes then, if the first call was made and not refused; return what it returns.
 
         Calls after the first are made again where there is no answer: that was a refusal, or there
-        was no memory for it.
+        was no memory for it. What comes then may be interrupted, or find no memory, and stays to be
+        done; any other error in it would come again for ever, and ends it.
         """
         if self.left is None:
             return None
@@ -71,6 +72,12 @@ class Whole:
         if answers:
             if more and len(answers) <= len(more):
                 answers += starmap(call, more[len(answers) - 1 :])
-            found = then(answers, *noted)
+            try:
+                found = then(answers, *noted)
+            except MemoryError:
+                raise
+            except Exception:
+                self.left = None
+                raise
         self.left = None
         return found

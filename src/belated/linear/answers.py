@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import AlreadyObserved, BadFeedback
 from belated.kernels.linear import entries
 from belated.kernels.linear import layout as lm
+from belated.kernels.slots import ints as N
 from belated.kernels.slots import status as S
 from belated.learner import refusals
 from belated.linear.events import vector
@@ -65,15 +66,34 @@ class Answers:
         if place >= 0:
             ticket, label, weight = int(tickets[place]), float(labels[place]), float(weights[place])
             raise self.refusal(S.BAD, ticket, label, weight, _at(who, place))
-        if self._settings.silence is not None and (weights != 1.0).any():
-            place = int(np.argmax(weights != 1.0))
+        weighted = np.flatnonzero(weights != 1.0)
+        wrong = weighted[self._are_heard(tickets[weighted])]
+        if wrong.size:
+            place = int(wrong[0])
             ticket, weight = int(tickets[place]), float(weights[place])
             raise self.refusal(S.TOO_LARGE, ticket, 0.0, weight, _at(who, place))
 
+    def _are_heard(self, tickets: Ints) -> NDArray[np.bool_]:
+        """Tell of tickets whether they are open and have a label so far; with silence all do."""
+        if self._settings.silence is not None or not tickets.size:
+            return np.ones(tickets.size, dtype=np.bool_)
+        f, n = self._memory.f, self._memory.n
+        found = self._found(tickets)
+        entry = np.maximum(found, 0)  # those of a log that are still to be asked are not there
+        labels = f[n[N.KEPT_AT] + entry * lm.KEEP + lm.LABEL]
+        is_open = n[N.HEADER + 2 * entry + 1] >= 0
+        heard: NDArray[np.bool_] = (found >= 0) & is_open & ~np.isnan(labels)
+        return heard
+
+    def _found(self, tickets: Ints) -> Ints:
+        """Return where tickets are in the table, or refusals."""
+        status = np.empty(tickets.size, dtype=np.int64)
+        entries.find()(self._memory.f, self._memory.n, np.ascontiguousarray(tickets), status)
+        return status
+
     def check_known(self, tickets: Ints, who: Who) -> None:
         """Refuse tickets that were never handed out, or that are closed."""
-        status = np.empty(tickets.size, dtype=np.int64)
-        entries.find()(self._memory.f, self._memory.n, tickets, status)
+        status = self._found(tickets)
         wrong = np.flatnonzero(status < 0)
         if wrong.size:
             place = int(wrong[0])

@@ -508,20 +508,18 @@ class LinearModel:
         if names is not None:
             self._keys.check_many(names, self._memory.is_open, "predict_many")
         now = self._times.of(at, "predict_many")
-        if at is not None and sparse.height:
-            self._memory.note_time(is_date=is_date(at))
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
+        kind = 0 if at is None else self._memory.times_with(is_date=is_date(at))
+        self._keys.left = names, begin, kind
         try:
             done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
             while done < sparse.height:
                 self._make_room(sparse.widest)
                 done = entry(*self._arrays, *sparse, done, now, NEVER, values)
         finally:  # also when interrupted
-            if names is not None:
-                self._keys.give_many(names[: self.rounds - begin], begin)
-                self._keys.tidy(self._memory.answerable)
+            self._finish()
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
 
     @alone
@@ -557,7 +555,7 @@ class LinearModel:
         """
         self._finish()
         heard = named(tickets, self._keys, "observe_many")
-        return self._heard_many(heard, labels, weights, at, in_order)
+        return self._heard_many(heard, labels, weights, at, order_of(heard.tickets, in_order))
 
     def _heard_many(
         self,
@@ -565,9 +563,12 @@ class LinearModel:
         labels: ArrayLike,
         weights: ArrayLike | None,
         at: Time | None,
-        in_order: bool,
+        order: NDArray[np.intp],
     ) -> NDArray[np.bool_]:
-        """Learn the labels of tickets that a caller has found, who keeps others out itself."""
+        """Learn the labels of tickets that a caller has found, in an order of their places.
+
+        Whoever calls keeps others out.
+        """
         wanted = heard.tickets
         labels, weights = labels_of(labels, weights, wanted.size, "observe_many")
         who = partial(heard.at, "observe_many")
@@ -578,7 +579,6 @@ class LinearModel:
         self._answers.check_known(wanted, who)
         self._answers.check(wanted, labels, weights, who)
         now = self._times.of_answer(at, "observe_many")
-        order = np.arange(wanted.size) if in_order else order_of(wanted)
         status = np.empty(wanted.size, dtype=np.int64)
         entry = entries.observe_many(self._settings.code)
         entry(*self._arrays, wanted[order], labels[order], weights[order], now, status)
@@ -627,10 +627,11 @@ class LinearModel:
         spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
-        if at is not None and count:  # as live, where the times of labels alone are not kept
-            self._memory.note_time(is_date=holds_dates(at))
         values = np.empty(count)
         entry = entries.replay(self._settings.code)
+        # As live, where the times of labels alone are not kept.
+        kind = 0 if at is None else self._memory.times_with(is_date=holds_dates(at))
+        self._keys.left = None, begin, kind
         done = 0
         try:
             while done < events.size:
@@ -645,6 +646,7 @@ class LinearModel:
                 elif progress is not None:
                     progress(done)
         finally:  # also when interrupted
+            self._finish()
             if keys is not None:
                 self._give_keys(keys, begin)
         return values

@@ -28,14 +28,18 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _LOWER = np.uint64(11)  # bits that a float has no room for
 
 
-def order_of(tickets: Ints) -> NDArray[np.intp]:
+def order_of(tickets: Ints, as_given: bool = False) -> NDArray[np.intp]:
     """Return the places of tickets, no two of which are the same, in the order of learning.
+
+    ``as_given`` is for those who say which it is.
 
     >>> import numpy as np
     >>> tickets = np.array([7, 3, 5, 4])
     >>> tickets[order_of(tickets)], np.sort(tickets)[order_of(np.sort(tickets))]
     (array([4, 5, 7, 3]), array([4, 5, 7, 3]))
     """
+    if as_given:
+        return np.arange(tickets.size)
     by_number = np.argsort(tickets)
     u = _mixed(tickets[by_number])
     late = np.arange(u.size) + max(u.size, _NEAR) * u

@@ -169,7 +169,7 @@ def _check_burst(f: Floats, rounds: int, *, counts: bool) -> None:
         demand(m == total == in_turn == in_order == 0.0, "what is owed")
         return
     demand(0.0 <= m <= rounds and m == math.floor(m), "labels since the last prediction")
-    most = m * lm.HUGE_LABEL
+    most = m * lm.HUGE_LABEL * (1.0 + 1e-9)  # sums are rounded
     demand(abs(total) <= most and abs(in_turn) <= m * most, "labels since the last prediction")
     demand(0.0 <= in_order <= 1.0, "the order of labels")
 

@@ -152,10 +152,11 @@ class StoredLinear(CorrectedModel):
         in_order: bool = False,
     ) -> Done:
         now = self._now(at, "observe_many")
+        model._finish()
         heard = named(tickets, model._keys, "observe_many")
-        used = model._heard_many(heard, labels, weights, now, in_order)
-        # They are logged as they were learned, so that whoever reads the log has nothing to choose.
-        order = np.arange(used.size) if in_order else order_of(heard.tickets)
+        # They are logged as they are learned, so that whoever reads the log has nothing to choose.
+        order = order_of(heard.tickets, in_order)
+        used = model._heard_many(heard, labels, weights, now, order)
         counts = None if weights is None else of.floats_out(np.asarray(weights)[order])
         numbers = of.ints_out(heard.tickets[order]), of.floats_out(np.asarray(labels)[order])
         names = _names_out(model, heard)
