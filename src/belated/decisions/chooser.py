@@ -278,8 +278,6 @@ class Chooser:
         name, counts = action, self._tally.actions.get(action)
         if counts is None:
             name, counts = self._tally.of(action)
-        shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
-        whole.left = self._told, _ASKED, (), (then, shown, noted)
         turn = model._turn
         try:
             turn.pop()
@@ -289,10 +287,14 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            whole_events.issue_alone(model, row, times, row[:2])
+            shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
+            whole.left = self._told, _ASKED, (), (then, shown, noted)
+            try:
+                whole_events.issue_alone(model, row, times, row[:2])
+            finally:
+                whole.finish()
         finally:
             turn.append(None)
-            whole.finish()
 
     # What comes then may be interrupted and done again: all that is put into place is noted.
 

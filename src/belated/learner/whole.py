@@ -9,10 +9,11 @@ note looks whether that ticket has been handed out since: if so it gets its key,
 has happened (``Keys.finish``).
 
 Where more belongs to an event, all that does not need the answers of kernels is computed first and
-noted, beside an empty list (``Whole.left``). Kernels are called by C code alone, which puts their
-answers into that list: an interrupt finds none of them there or all. What comes then only puts into
-place what is noted or follows from the answers, so that it may be interrupted and done again, until
-an assignment ends it (``Whole.finish``).
+noted, beside a list for these (``Whole.left``). Kernels are called by C code alone, which puts
+their answers into that list: an interrupt finds none of them there or all. (Where the counts of one
+model tell whether its kernel was called, the list is not needed, and what comes then looks at
+them.) What comes then only puts into place what is noted or follows from the answers, so that it
+may be interrupted and done again, until an assignment ends it (``Whole.finish``).
 
 Either way the next event, or a snapshot, comes only after what was left is done.
 """
