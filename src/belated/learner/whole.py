@@ -1,4 +1,6 @@
-"""Events that are whole: an interrupt, or a lack of memory, changes nothing or all.
+"""Events that are whole: an interrupt, or a lack of memory to grow, changes nothing or all.
+
+Nothing is said of memory that is lacking for the few bytes of an answer itself.
 
 Python handles signals when a function begins, when a loop turns back, and after a call of C code
 has returned; never while C code is at work, nor between assignments without a call.
