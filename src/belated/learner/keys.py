@@ -126,10 +126,13 @@ class Keys:
 
     def give(self, key: Key, ticket: int) -> None:
         """Give a key to a ticket; one of NumPy's is kept as Python's own."""
-        if type(key) is not str and type(key) is not int:
+        kind = type(key)
+        if kind is not str and kind is not int:
             key = plain_key(key)
+            kind = type(key)
+        if kind is int:
+            self.has_numbers = True
         self.tickets[key] = ticket
-        self.has_numbers = self.has_numbers or type(key) is int
 
     def check_many(self, keys: Sequence[Any], is_open: Callable[[int], bool], who: str) -> None:
         """Refuse keys of rows where one cannot be, is there twice, or is that of an open ticket.
