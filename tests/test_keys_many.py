@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import AlreadyObserved, BadFeedback, BadKey, UnknownTicket
+from belated.errors import AlreadyObserved, BadFeatures, BadFeedback, BadKey, UnknownTicket
 from belated.learner.keys import LARGEST, NumberKey, Ticket
 from conftest import examples
 
@@ -134,6 +134,52 @@ def test_tickets_of_a_column() -> None:
     with pytest.raises(UnknownTicket, match="position 0: there is no key"):
         asked.observe_many(np.array([math.nan, 1.0]), [1.0, 2.0])
     assert asked.open == 1
+
+
+ODD: list[tuple[Any, int, str]] = [
+    ([1.0, None, 2.0], 1, "None"),
+    ([1.0, 2.0, "3"], 2, "'3'"),
+    (["1", "2", "3"], 0, "'1'"),
+    (np.array([1.0, None, "x"], dtype=object), 1, "None"),
+    (pl.Series(["1", None, "2"]), 0, "'1'"),
+    ([np.bool_(True), [2.0], 3], 1, "\\[2.0\\]"),
+]
+
+
+@pytest.mark.parametrize(("labels", "place", "shown"), ODD, ids=range(len(ODD)))
+def test_a_label_that_is_no_number_has_a_position(labels: Any, place: int, shown: str) -> None:
+    asked = model()
+    asked.predict_many(ROWS, keys=["a", "b", "c"])
+    before = asked.snapshot()
+    words = f"observe_many: labels must be numbers, got {shown} at position {place}"
+    with pytest.raises(BadFeedback, match=words):
+        asked.observe_many(["a", "b", "c"], labels)
+    with pytest.raises(BadFeedback, match=words.replace("labels", "weights")):
+        asked.observe_many(["a", "b", "c"], [1.0, 2.0, 3.0], labels)
+    assert asked.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("form", "rows"),
+    [
+        (pd.DataFrame, lambda df: df.to_dict("records")),
+        (pl.DataFrame, lambda df: df.to_dicts()),
+        (pa.table, lambda table: table.to_pylist()),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_data_frames_are_refused_with_what_to_give(
+    form: Callable[[Any], Any], rows: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    table = form({"a": [1.0, 2.0], "b": ["x", "y"]})
+    with bl.open(tmp_path / "frames.db") as store:
+        for asked in (model(), store.model("frames", model())):
+            with pytest.raises(BadFeatures, match="give its rows as dicts"):
+                asked.predict_many(table)
+            with pytest.raises(BadFeatures, match="give its rows as dicts"):
+                asked.peek_many(table)
+            assert asked.rounds == 0
+            assert asked.predict_many(rows(table))[0].tolist() == [0, 1]
 
 
 def test_a_number_is_what_it_is_for_one() -> None:

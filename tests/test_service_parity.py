@@ -223,6 +223,27 @@ def test_a_choice_is_there_until_it_is_answered(client: Any) -> None:
         assert refused.value.code == code
 
 
+def test_every_item_has_an_outcome_also_beside_one_that_is_no_number(client: Any) -> None:
+    _, remote = new(client, "LinearModel", bits=8)
+    rows: list[Any] = [{"x": 1.0}, {"x": math.nan}, {"x": np.float32("inf")}, [1.0, math.nan], [2]]
+    keys = [f"k{place}" for place in range(len(rows))]
+    items = [{"features": row, "key": key} for row, key in zip(rows, keys, strict=True)]
+    said = remote.many("predict", items)
+    assert [each["outcome"] for each in said] == ["applied", *["invalid"] * 3, "applied"]
+    assert "'x' must be a finite number" in said[1]["error"]["message"]
+    labels: list[Any] = [math.nan, -math.inf, np.float64("nan"), np.array(np.nan)]
+    answers = [{"key": "k0", "value": label} for label in labels]
+    answers += [{"key": "k0", "value": 1.0, "weight": math.nan}, {"key": math.nan, "value": 1.0}]
+    said = remote.many("observe", [*answers, {"key": "k0", "value": 2.0}])
+    assert [each["outcome"] for each in said] == ["invalid"] * 6 + ["applied"]
+    assert said[0]["error"]["message"] == "value must be a finite number"
+    assert remote.about()["rounds"] == 2
+    with pytest.raises(ServiceError, match="value must be a finite number") as refused:
+        remote.observe("k4", math.nan)
+    assert refused.value.status == 422
+    assert remote.observe("k4", 1.0) == "applied"
+
+
 def test_times_of_ones_own(ask: Caller, client: Any) -> None:
     name, remote = new(client, "LinearModel", deadline="1h", silence=0, bits=8)
     local = bl.LinearModel("squared", deadline=timedelta(hours=1), silence=0, bits=8)

@@ -135,10 +135,13 @@ class Keys:
 
     def give(self, key: Key, ticket: int) -> None:
         """Give a key to a ticket; one of NumPy's is kept as Python's own."""
-        if type(key) is not str and type(key) is not int:
+        kind = type(key)
+        if kind is not str and kind is not int:
             key = plain_key(key)
+            kind = type(key)
+        if kind is int:
+            self.has_numbers = True
         self.tickets[key] = ticket
-        self.has_numbers = self.has_numbers or type(key) is int
 
     def finish(self, memory: Memory) -> None:
         """Note the key of a ticket and the kind of its time, if the kernel has handed it out.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -58,8 +60,24 @@ def _refuse(
 
 def vector(given: ArrayLike, who: str, length: int | None = None) -> Floats:
     """Return numbers in one dimension, of a given length."""
-    array = numbers(given, f"{who} must be numbers", BadFeedback)
+    try:
+        array = numbers(given, f"{who} must be numbers", BadFeedback)
+    except BadFeedback:
+        place = _first_odd(given)
+        if place is None:
+            raise
+        raise BadFeedback(
+            f"{who} must be numbers, got {place[1]!r} at position {place[0]}; nothing has changed"
+        ) from None
     if array.ndim != 1 or (length is not None and array.size != length):
         expected = "one dimension" if length is None else f"shape ({length},)"
         raise BadFeedback(f"{who} must have {expected}, got shape {array.shape}")
     return array
+
+
+def _first_odd(given: Any) -> tuple[int, Any] | None:
+    """Return where in a list something is no number, and what it is; None: nowhere, or no list."""
+    if isinstance(given, str | bytes | Mapping | Set) or not isinstance(given, Iterable):
+        return None
+    items = enumerate(given)
+    return next((each for each in items if not isinstance(each[1], Real | np.bool_)), None)

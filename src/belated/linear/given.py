@@ -106,6 +106,7 @@ class GivenRows:
 
     def _listed(self, given: Any, who: str) -> Rows:
         """Return the rows of a list."""
+        refuse_table(given, who)
         if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
             raise BadFeatures(
                 f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
@@ -143,6 +144,16 @@ class GivenRows:
                 if not isinstance(given, str) and repr(float(given or 0.0)) == repr(value):
                     return repr(name)
         return None
+
+
+def refuse_table(given: Any, who: str) -> None:
+    """Refuse a data frame, which is a list of its columns' names, and say what to give."""
+    if hasattr(given, "columns"):
+        raise BadFeatures(
+            f"{who}: rows are (indptr, indices, values), a matrix, or a list of rows; got "
+            f"{type(given).__name__}: give its rows as dicts, df.to_dict('records') of pandas, "
+            "df.to_dicts() of polars, table.to_pylist() of pyarrow, or its numbers, df.to_numpy()"
+        )
 
 
 def _pair(features: tuple[Any, ...]) -> Entries:

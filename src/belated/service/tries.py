@@ -87,7 +87,7 @@ class Ask(NamedTuple, Generic[T]):
         """The body as it is sent."""
         if isinstance(self.body, bytes):
             return self.body
-        return b"" if self.body is None else json.dumps(self.body, default=plain_of).encode()
+        return b"" if self.body is None else _written(self.body).encode()
 
 
 class Tries(Generic[T]):
@@ -124,6 +124,25 @@ class Tries(Generic[T]):
         if self._ask.is_plain:
             return self._ask.read(body)
         return self._ask.read(json.loads(body) if body else outcome)
+
+
+_BEYOND = 10**309  # the least power of ten that no float reaches
+
+
+def _written(body: Any) -> str:
+    """Return a body as JSON.
+
+    That has no NaN and no infinity, and a body with one of them would be refused as a whole. A
+    number that is too large for a float has the item refused that it is in, and no other.
+
+    >>> _written([1.5, float("nan")]) == f"[1.5, {_BEYOND}]"
+    True
+    """
+    try:
+        return json.dumps(body, default=plain_of, allow_nan=False)
+    except ValueError:
+        read = json.loads(json.dumps(body, default=plain_of), parse_constant=lambda _: _BEYOND)
+        return json.dumps(read)
 
 
 def plain_of(value: Any) -> Any:

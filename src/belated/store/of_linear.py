@@ -18,7 +18,7 @@ from belated.learner.named import Named, listed_keys, named
 from belated.linear.clock import Duration, Time
 from belated.linear.explain import Explanation
 from belated.linear.features import Features
-from belated.linear.given import Many, Row
+from belated.linear.given import Many, Row, refuse_table
 from belated.linear.model import Forecast, LinearModel
 from belated.linear.order import order_of
 from belated.linear.report import LinearReport
@@ -119,6 +119,7 @@ class StoredLinear(CorrectedModel):
         keys: Iterable[Key | None] | None = None,
     ) -> Done:
         if isinstance(rows, Iterable) and not isinstance(rows, tuple | np.ndarray | list | str):
+            refuse_table(rows, "predict_many")
             rows = list(rows)
         plain = rows_out(model, rows)
         now = self._now(at, "predict_many")
