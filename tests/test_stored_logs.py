@@ -441,6 +441,40 @@ def test_silence_of_models_that_have_no_labels(
     assert "of a model of kind Chooser, which has none" in capsys.readouterr().err
 
 
+def test_one_page_is_of_one_silence(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is counted is what the cost in error is of."""
+
+    def page(*command: str) -> dict[str, Any]:
+        assert cli.main(["audit", *command, "--json"]) in (0, None)
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    shop(store)
+    store.export("m", "m.parquet")
+    alone = page("m.parquet", "--answered-only")
+    assert (alone["deadline"], alone["silent"], alone["never"]) == (None, 0, 134)
+    assert audit("m.parquet", answered_only=True).never == 134
+    with pytest.raises(LogError, match="goes without a deadline"):
+        audit("m.parquet", answered_only=True, deadline="2h")
+    assert cli.main(["audit", "m.parquet", "--answered-only", "--deadline", "2h"]) != 0
+    assert "goes without --silence and --deadline" in capsys.readouterr().err
+    live(store.model("n", spec()), 200, at=lambda i: after(minutes=i))
+    store.export("n", "n.parquet")
+    assert page("n.parquet")["silent"] == 0
+    live(store.model("c", spec(silence=0.0)), 200, at=lambda i: after(minutes=i))
+    store.export("c", "c.parquet")
+    for command in (["n.parquet", "--silence", "0"], ["c.parquet"]):
+        found = page(*command)
+        replayed = replay(command[0], silence=0)
+        assert found["deadline"] == pytest.approx(600.0, abs=1e-3)
+        assert (found["silent"], found["answered"]) == (0, 190)
+        assert found["never"] == 200 - replayed.counted
+        assert found["felt"] is not None
+    assert found["notes"] == [
+        "silence counts after the longest that an answer took, as there is no deadline in time"
+    ]
+
+
 def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shop(store)
     store.export("m", "m.pq")  # by what it begins with, and not by its name

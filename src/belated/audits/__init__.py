@@ -46,6 +46,7 @@ def audit(
     *,
     target: str | None = None,
     deadline: str | float | timedelta | None = None,
+    answered_only: bool = False,
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
@@ -71,7 +72,8 @@ def audit(
     are about what is guaranteed in the worst case, and not about the error on this log.
 
     With a ``deadline`` ("30d", a timedelta, or a number in the unit of the log) no answer until
-    then is one: such tickets are settled by silence, and no longer out.
+    then is one: such tickets are settled by silence, and no longer out. ``answered_only`` leaves
+    out the deadline of a model of a store, so that no answer is none.
 
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
@@ -83,12 +85,14 @@ def audit(
         "encoding": encoding,
         "missing": missing,
     }
+    if answered_only and deadline is not None:
+        raise LogError("audit: answered_only (--answered-only) goes without a deadline")
     left_out = ""
     stored = None if isinstance(data, Log | Scan) else _stored(data)
     if stored is not None:
         _refuse_columns(stored, {"predicted": predicted, "observed": observed, **reading}, target)
-        left_out = stored.left_out if deadline is None else ""
-        deadline = stored.told_deadline if deadline is None else deadline
+        if deadline is None and not answered_only:
+            left_out, deadline = stored.left_out, stored.told_deadline
         data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
     columns, labels = None, target
