@@ -199,6 +199,29 @@ def test_answers_before_their_question_count_as_at_once(store: Any) -> None:
     )
 
 
+def test_answers_at_the_time_of_their_question_took_no_time(store: Any) -> None:
+    """Only their order is kept apart, by steps of a float that nobody waited for."""
+    model = store.model("m", spec(silence=0.0, deadline=timedelta(hours=1)))
+    for i in range(30):
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=after(minutes=10 * i))
+        model.observe(f"k{i}", float(i % 3), at=after(minutes=10 * i))
+    log = exported(store).log()
+    assert (log.observed_at > log.predicted_at).all()
+    assert log.waits is not None
+    assert not log.waits.any()
+    found = audit("m.parquet")
+    assert (found.wait.longest, found.answered) == (0.0, 30)
+    assert " ns" not in found.summary()
+    assert {outcome.waits.largest for outcome in found.outcomes} == {0.0}
+    assert replay("m.parquet").task.log.times.lengths.max() == 0.0
+    last = store.model("l", spec(silence=0.0, deadline=timedelta(hours=1)))
+    last.predict({"x": 1.0}, key="a", at=START)
+    last.predict({"x": 1.0}, key="b", at=after(hours=1))
+    last.observe("a", 1.0, at=after(hours=1))  # in time, if only just
+    found = audit(store.log("l"))
+    assert (found.answered, found.silent, found.wait.longest) == (1, 0, 3600.0)
+
+
 def test_times_that_only_some_events_have(store: Any) -> None:
     model = store.model("m", spec())
     model.predict({"x": 1.0}, key="a", at=5.0)
