@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -552,6 +554,32 @@ def test_pages_say_how_to_get_them_again(store: Any) -> None:
     assert "belated replay m.parquet --loss logistic" in Path("replay.html").read_text()
     audit("m.parquet").page("audit.html")
     assert "belated audit m.parquet" in Path("audit.html").read_text()
+
+
+def test_pipes_are_read_from_their_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i},{i + 3.5},{i % 5}\n" for i in range(3000))
+    text = f"asked_at,answered_at,y\n{rows}"
+    for command in (["audit"], ["audit", "--target", "y"], ["replay", "--target", "y", "--quick"]):
+        os.mkfifo("pipe.csv")
+        writer = threading.Thread(target=Path("pipe.csv").write_text, args=(text,))
+        writer.start()
+        assert cli.main([command[0], "pipe.csv", *command[1:], "--no-page"]) in (0, None)
+        writer.join()
+        assert "pipe.csv: 3,000 predictions" in capsys.readouterr().out
+        Path("pipe.csv").unlink()
+
+
+def test_a_store_itself_is_to_be_exported_first(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live(store.model("m", spec()), 30)
+    for command in (["audit", "s.db"], ["replay", "s.db"], ["replay", "s.db", "--target", "y"]):
+        assert cli.main([*command, "--no-page"]) != 0
+        code = 'import belated as bl; bl.open("s.db").export("MODEL", "MODEL.parquet")'
+        assert f"python -c '{code}'" in capsys.readouterr().err
 
 
 # --- What cannot be read --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from belated.audits.result import LABELLED, Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
-from belated.logs.files import is_parquet
+from belated.logs.files import is_parquet, is_piped
 from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
@@ -36,7 +36,7 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
     if not has_labels:
         _refuse_idle(arguments, kind)
     found = _found(arguments, kind)
-    is_read_twice = has_labels and arguments.log != "-"
+    is_read_twice = has_labels and not is_piped(arguments.log)
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
@@ -82,8 +82,7 @@ def _found(arguments: argparse.Namespace, kind: str | None) -> Audit:
         raise LogError("audit: --answered-only goes without --silence and --deadline")
     deadline = arguments.deadline if kind or arguments.silence is not None else None
     found = _counted(arguments, deadline)
-    is_piped = arguments.log == "-"  # and can be read only once
-    if found.deadline is None and found.answered and not is_piped:
+    if found.deadline is None and found.answered and not is_piped(arguments.log):
         found = _with_silence(arguments, found)
     return replace(found, asked=(*found.asked, *_silence(arguments)))
 
