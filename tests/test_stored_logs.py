@@ -23,6 +23,7 @@ from belated.errors import BelatedError, LogError, StoreError
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.replays import replay
+from belated.store import events as of
 from belated.store.as_log import StoredLog, stored_log
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -384,6 +385,27 @@ def test_features_and_keys_can_be_chosen(store: Any, tmp_path: Path) -> None:
     assert list(_wide(store).features(["f7"])) == ["f7"]
 
 
+def test_features_whose_names_mean_something_here(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(20):
+        model.predict({"key": math.sin(i), "a (text)": "bc"[i % 2], "a": 1.0 * i}, key=f"k{i}")
+        if i < 15:
+            model.observe(f"k{i}", float(i % 3))
+    store.export("m", "m.parquet")
+    found = replay("m.parquet", key="key")
+    assert found.task.features == ("key", "a (text)", "a")
+    assert found.model.observe("k17", 1.0)
+    assert replay("m.parquet", features=["key"], key="key").task.features == ("key",)
+    assert replay("m.parquet", features=["a (text)"]).task.features == ("a (text)",)
+    assert replay("m.parquet", features=["a"]).task.features == ("a",)
+    mixed = store.model("mixed", spec())
+    for i in range(20):
+        mixed.predict({"a": "word" if i % 2 else 1.0}, key=f"k{i}")
+        mixed.observe(f"k{i}", float(i % 3))
+    store.export("mixed", "mixed.parquet")
+    assert replay("mixed.parquet", features=["a (text)"]).task.features == ("a (text)",)
+
+
 def _wide(store: Any) -> StoredLog:
     model = store.model("wide", spec())
     if not model.rounds:
@@ -618,6 +640,18 @@ def test_files_that_nobody_exported(store: Any, tmp_path: Path) -> None:
         assert audit("forged.parquet").rounds == 5
         with pytest.raises((StoreError, LogError)):
             replay("forged.parquet")
+    one, two = of.ints_out(np.arange(1)), of.ints_out(np.arange(2))
+    label = of.floats_out(np.ones(1))
+    for uneven in (
+        [of.OBSERVE_MANY, two, label],
+        [of.OBSERVE_MANY, one, label, None, of.floats_out(np.ones(2))],
+        [of.OBSERVE_MANY, one, label, None, None, ["a", "b"]],
+        [of.PREDICT_MANY, [{"x": 1.0}, {"x": 2.0}], None, ["a"]],
+    ):
+        events = pa.array([*table.column("event").to_pylist()[:-1], json.dumps(uneven)])
+        parquet.write_table(table.set_column(place, "event", events), "forged.parquet")
+        with pytest.raises(StoreError, match="is no log that a store has exported"):
+            audit("forged.parquet")
     unread = {**about, "spec": about["spec"][:40]}
     forged = {b"belated.store": json.dumps(unread).encode()}
     parquet.write_table(table.replace_schema_metadata(forged), "forged.parquet")

@@ -210,8 +210,10 @@ class StoredLog:
         with _reading(self.name):
             rows = [_named(asked.line.features, kinds, self.name) for asked in self._asked]
         names = dict.fromkeys(name for row in rows for name in row)
-        chosen = set(names) if wanted is None else {name.removesuffix(_TEXT) for name in wanted}
-        names = {name: None for name in names if name in chosen}
+        if wanted is not None:
+            asked = set(wanted)
+            asked |= {name.removesuffix(_TEXT) for name in asked}
+            names = {name: None for name in names if name in asked}
         if len(names) > MOST:
             raise LogError(
                 f"logs: {self.name} has features of {len(names):,} names, and a table takes "
