@@ -189,6 +189,19 @@ def test_the_last_word_counts(store: Any) -> None:
     assert within.target.tolist()[:2] == [1.0, 5.0]
 
 
+def test_a_label_that_was_revised_stays_when_its_ticket_is_cancelled(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(12):
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=after(minutes=i))
+        model.revise(f"k{i}", float(i % 3), at=after(minutes=i))
+    for i in range(11):
+        model.cancel(f"k{i}")
+    log = exported(store).log()
+    assert log.target is not None
+    assert log.target.tolist() == [float(i % 3) for i in range(12)]
+    assert not [note for note in log.notes if "cancelled" in note]
+
+
 def test_answers_before_their_question_count_as_at_once(store: Any) -> None:
     model = store.model("m", spec())
     model.predict({"x": 1.0}, key="a", at=100.0)
