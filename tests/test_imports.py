@@ -56,6 +56,11 @@ def test_engines_are_loaded_when_named(python: Python) -> None:
     assert timeline.isdisjoint({"numba", "matplotlib", "pandas", "polars", "scipy"})
 
 
+def test_audits_and_replays_load_no_store(python: Python) -> None:
+    source = "import belated.audits, belated.replays, sys; print('belated.store' in sys.modules)"
+    assert python("-c", source).strip() == "False"
+
+
 def test_kernels_run_without_scipy_and_plots(python: Python) -> None:
     source = """
 import sys

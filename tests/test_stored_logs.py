@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ from belated.errors import BelatedError, LogError, StoreError
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.replays import replay
+from belated.store import events as of
 from belated.store.as_log import StoredLog, stored_log
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -186,6 +189,19 @@ def test_the_last_word_counts(store: Any) -> None:
     assert within.target.tolist()[:2] == [1.0, 5.0]
 
 
+def test_a_label_that_was_revised_stays_when_its_ticket_is_cancelled(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(12):
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=after(minutes=i))
+        model.revise(f"k{i}", float(i % 3), at=after(minutes=i))
+    for i in range(11):
+        model.cancel(f"k{i}")
+    log = exported(store).log()
+    assert log.target is not None
+    assert log.target.tolist() == [float(i % 3) for i in range(12)]
+    assert not [note for note in log.notes if "cancelled" in note]
+
+
 def test_answers_before_their_question_count_as_at_once(store: Any) -> None:
     model = store.model("m", spec())
     model.predict({"x": 1.0}, key="a", at=100.0)
@@ -197,6 +213,29 @@ def test_answers_before_their_question_count_as_at_once(store: Any) -> None:
     assert log.notes == (
         "1 answers have a time before that of their prediction, and count as at once",
     )
+
+
+def test_answers_at_the_time_of_their_question_took_no_time(store: Any) -> None:
+    """Only their order is kept apart, by steps of a float that nobody waited for."""
+    model = store.model("m", spec(silence=0.0, deadline=timedelta(hours=1)))
+    for i in range(30):
+        model.predict({"x": math.sin(i)}, key=f"k{i}", at=after(minutes=10 * i))
+        model.observe(f"k{i}", float(i % 3), at=after(minutes=10 * i))
+    log = exported(store).log()
+    assert (log.observed_at > log.predicted_at).all()
+    assert log.waits is not None
+    assert not log.waits.any()
+    found = audit("m.parquet")
+    assert (found.wait.longest, found.answered) == (0.0, 30)
+    assert " ns" not in found.summary()
+    assert {outcome.waits.largest for outcome in found.outcomes} == {0.0}
+    assert replay("m.parquet").task.log.times.lengths.max() == 0.0
+    last = store.model("l", spec(silence=0.0, deadline=timedelta(hours=1)))
+    last.predict({"x": 1.0}, key="a", at=START)
+    last.predict({"x": 1.0}, key="b", at=after(hours=1))
+    last.observe("a", 1.0, at=after(hours=1))  # in time, if only just
+    found = audit(store.log("l"))
+    assert (found.answered, found.silent, found.wait.longest) == (1, 0, 3600.0)
 
 
 def test_times_that_only_some_events_have(store: Any) -> None:
@@ -359,6 +398,27 @@ def test_features_and_keys_can_be_chosen(store: Any, tmp_path: Path) -> None:
     assert list(_wide(store).features(["f7"])) == ["f7"]
 
 
+def test_features_whose_names_mean_something_here(store: Any) -> None:
+    model = store.model("m", spec())
+    for i in range(20):
+        model.predict({"key": math.sin(i), "a (text)": "bc"[i % 2], "a": 1.0 * i}, key=f"k{i}")
+        if i < 15:
+            model.observe(f"k{i}", float(i % 3))
+    store.export("m", "m.parquet")
+    found = replay("m.parquet", key="key")
+    assert found.task.features == ("key", "a (text)", "a")
+    assert found.model.observe("k17", 1.0)
+    assert replay("m.parquet", features=["key"], key="key").task.features == ("key",)
+    assert replay("m.parquet", features=["a (text)"]).task.features == ("a (text)",)
+    assert replay("m.parquet", features=["a"]).task.features == ("a",)
+    mixed = store.model("mixed", spec())
+    for i in range(20):
+        mixed.predict({"a": "word" if i % 2 else 1.0}, key=f"k{i}")
+        mixed.observe(f"k{i}", float(i % 3))
+    store.export("mixed", "mixed.parquet")
+    assert replay("mixed.parquet", features=["a (text)"]).task.features == ("a (text)",)
+
+
 def _wide(store: Any) -> StoredLog:
     model = store.model("wide", spec())
     if not model.rounds:
@@ -441,6 +501,40 @@ def test_silence_of_models_that_have_no_labels(
     assert "of a model of kind Chooser, which has none" in capsys.readouterr().err
 
 
+def test_one_page_is_of_one_silence(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is counted is what the cost in error is of."""
+
+    def page(*command: str) -> dict[str, Any]:
+        assert cli.main(["audit", *command, "--json"]) in (0, None)
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    shop(store)
+    store.export("m", "m.parquet")
+    alone = page("m.parquet", "--answered-only")
+    assert (alone["deadline"], alone["silent"], alone["never"]) == (None, 0, 134)
+    assert audit("m.parquet", answered_only=True).never == 134
+    with pytest.raises(LogError, match="goes without a deadline"):
+        audit("m.parquet", answered_only=True, deadline="2h")
+    assert cli.main(["audit", "m.parquet", "--answered-only", "--deadline", "2h"]) != 0
+    assert "goes without --silence and --deadline" in capsys.readouterr().err
+    live(store.model("n", spec()), 200, at=lambda i: after(minutes=i))
+    store.export("n", "n.parquet")
+    assert page("n.parquet")["silent"] == 0
+    live(store.model("c", spec(silence=0.0)), 200, at=lambda i: after(minutes=i))
+    store.export("c", "c.parquet")
+    for command in (["n.parquet", "--silence", "0"], ["c.parquet"]):
+        found = page(*command)
+        replayed = replay(command[0], silence=0)
+        assert found["deadline"] == pytest.approx(600.0, abs=1e-3)
+        assert (found["silent"], found["answered"]) == (0, 190)
+        assert found["never"] == 200 - replayed.counted
+        assert found["felt"] is not None
+    assert found["notes"] == [
+        "silence counts after the longest that an answer took, as there is no deadline in time"
+    ]
+
+
 def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shop(store)
     store.export("m", "m.pq")  # by what it begins with, and not by its name
@@ -497,6 +591,32 @@ def test_pages_say_how_to_get_them_again(store: Any) -> None:
     assert "belated audit m.parquet" in Path("audit.html").read_text()
 
 
+def test_pipes_are_read_from_their_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i},{i + 3.5},{i % 5}\n" for i in range(3000))
+    text = f"asked_at,answered_at,y\n{rows}"
+    for command in (["audit"], ["audit", "--target", "y"], ["replay", "--target", "y", "--quick"]):
+        os.mkfifo("pipe.csv")
+        writer = threading.Thread(target=Path("pipe.csv").write_text, args=(text,))
+        writer.start()
+        assert cli.main([command[0], "pipe.csv", *command[1:], "--no-page"]) in (0, None)
+        writer.join()
+        assert "pipe.csv: 3,000 predictions" in capsys.readouterr().out
+        Path("pipe.csv").unlink()
+
+
+def test_a_store_itself_is_to_be_exported_first(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live(store.model("m", spec()), 30)
+    for command in (["audit", "s.db"], ["replay", "s.db"], ["replay", "s.db", "--target", "y"]):
+        assert cli.main([*command, "--no-page"]) != 0
+        code = 'import belated as bl; bl.open("s.db").export("MODEL", "MODEL.parquet")'
+        assert f"python -c '{code}'" in capsys.readouterr().err
+
+
 # --- What cannot be read --------------------------------------------------------------------------
 
 
@@ -533,6 +653,18 @@ def test_files_that_nobody_exported(store: Any, tmp_path: Path) -> None:
         assert audit("forged.parquet").rounds == 5
         with pytest.raises((StoreError, LogError)):
             replay("forged.parquet")
+    one, two = of.ints_out(np.arange(1)), of.ints_out(np.arange(2))
+    label = of.floats_out(np.ones(1))
+    for uneven in (
+        [of.OBSERVE_MANY, two, label],
+        [of.OBSERVE_MANY, one, label, None, of.floats_out(np.ones(2))],
+        [of.OBSERVE_MANY, one, label, None, None, ["a", "b"]],
+        [of.PREDICT_MANY, [{"x": 1.0}, {"x": 2.0}], None, ["a"]],
+    ):
+        events = pa.array([*table.column("event").to_pylist()[:-1], json.dumps(uneven)])
+        parquet.write_table(table.set_column(place, "event", events), "forged.parquet")
+        with pytest.raises(StoreError, match="is no log that a store has exported"):
+            audit("forged.parquet")
     unread = {**about, "spec": about["spec"][:40]}
     forged = {b"belated.store": json.dumps(unread).encode()}
     parquet.write_table(table.replace_schema_metadata(forged), "forged.parquet")

@@ -9,7 +9,6 @@ Half of the answers are known after 1 h, and 0.75 are out at a time.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,11 @@ from belated.audits.promises import Promise
 from belated.audits.quantiles import Quantiles
 from belated.audits.result import Audit, Felt
 from belated.audits.settling import Settling
+from belated.audits.stored import stored_in
 from belated.audits.tradeoff import Patience
 from belated.engine import row_counter
 from belated.errors import LogError, OutOfOrder
 from belated.logs import DateOrder, Log, OnBad, Scan, Unit, scan
-from belated.logs.files import is_parquet
 from belated.logs.spans import span_in
 from belated.report.typed import how_read
 from belated.timeline.sweep import Ties
@@ -46,6 +45,7 @@ def audit(
     *,
     target: str | None = None,
     deadline: str | float | timedelta | None = None,
+    answered_only: bool = False,
     tz: str | None = None,
     unit: Unit | None = None,
     encoding: str | None = None,
@@ -71,7 +71,8 @@ def audit(
     are about what is guaranteed in the worst case, and not about the error on this log.
 
     With a ``deadline`` ("30d", a timedelta, or a number in the unit of the log) no answer until
-    then is one: such tickets are settled by silence, and no longer out.
+    then is one: such tickets are settled by silence, and no longer out. ``answered_only`` leaves
+    out the deadline of a model of a store, so that no answer is none.
 
     ``target`` is the column of labels; a ``Log`` has its own. Where there are two to ten, waits are
     shown by label, and there is a warning if they depend on it.
@@ -83,12 +84,14 @@ def audit(
         "encoding": encoding,
         "missing": missing,
     }
+    if answered_only and deadline is not None:
+        raise LogError("audit: answered_only (--answered-only) goes without a deadline")
     left_out = ""
-    stored = None if isinstance(data, Log | Scan) else _stored(data)
+    stored = None if isinstance(data, Log | Scan) else stored_in(data)
     if stored is not None:
         _refuse_columns(stored, {"predicted": predicted, "observed": observed, **reading}, target)
-        left_out = stored.left_out if deadline is None else ""
-        deadline = stored.told_deadline if deadline is None else deadline
+        if deadline is None and not answered_only:
+            left_out, deadline = stored.left_out, stored.told_deadline
         data, predicted, observed, target, reading = stored.log(), None, None, None, {}
     log = _opened(data, predicted, observed, target, reading, on_bad)
     columns, labels = None, target
@@ -124,15 +127,6 @@ def audit(
         kind=None if stored is None else stored.kind,
         has_silence=stored is not None and stored.has_silence,
     )
-
-
-def _stored(data: Any) -> StoredLog | None:
-    """Return the log of a store, or of its export; None: it is something else."""
-    if not is_parquet(data) and "belated.store" not in sys.modules:
-        return None  # and nothing need be loaded to see that
-    from belated.store.as_log import stored_log
-
-    return stored_log(data)
 
 
 def _refuse_columns(stored: StoredLog, reading: Mapping[str, Any], target: str | None) -> None:

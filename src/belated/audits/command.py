@@ -13,7 +13,7 @@ from belated.audits.result import LABELLED, Audit, Felt
 from belated.audits.words import show
 from belated.datasets import flights
 from belated.errors import BelatedError, LogError
-from belated.logs.files import is_parquet
+from belated.logs.files import is_parquet, is_piped
 from belated.logs.log import SECONDS
 from belated.report.command import is_flights, reading, refuse_reading, report
 
@@ -36,7 +36,7 @@ def _priced(arguments: argparse.Namespace, price: Price) -> Audit:
     if not has_labels:
         _refuse_idle(arguments, kind)
     found = _found(arguments, kind)
-    is_read_twice = has_labels and arguments.log != "-"
+    is_read_twice = has_labels and not is_piped(arguments.log)
     if not is_read_twice or found.rounds > MOST_REPLAYED:
         return found
     try:
@@ -78,13 +78,23 @@ def _found(arguments: argparse.Namespace, kind: str | None) -> Audit:
             raise LogError("audit: flights has its target already; give no column for it")
         refuse_reading(arguments, "audit")
         return audit(flights(), ties=arguments.ties)
-    is_piped = arguments.log == "-"  # and can be read only once
+    if arguments.answered_only and (arguments.silence is not None or arguments.deadline):
+        raise LogError("audit: --answered-only goes without --silence and --deadline")
     deadline = arguments.deadline if kind or arguments.silence is not None else None
     found = _counted(arguments, deadline)
-    is_once = is_piped or kind is not None  # a model of a store has its own deadline
-    if arguments.silence is not None and deadline is None and found.answered and not is_once:
-        found = _counted(arguments, _longest(found))
+    if found.deadline is None and found.answered and not is_piped(arguments.log):
+        found = _with_silence(arguments, found)
     return replace(found, asked=(*found.asked, *_silence(arguments)))
+
+
+def _with_silence(arguments: argparse.Namespace, found: Audit) -> Audit:
+    """Count as the replay does: silence without a deadline is one after the longest wait."""
+    is_of_model = arguments.silence is None and found.has_silence and found.kind in LABELLED
+    if arguments.answered_only or (arguments.silence is None and not is_of_model):
+        return found
+    why = "silence counts after the longest that an answer took, as there is no deadline in time"
+    counted = _counted(arguments, _longest(found))
+    return replace(counted, notes=(*found.notes, *([why] if is_of_model else [])))
 
 
 def _counted(arguments: argparse.Namespace, deadline: Any) -> Audit:
@@ -92,6 +102,7 @@ def _counted(arguments: argparse.Namespace, deadline: Any) -> Audit:
         arguments.log,
         target=arguments.target,
         deadline=deadline,
+        answered_only=arguments.answered_only,
         ties=arguments.ties,
         progress=None,
         **reading(arguments),

@@ -128,7 +128,7 @@ class Tally:
         self.last = predictions[-1:]
         with np.errstate(over="ignore"):
             starts = block.predicted_at - block.clock.plain(self.origin)
-            waits = block.observed_at - block.predicted_at
+            waits = block.lengths
         starts = starts.astype(np.float64)
         waits = np.where(block.answered, waits.astype(np.float64), np.nan)
         if np.isinf(starts).any() or np.isinf(waits).any():

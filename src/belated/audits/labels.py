@@ -42,7 +42,7 @@ class WaitsByLabel:
         if labels is None or self.are_many:
             return
         times = log.times
-        waits = (times.observed_at - times.predicted_at).astype(np.float64)
+        waits = times.lengths.astype(np.float64)
         self.add(labels, np.where(times.answered, waits, np.nan))
 
     def _labels(self, log: Log) -> Array | None:

@@ -193,7 +193,9 @@ class Audit:
         if self.tally.total_delay == 0:
             return "Nothing is late: every answer comes before the next prediction."
         what = "answers" if self.deadline is None else "labels"
-        waits = f"Half of the {what} are known after {self.lasting(self.wait.median)}"
+        median = self.wait.median
+        when = f"after {self.lasting(median)}" if median else "at once"
+        waits = f"Half of the {what} are known {when}"
         out = f"{plain(float(f'{self.open_at_a_time:.3g}'))} are out at a time"
         if self.deadline is not None:
             out += f" ({self.settled_by_silence})"

@@ -44,7 +44,8 @@ class Settling:
             return times
         is_whole = times.predicted_at.dtype.kind == "i"
         due = times.predicted_at + (np.int64(round(self.span)) if is_whole else self.span)
-        is_silent = ~times.answered | (times.observed_at > due)
+        is_late = times.observed_at > due if times.waits is None else times.waits > self.span
+        is_silent = ~times.answered | is_late
         ends = np.where(is_silent, due, times.observed_at)
         heard = times.observed_at[~is_silent]
         seen = [times.predicted_at.max(), *([heard.max()] if heard.size else [])]
@@ -53,4 +54,5 @@ class Settling:
         is_over = waiting <= self.latest
         self.silent += int(np.count_nonzero(is_over))
         self._due = waiting[~is_over]
-        return Times(times.predicted_at, ends, np.ones_like(times.answered), times.clock)
+        waits = None if times.waits is None else np.where(is_silent, self.span, times.waits)
+        return Times(times.predicted_at, ends, np.ones_like(times.answered), times.clock, waits)

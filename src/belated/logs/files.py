@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import glob
+import json
+import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from belated.errors import LogError, MissingExtra
 from belated.logs.bad import SHOWN
@@ -34,6 +36,8 @@ STANDARD_INPUT = "-"
 BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 PARQUET = b"PAR1"
 """How a Parquet file begins."""
+SQLITE = b"SQLite f"
+"""How a file of SQLite begins, which a store is one of."""
 OLD_BOOK = b"\xd0\xcf\x11\xe0"
 """How an Excel file of the old kind begins."""
 ENDINGS = (
@@ -50,8 +54,11 @@ def file_of(given: str | Path, encoding: str | None = None) -> Source:
     """
     text = str(given)
     if text == STANDARD_INPUT:
-        return _standard_input(encoding)
+        return _kept(sys.stdin.buffer, "standard input", encoding)
     path = Path(given)
+    if is_piped(given):
+        with reading(text), path.open("rb") as file:
+            return _kept(file, text, encoding)
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if _is_part(file, path)]
         if not found:
@@ -66,9 +73,19 @@ def file_of(given: str | Path, encoding: str | None = None) -> Source:
     return _one(path, text, encoding)
 
 
+def is_piped(given: Any) -> bool:
+    """Tell whether this is the standard input or the path of a pipe, which are read only once."""
+    try:
+        return str(given) == STANDARD_INPUT or Path(given).is_fifo()
+    except (OSError, TypeError, ValueError):
+        return False
+
+
 def is_parquet(given: Any) -> bool:
     """Tell whether this is the path of a Parquet file, by how that begins."""
     try:
+        if not Path(given).is_file():  # of a pipe the start would be lost
+            return False
         with Path(given).open("rb") as file:
             return file.read(len(PARQUET)) == PARQUET
     except (OSError, TypeError, ValueError):
@@ -82,12 +99,12 @@ def _is_part(file: Path, folder: Path) -> bool:
     return file.is_file() and not is_hidden and file.suffix.lower() in ENDINGS
 
 
-def _standard_input(encoding: str | None) -> Source:
+def _kept(stream: BinaryIO, name: str, encoding: str | None) -> Source:
     """Return what comes in, kept in a file, since it is looked at twice."""
     kept = tempfile.NamedTemporaryFile(prefix="belated-")  # noqa: SIM115  # as long as the source
-    shutil.copyfileobj(sys.stdin.buffer, kept)
+    shutil.copyfileobj(stream, kept)
     kept.flush()
-    source = _one(Path(kept.name), "standard input", encoding)
+    source = _one(Path(kept.name), name, encoding)
     source.kept = kept
     return source
 
@@ -111,6 +128,13 @@ def _one(path: Path, name: str, encoding: str | None) -> Source:
 
 def _binary(start: bytes, name: str, opener: Opener) -> Source | None:
     """Return the source for a file that is no text; None: it must be text."""
+    if start == SQLITE:
+        opened = f"bl.open({json.dumps(name)})"
+        code = f'import belated as bl; {opened}.export("MODEL", "MODEL.parquet")'
+        raise LogError(
+            f"logs: {name} is a file of SQLite, and no log. If it is a store, export a model "
+            f"first, and give the file that this writes: python -c {shlex.quote(code)}"
+        )
     if start.startswith(PARQUET) or opener.ending in (".parquet", ".pq"):
         return Parquet(name, opener)
     if start.startswith(b"ARROW1") or opener.ending in (".arrow", ".feather", ".ipc"):

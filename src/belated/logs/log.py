@@ -66,6 +66,8 @@ class Log:
     """What was noticed when it was read."""
     zone: str | None = None
     """The zone whose clock people go by, where somebody said so; times are in UTC all the same."""
+    waits: Floats | None = None
+    """How long answers took, where times were moved apart to keep an order; None: as times say."""
 
     def __post_init__(self) -> None:
         """Find out what was answered, and check that all columns have the same length."""
@@ -87,6 +89,8 @@ class Log:
             known["target"] = self.target
         if self.weight is not None:
             known["weight"] = self.weight
+        if self.waits is not None:
+            known["waits"] = self.waits
         return known | {f"feature {name!r}": column for name, column in self.features.items()}
 
     def __len__(self) -> int:
@@ -111,7 +115,7 @@ class Log:
             masked = np.ma.MaskedArray(self.observed_at, mask=~self.answered)
             return read_times(self.predicted_at, masked, "Timeline:")
         starts, ends = clock.plain(self.predicted_at), clock.plain(self.observed_at)
-        return Times(starts, ends, self.answered, clock)
+        return Times(starts, ends, self.answered, clock, self.waits)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -145,6 +149,7 @@ class Log:
             answered=self.answered[rows],
             target=None if self.target is None else self.target[rows],
             weight=None if self.weight is None else self.weight[rows],
+            waits=None if self.waits is None else self.waits[rows],
             features={name: column[rows] for name, column in self.features.items()},
         )
 
@@ -214,6 +219,7 @@ def joined(blocks: Sequence[Log], bad: BadRows) -> Log:
         answered=column(lambda block: block.answered),
         target=column(lambda block: block.target),
         weight=column(lambda block: block.weight),
+        waits=column(lambda block: block.waits),
         features={
             name: column(lambda block, name=name: block.features[name]) for name in first.features
         },

@@ -19,7 +19,7 @@ def outcomes_of(task: Task) -> tuple[Outcome, ...]:
     """
     spoke = task.learned & ~task.hearing.is_silence
     times = task.log.times
-    waits = np.where(spoke, (times.observed_at - times.predicted_at).astype(np.float64), np.nan)
+    waits = np.where(spoke, times.lengths.astype(np.float64), np.nan)
     for labels in (task.log.target, _made(task)):
         if labels is None:
             continue

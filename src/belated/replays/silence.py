@@ -161,6 +161,7 @@ def _with_silence(
         log,
         observed_at=observed.view(log.predicted_at.dtype) if log.is_calendar else observed,
         answered=heard_by,
+        waits=None if log.waits is None else np.where(in_time, log.waits, float(span)),
     )
     changed = replace(changed, observed_at=_gapped(changed, heard_by))
     final = np.where(in_time, labels, np.where(is_silence, silence, np.nan))

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from belated.errors import LogError
+from belated.learner.keys import Key
 from belated.linear.losses import Loss
 from belated.linear.settings import Settings
 from belated.logs import Log
 from belated.replays.labels import Labels
+from belated.replays.saving import keys_of
 from belated.replays.silence import Silence, in_unit
-from belated.store.as_log import KEY, StoredLog
 
 if TYPE_CHECKING:
     from belated.replays.task import Asked
+    from belated.store.as_log import StoredLog
 
 TARGET = "label"
 """What the target of such a log is called."""
@@ -33,11 +35,19 @@ def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:
         if features.pop(name, None) is None:
             listed = ", ".join(map(repr, features)) or "none"
             raise LogError(f"replay: {stored.name} has no feature {name!r}; it has {listed}")
-    if asked.key == KEY:
-        features[KEY] = stored.keys()
     log = stored.log(span)
     notes = (*log.notes, *_notes(stored, said))
     return replace(log, features=features, notes=notes)
+
+
+def keys_in(stored: StoredLog, asked: Asked) -> list[Key] | None:
+    """Return the key of every row where the keys of the store are asked for; None: others are.
+
+    They are no column, so that a feature of the same name stays one.
+    """
+    from belated.store.as_log import KEY  # which is loaded by now, as its log is there
+
+    return keys_of(stored.keys(), KEY) if asked.key == KEY else None
 
 
 def labels_of(stored: StoredLog, how: Labels, loss: Loss | None) -> tuple[Labels, Loss | None]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from belated.arrays import Array, Bools, Floats, Ints
+from belated.audits.stored import stored_in
 from belated.errors import LogError
 from belated.learner.keys import Key
 from belated.linear import Rows
@@ -26,7 +27,6 @@ from belated.replays import stored as of_store
 from belated.replays.labels import Labels, check_range, settled
 from belated.replays.saving import keys_of
 from belated.replays.silence import Hearing, Silence, arrivals, heard
-from belated.store.as_log import stored_log
 
 __all__ = ["Asked", "Features", "Labels", "Task", "task_of"]
 
@@ -204,17 +204,18 @@ def task_of(
     progress: Callable[[int], None] | None = None,
 ) -> Task:
     """Return the task that a log and what is asked of it make; stop at what cannot be right."""
-    stored = None if isinstance(data, Log) else stored_log(data)
+    stored = None if isinstance(data, Log) else stored_in(data)
+    own: Sequence[Key] | None = None
     if stored is not None:
         of_store.check(stored, asked)
         how, loss = of_store.labels_of(stored, how, loss)
         silence = of_store.silence_of(stored, silence)
     silence.check()
     if stored is not None:
-        data = of_store.log_of(stored, asked, silence)
+        data, own = of_store.log_of(stored, asked, silence), of_store.keys_in(stored, asked)
         asked = replace(asked, is_stored=True)
     log, name, features = _log(data, asked, silence, progress)
-    log, keys = _keyed(log, asked)
+    log, keys = _keyed(log, asked) if own is None else (log, own)
     is_arrival = log.target is None and silence.value is not None
     truth = arrivals(log, silence) if is_arrival else log.target
     if truth is None:

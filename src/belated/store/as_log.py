@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import GeneratorType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,27 +35,45 @@ _TIMED = (*_ASKING, *_HEARD, "shown")
 _NONE_AFTER = 1 << 63  # more than any ticket
 
 
+class Word(NamedTuple):
+    """What was said of a prediction."""
+
+    at: float
+    """When, moved apart from other events of that time."""
+    label: float
+    weight: float
+    wait: float
+    """How long after the prediction, by the times as they were given."""
+
+
+_NO_WORD = Word(math.nan, math.nan, 1.0, math.nan)
+
+
 @dataclass
 class Asked:
-    """One prediction, and every word on it: when, the label so far, and how often it counts."""
+    """One prediction, and every word on it."""
 
     line: Logged
     at: float
-    words: list[tuple[float, float, float]] = field(default_factory=list)
+    """When, moved apart from other events of that time."""
+    given: float
+    """When, as it was given."""
+    words: list[Word] = field(default_factory=list)
     is_cancelled: bool = False
     is_hidden: bool = False
 
-    def hear(self, line: Logged, at: float, silence: float) -> None:
+    def hear(self, line: Logged, at: float, given: float, silence: float) -> None:
         """Take a word; an amount is added to the label so far."""
         value = math.nan if line.value is None else line.value
         if line.verb == "add":
-            value += self.words[-1][1] if self.words else silence
-        self.words.append((at, value, 1.0 if line.weight is None else line.weight))
+            value += self.words[-1].label if self.words else silence
+        weight = 1.0 if line.weight is None else line.weight
+        self.words.append(Word(max(at, self.at), value, weight, max(given - self.given, 0.0)))
 
-    def last(self, span: float) -> tuple[float, float, float]:
+    def last(self, span: float) -> Word:
         """Return the last word within a span; one that came later only where there is no other."""
-        within = [word for word in self.words if word[0] - self.at <= span]
-        return (within or self.words or [(math.nan, math.nan, 1.0)])[-1]
+        within = [word for word in self.words if word.wait <= span]
+        return (within or self.words or [_NO_WORD])[-1]
 
 
 class StoredLog:
@@ -80,7 +98,7 @@ class StoredLog:
         times = self._times(given)
         self.is_epoch = bool(times.size) and times.min() >= SINCE_1970 and times.max() < AFTER_DATES
         """Whether times are seconds since 1970; else they are numbers of the user's own."""
-        self._asked = self._gathered(given, _apart(given, times).tolist())
+        self._asked = self._gathered(given, _apart(given, times).tolist(), times.tolist())
         if not self._asked:
             raise LogError(f"logs: {name} is the log of a model that was never asked for anything")
 
@@ -99,24 +117,26 @@ class StoredLog:
         written = np.array([line.written for line in lines], dtype=np.float64)
         return np.maximum.accumulate(written)  # a clock may have been put back
 
-    def _gathered(self, lines: Iterable[Logged], times: Iterable[float]) -> list[Asked]:
+    def _gathered(
+        self, lines: Iterable[Logged], apart: Iterable[float], times: Iterable[float]
+    ) -> list[Asked]:
         silence = 0.0 if self.settings is None else self.settings.silence or 0.0
         found: dict[int | None, Asked] = {}
         counts: Counter[str] = Counter()
-        for line, at in zip(lines, times, strict=True):
+        for line, at, given in zip(lines, apart, times, strict=True):
             if line.verb in _ASKING:
-                found[line.ticket] = Asked(line, at, is_hidden=line.hidden)
+                found[line.ticket] = Asked(line, at, given, is_hidden=line.hidden)
                 continue
             asked = found.get(line.ticket)
             if asked is None:
                 counts["unknown"] += line.verb in _HEARD
             elif line.verb in _HEARD:
                 counts["early"] += at < asked.at
-                asked.hear(line, max(at, asked.at), silence)
+                asked.hear(line, at, given, silence)
             elif line.verb == "cancel":
                 asked.is_cancelled = True
             elif line.verb == "shown":
-                asked.at, asked.is_hidden = at, False
+                asked.at, asked.given, asked.is_hidden = at, given, False
         shown = [asked for asked in found.values() if not asked.is_hidden]
         counts["hidden"] = len(found) - len(shown)
         counts["changed"] = sum(len(asked.words) > 1 for asked in shown)
@@ -165,7 +185,7 @@ class StoredLog:
     def log(self, span: float = math.inf) -> Log:
         """Return times and labels: the last word on each, or the last within a span."""
         last = [asked.last(span) for asked in self._asked]
-        heard, labels, weights = np.array(last, dtype=np.float64).reshape(-1, 3).T
+        heard, labels, weights, waits = np.array(last, dtype=np.float64).reshape(-1, 4).T
         has_labels = bool(np.isfinite(labels).any())
         return Log(
             np.array([asked.at for asked in self._asked], dtype=np.float64),
@@ -176,6 +196,7 @@ class StoredLog:
             unit="s" if self.is_epoch else None,
             is_epoch=self.is_epoch,
             notes=tuple(self._notes),
+            waits=np.ascontiguousarray(waits),
         )
 
     def keys(self) -> Array:
@@ -189,8 +210,10 @@ class StoredLog:
         with _reading(self.name):
             rows = [_named(asked.line.features, kinds, self.name) for asked in self._asked]
         names = dict.fromkeys(name for row in rows for name in row)
-        chosen = set(names) if wanted is None else {name.removesuffix(_TEXT) for name in wanted}
-        names = {name: None for name in names if name in chosen}
+        if wanted is not None:
+            asked = set(wanted)
+            asked |= {name.removesuffix(_TEXT) for name in asked}
+            names = {name: None for name in names if name in asked}
         if len(names) > MOST:
             raise LogError(
                 f"logs: {self.name} has features of {len(names):,} names, and a table takes "

@@ -97,14 +97,16 @@ def lines_of(kind: str, event: Event, tickets: Iterator[int]) -> Iterator[Logged
     if verb == of.PREDICT_MANY:
         _, rows, at, _ = of.padded(event, 4)
         each = rows if isinstance(rows, list) else _pairs(rows)
-        for row, key in zip(each, keys_of(kind, event) or repeat(None), strict=False):
+        keys = keys_of(kind, event) or repeat(None, rows_in(event))
+        for row, key in zip(each, keys, strict=True):
             yield Logged(0, 0.0, "predict", next(tickets), key=key, at=at, features=row)
     elif verb == of.OBSERVE_MANY:
         numbers, labels = of.ints_in(event[1]).tolist(), of.floats_in(event[2]).tolist()
         _, _, _, at, weights = of.padded(event, 5)[:5]
-        counts = repeat(None) if weights is None else of.floats_in(weights).tolist()
-        keys = keys_of(kind, event) or repeat(None)
-        for ticket, value, key, weight in zip(numbers, labels, keys, counts, strict=False):
+        nothing = repeat(None, len(numbers))
+        counts = nothing if weights is None else of.floats_in(weights).tolist()
+        keys = keys_of(kind, event) or repeat(None, len(numbers))
+        for ticket, value, key, weight in zip(numbers, labels, keys, counts, strict=True):
             yield Logged(0, 0.0, "observe", ticket, key, at, value, weight=weight)
     elif verb == of.PREDICT:
         yield predicted(kind, event)._replace(ticket=next(tickets))

@@ -28,6 +28,8 @@ class Times:
     observed_at: Array
     answered: Bools
     clock: Clock
+    waits: Array | None = None
+    """How long answers took, where times were moved apart to keep an order."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -40,10 +42,18 @@ class Times:
         masked = np.ma.MaskedArray(observed_at, mask=~self.answered)
         return self.clock.shown(self.predicted_at), masked
 
+    @property
+    def lengths(self) -> Array:
+        """How long answers took; it means nothing where none came."""
+        return self.observed_at - self.predicted_at if self.waits is None else self.waits
+
     def take(self, rows: Any) -> Times:
         """Return some rows: a slice, a mask or their numbers."""
+        waits = None if self.waits is None else self.waits[rows]
         return Times(
-            self.predicted_at[rows], self.observed_at[rows], self.answered[rows], self.clock
+            *(self.predicted_at[rows], self.observed_at[rows], self.answered[rows]),
+            self.clock,
+            waits,
         )
 
     def by_prediction_time(self) -> tuple[Times, Ints]:
@@ -76,6 +86,7 @@ def joined_times(blocks: Sequence[Times]) -> Times:
         np.concatenate([block.observed_at for block in blocks]),
         np.concatenate([block.answered for block in blocks]),
         first.clock,
+        None if first.waits is None else np.concatenate([block.lengths for block in blocks]),
     )
 
 
