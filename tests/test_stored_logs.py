@@ -401,12 +401,15 @@ def test_features_and_keys_can_be_chosen(store: Any, tmp_path: Path) -> None:
 def test_features_whose_names_mean_something_here(store: Any) -> None:
     model = store.model("m", spec())
     for i in range(20):
-        model.predict({"key": math.sin(i), "a (text)": "bc"[i % 2], "a": 1.0 * i}, key=f"k{i}")
+        model.predict(
+            {"key": math.sin(i), "label": 1.0 * (i % 4), "a (text)": "bc"[i % 2], "a": 1.0 * i},
+            key=f"k{i}",
+        )
         if i < 15:
             model.observe(f"k{i}", float(i % 3))
     store.export("m", "m.parquet")
     found = replay("m.parquet", key="key")
-    assert found.task.features == ("key", "a (text)", "a")
+    assert found.task.features == ("key", "label", "a (text)", "a")
     assert found.model.observe("k17", 1.0)
     assert replay("m.parquet", features=["key"], key="key").task.features == ("key",)
     assert replay("m.parquet", features=["a (text)"]).task.features == ("a (text)",)
@@ -547,14 +550,14 @@ def test_commands(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert "after 5 h" in said
     assert "log loss" in said
     cli.main(["replay", "m.pq", "--deadline", "5h", "--no-page"])
-    assert "200 predictions of label" in capsys.readouterr().out
+    assert "200 predictions of the label" in capsys.readouterr().out
     live(store.model("plain", spec()), 30)
     store.export("plain", "plain.parquet")
     assert cli.main(["replay", "plain.parquet", "--deadline", "5h", "--no-page"]) != 0
     assert "say which one with silence" in capsys.readouterr().err
     cli.main(["replay", "m.pq", "--no-page", "--save", "m.belated", "--key", "key"])
     said = capsys.readouterr().out
-    assert "200 predictions of label; 188 count" in said
+    assert "200 predictions of the label; 188 count" in said
     assert bl.LinearModel.load("m.belated").ticket("v199") == 199
     cli.main(
         [
@@ -671,3 +674,26 @@ def test_files_that_nobody_exported(store: Any, tmp_path: Path) -> None:
     assert any(
         "settings of the model cannot be read" in note for note in audit("forged.parquet").notes
     )
+
+
+@pytest.mark.parametrize("damage", ["type", "depth", "column", "bytes"])
+def test_damaged_exports_are_refused_in_words(store: Any, tmp_path: Path, damage: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    live(store.model("m", spec()), 30)
+    store.export("m", "m.parquet")
+    table = pq.read_table("m.parquet")
+    if damage == "column":
+        pq.write_table(table.drop_columns(["ticket"]), "bad.parquet")
+    elif damage == "bytes":
+        whole = bytearray((tmp_path / "m.parquet").read_bytes())
+        whole[60:90] = b"\xff" * 30
+        (tmp_path / "bad.parquet").write_bytes(whole)
+    else:
+        rows = table.to_pylist()
+        rows[-1]["event"] = '[1,25,{"a":1}]' if damage == "type" else "[" * 5000 + "]" * 5000
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), "bad.parquet")
+    for read in (audit, replay):
+        with pytest.raises(BelatedError, match=r"bad\.parquet is no log that a store has exported"):
+            read("bad.parquet")

@@ -26,6 +26,9 @@ class Spread:
     >>> spread.add(np.array([3.0, 1.0, 0.0, 7.0]), np.array([30.0, 10.0, 0.0, 70.0]))
     >>> spread.count, spread.largest, spread.quantile(0.5)
     (4, 7.0, 1.0)
+    >>> spread.add(np.full(9, 3.5), np.zeros(9))
+    >>> round(spread.quantile(0.5), 2)
+    3.5
     """
 
     first: int = 0
@@ -33,6 +36,7 @@ class Spread:
     sums: Floats = field(default_factory=lambda: np.zeros(0))
     largest: float = 0.0
     total: float = 0.0
+    are_whole: bool = True
 
     @property
     def count(self) -> int:
@@ -55,6 +59,7 @@ class Spread:
         self.counts += np.bincount(keys - self.first, minlength=size)
         self.sums += np.bincount(keys - self.first, weights=parts, minlength=size)
         self.largest = max(self.largest, float(exact.max()))
+        self.are_whole = self.are_whole and bool((exact == np.floor(exact)).all())
         self.total += float(exact.sum())
 
     def _reach(self, low: int, high: int) -> None:
@@ -78,13 +83,13 @@ class Spread:
     def quantile(self, share: float) -> float:
         """Return a value that this share of all values does not exceed, to 0.1 %.
 
-        Whole numbers are rounded down to the last one in their bin.
+        Where all of them are whole, that is the last whole number in its bin.
         """
         if not self.count:
             return 0.0
         place = int(np.searchsorted(np.cumsum(self.counts), share * self.count, side="left"))
         edge = float(self.edges[place])
-        return float(np.floor(edge)) if edge >= 1.0 else edge
+        return float(np.floor(edge)) if self.are_whole else edge
 
     def filled(self) -> tuple[Floats, Ints, Floats]:
         """Return edges, counts and sums of the bins that are not empty."""

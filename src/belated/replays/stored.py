@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from belated.replays.task import Asked
     from belated.store.as_log import StoredLog
 
-TARGET = "label"
-"""What the target of such a log is called."""
+TARGET = "the label"
+"""What the target of such a log is called; a feature may well be called ``label``."""
 
 
 def log_of(stored: StoredLog, asked: Asked, said: Silence) -> Log:

@@ -184,8 +184,9 @@ class StoredLog:
 
     def log(self, span: float = math.inf) -> Log:
         """Return times and labels: the last word on each, or the last within a span."""
-        last = [asked.last(span) for asked in self._asked]
-        heard, labels, weights, waits = np.array(last, dtype=np.float64).reshape(-1, 4).T
+        with _reading(self.name):
+            last = [asked.last(span) for asked in self._asked]
+            heard, labels, weights, waits = np.array(last, dtype=np.float64).reshape(-1, 4).T
         has_labels = bool(np.isfinite(labels).any())
         return Log(
             np.array([asked.at for asked in self._asked], dtype=np.float64),
@@ -271,7 +272,7 @@ def _reading(name: str) -> Iterator[None]:
     """Say in words what a hostile file makes of what reads it."""
     try:
         yield
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         if isinstance(error, BelatedError):
             raise
         raise LogError(f"logs: {name} is no log that a store has exported ({error})") from error

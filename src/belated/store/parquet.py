@@ -193,9 +193,9 @@ def exported(path: StrPath) -> LogLines | None:
 
 
 def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Iterator[Logged]:
-    table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
     after: int | None = 0 if base is None else None  # the next ticket, where that is known
     try:
+        table = parquet.read_table(path, columns=["number", "written", "ticket", "event"])
         for number, written, ticket, text in zip(
             *(column.to_pylist() for column in table.columns), strict=True
         ):
@@ -208,7 +208,7 @@ def _exported(parquet: Any, path: StrPath, kind: str, base: bytes | None) -> Ite
                 yield line._replace(number=number, written=written)
             if event[0] in (PREDICT, PREDICT_MANY):
                 after = (after or 0) + rows_in(event)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (LookupError, OSError, RecursionError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is no log that a store has exported ({error})") from error
 
 
