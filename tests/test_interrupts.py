@@ -29,7 +29,7 @@ Event = tuple[Callable[[], Made], Act]
 def check(event: Event, go_on: Act, kind: type[BaseException], *more: int, step: int = 1) -> None:
     """Demand that whatever was interrupted is as before or as after, and goes on like that.
 
-    The quick pass tries one moment in seven.
+    The quick pass tries one moment in thirteen.
     """
     make, act = event
     untouched, whole = make(), make()
@@ -39,7 +39,7 @@ def check(event: Event, go_on: Act, kind: type[BaseException], *more: int, step:
         blob = each.snapshot()
         go_on(each)
         goings[blob] = each.snapshot()
-    moments, step = 0, step if everything() else 7 * step
+    moments, step = 0, step if everything() else 13 * step
     for found in interrupted(make, act, kind, *more, step=step):
         moments += 1
         if moments % 3 == 0:  # nothing looks in between, as a snapshot would
