@@ -14,6 +14,7 @@ import belated as bl
 from belated.errors import AlreadyObserved, BadKey
 from belated.kernels.knobs import layout as L
 from belated.learner.keys import Ticket
+from belated.learner.whole import Whole
 from conftest import everything
 from interrupts import interrupted
 
@@ -427,3 +428,24 @@ OF_REGRESSIONS: dict[str, Event] = {
 @pytest.mark.parametrize("event", OF_REGRESSIONS)
 def test_events_of_regressions_are_whole(event: str) -> None:
     check_all(OF_REGRESSIONS[event], regress_on)
+
+
+def test_what_can_never_be_finished_is_given_up_on() -> None:
+    """A signal handler may raise anything, so that one failure says nothing; five do."""
+    whole = Whole()
+
+    def fail(_: list[Any]) -> None:
+        raise TypeError("again")
+
+    whole.left = fail, [1], (), ()
+    for _ in range(5):
+        assert whole.left is not None
+        with pytest.raises(TypeError, match="again"):
+            whole.finish()
+    assert whole.left is None
+
+
+@pytest.mark.parametrize("kind", [TimeoutError, KeyboardInterrupt])
+def test_handlers_may_raise_errors_of_any_kind(kind: type[BaseException]) -> None:
+    check(OF_INTERVALS["by key"], on, kind, 1)
+    check((chooser, lambda c: c.observe("k9", 1.0, at=12.0)), choose_on, kind, 1)

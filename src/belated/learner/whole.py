@@ -32,6 +32,7 @@ Call = tuple[Any, ...]
 """A function of C, and its arguments."""
 Left = tuple[Callable[..., Any], list[Any], tuple[Call, ...], tuple[Any, ...]]
 """What comes then, the answers so far, the calls after the first, and what was noted."""
+_TRIES = 5
 
 
 def together(*calls: Call) -> None:
@@ -56,17 +57,19 @@ class Whole:
     ([('a', 5)], True)
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("_failed", "left")
 
     def __init__(self) -> None:
         self.left: Left | None = None
+        self._failed = 0
 
     def finish(self) -> Any:
         """Do what comes then, if the first call was made and not refused; return what it returns.
 
         Calls after the first are made again where there is no answer: that was a refusal, or there
-        was no memory for it. What comes then may be interrupted, or find no memory, and stays to be
-        done; any other error in it would come again for ever, and ends it.
+        was no memory for it. What comes then may be interrupted, by a handler that raises anything,
+        and stays to be done. What fails again and again is no interrupt, and is given up on, as
+        nothing could be done with its owner any more.
         """
         if self.left is None:
             return None
@@ -77,10 +80,10 @@ class Whole:
                 answers += starmap(call, more[len(answers) - 1 :])
             try:
                 found = then(answers, *noted)
-            except MemoryError:
-                raise
             except Exception:
-                self.left = None
+                self._failed += 1
+                if self._failed >= _TRIES:
+                    self.left, self._failed = None, 0
                 raise
-        self.left = None
+        self.left, self._failed = None, 0
         return found
