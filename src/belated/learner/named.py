@@ -104,12 +104,19 @@ def listed_keys(given: Any, who: str) -> list[Key | None]:
     return keys
 
 
+def _is_of_names(kind: type) -> bool:
+    """Tell whether things of this type are looked at one by one.
+
+    True and False are no names: they are refused so, and not taken for 1 and 0.
+    """
+    return issubclass(kind, str | NumberKey | bool)
+
+
 def _may_name(given: Any) -> bool:
     """Tell whether there may be a key in a list, where numbers are tickets."""
     if isinstance(given, list | tuple):
         types = set(map(type, given))
-        # True and False are neither: they are refused by name, and not taken for 1 and 0.
-        return types != _NUMBERS and any(issubclass(t, str | NumberKey | bool) for t in types)
+        return types != _NUMBERS and any(map(_is_of_names, types))
     array = given if isinstance(given, np.ndarray) else np.asarray(given)
     return array.dtype.kind in "OUT"
 
