@@ -46,6 +46,7 @@ def test_few_tickets_are_mixed_and_many_keep_their_age() -> None:
     few, many = (np.argsort(order_of(np.arange(n))) for n in (200, 100_000))
     assert abs(np.corrcoef(few, np.arange(200))[0, 1]) < 0.3
     assert abs(np.corrcoef(many[:500], np.arange(500))[0, 1]) < 0.15
+    assert 0.65 < np.corrcoef(many, np.arange(100_000))[0, 1] < 0.75
     parts = many.reshape(10, -1).mean(axis=1)
     assert (np.diff(parts) > 0.0).all()
     assert parts[-1] - parts[0] > 40_000
