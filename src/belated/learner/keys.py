@@ -158,13 +158,9 @@ class Keys:
             if isinstance(key, list):
                 self.give_many(key[:handed_out], ticket)
             elif key is not None:
-                key = key if key.__class__ is str else plain_key(key)
-                self.tickets[key] = ticket
-                if key.__class__ is int:
-                    self.has_numbers = True
+                self.give(key, ticket)
         self.left = None
-        if len(self.tickets) > self._most:
-            self.tidy(memory.answerable)
+        self.tidy(memory.answerable)
 
     def check_many(self, keys: Sequence[Any], is_open: Callable[[int], bool], who: str) -> None:
         """Refuse keys of rows where one cannot be, is there twice, or is that of an open ticket.
