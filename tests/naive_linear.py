@@ -346,8 +346,6 @@ class Doubt:
         """Return what is shown for a prediction, before the link."""
         if self.loss in ANSWERS:
             return self.lean + self.trust * (p - self.lean)
-        if self.trust < 1.0:
-            return labels.mean + self.trust * (p - labels.mean)
         if self.lean == 0.0:
             return p
         return clip(
@@ -360,35 +358,24 @@ class Doubt:
         self,
         tickets: int,
         heard: list[tuple[int, float]],
-        told: list[float],
         still_open: list[int],
         labels: Labels,
-        took: float,
-        number: int,
         least_sure: float,
-    ) -> bool:
+    ) -> None:
         """Look at what was heard (age, what it says), and at the ages of open tickets.
 
-        ``told`` are the labels that were heard. All ``number`` labels ever took the part ``took``
-        of the time so far, on average. ``least_sure`` is the share of yes nearest to one half that
-        tickets before the first label allow. Return whether experts are to be weighed anew.
+        ``least_sure`` is the share of yes nearest to one half that tickets before the first label
+        allow.
         """
-        half = max(11 - number, 0) / 20.0
-        far = 6.0 * labels.scale(self.loss) if number > 1 else math.inf
         if not heard:
-            if self.loss not in (*ANSWERS, "poisson"):
-                place = 1.0 - (1.0 - min(took, 1.0)) ** 2
-                left = len(still_open) / max(tickets - 1, 1)
-                back = clip(-labels.mean, -far, far)
-                self.lean = half * max(1.0 - 2.5 * place, 0.0) * left * back
-            return False
+            return
         share = shares([age for age, _ in heard], still_open)
         says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
         mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
         if self.loss in ANSWERS:
             came = sum(share.values())
             self._of_answers(tickets, heard, still_open, labels, mean, came, least_sure)
-            return False
+            return
         n, o = len(heard), len(still_open)
         above = sum(said for _, said in heard) / n
         self.lean = o / (n + o) * (mean / sum(share.values()) - above)
@@ -397,16 +384,6 @@ class Doubt:
         if self.loss == "poisson":
             times = 1.0 + self.lean / labels.mean if labels.mean > 0.0 else 1.0
             self.lean = math.log(clip(times, 0.25, 4.0))
-            return False
-        late = sum(age_group(age) > age_group(tickets // 2) for age, _ in heard)
-        left = 1.0 - sum(share.values())
-        level = labels.mean + self.lean
-        sure = sure_of_going_to_zero([age for age, _ in heard], told, level)
-        self.lean += sure * left * clip(-level, -far, far) * 100.0 / (100.0 + late)
-        place = place_of([age_group(age) for age, _ in heard], [age_group(a) for a in still_open])
-        back = clip(-labels.mean - self.lean, -far, far)
-        self.lean += half * max(1.0 - 2.5 * place, 0.0) * left * back
-        return left < 0.25 and sure > 0.5
 
     def _of_answers(
         self,
@@ -450,50 +427,6 @@ class Doubt:
         r = sum(sign(yes - no) for yes in ages[1] for no in ages[0]) / len(ages[0]) / len(ages[1])
         x = rarer * r**2
         return (f * (0.3 + x) + (1.0 - f) * max(x - 1.25, 0.0)) / (0.3 + rarer)
-
-
-def sure_of_going_to_zero(ages: list[int], told: list[float], level: float) -> float:
-    """Tell how surely labels go from their level towards 0 the later they come."""
-    n = len(told)
-    groups = [age_group(age) for age in ages]
-    ranks = [sum(b < a for b in groups) + sum(b == a for b in groups) / 2.0 for a in groups]
-    mean = sum(told) / n
-    spread = sum((y - mean) ** 2 for y in told)
-    wide = sum((rank - n / 2.0) ** 2 for rank in ranks)
-    if n <= 2 or wide == 0.0 or spread <= 1e-12 * sum(y * y for y in told):
-        return 0.0
-    both = sum((rank - n / 2.0) * (y - mean) for rank, y in zip(ranks, told, strict=True))
-    if both * level >= 0.0:
-        return 0.0
-    r2 = min(both**2 / (wide * spread), 1.0)
-    return max((n - 2) * r2 - 10.0 * (1.0 - r2), 0.0) / n
-
-
-def backlog_shows(waiting: list[int], ages: list[int], t: int) -> float:
-    """Tell how surely a backlog was answered just now, or labels come in bulk.
-
-    ``waiting`` are open tickets of t, and ``ages`` those at which labels came.
-    """
-    middle = [(age_group(a) + AGES[AGES.index(age_group(a)) + 1] - 1) / 2.0 for a in ages]
-    usual = sum(a * a for a in middle) / (2.0 * sum(middle))
-    mean = sum(t - ticket - 1 for ticket in waiting) / len(waiting)
-    since = t - min(waiting)
-    expected = sum(max(since - a, 0.0) for a in middle) / len(middle)
-    has = since - len(waiting)
-    in_bulk = 1.0 - 4.0 * (has + 1.0) / expected if expected > 0.0 else 0.0
-    return max(clip(3.0 - 4.0 * mean / usual, 0.0, 1.0), in_bulk)
-
-
-def in_order(told: list[float], spread: float) -> float:
-    """Tell how surely labels came in an order of their own, not at random.
-
-    That is by their correlation with their places, with the ``spread`` of all labels.
-    """
-    m = len(told)
-    mean = sum(told) / m
-    together = sum((place - (m - 1) / 2.0) * (y - mean) for place, y in enumerate(told)) / m
-    r2 = min((together / ((m + 1) / math.sqrt(12.0) * spread)) ** 2, 1.0)
-    return clip(2.0 * ((m - 2) * r2 - 10.0 * (1.0 - r2)) / m, 0.0, 1.0)
 
 
 def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
@@ -683,11 +616,8 @@ class NaiveLinear:
         self.owed = Owed(silence) if silence is not None and loss == "logistic" else None
         self.since: int | None = None  # the first ticket after the first label
         self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
-        self.told: list[float] = []  # these labels
         self.again = math.inf
         self.looked = 0  # tickets that were open when that was
-        self.burst: list[float] = []  # labels since the last prediction
-        self.in_order = 0.0
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
         self.ages_of: dict[float, list[int]] = {}
@@ -700,8 +630,6 @@ class NaiveLinear:
         """Return the next ticket and the mixture's prediction, as the user sees it."""
         self.tick(self.predictions if at is None else at)
         self._give_up()
-        self._note_order()
-        self.burst = []
         ticket = self.predictions
         self.predictions += 1
         standard = self._standardised(row)
@@ -718,8 +646,6 @@ class NaiveLinear:
         shown = issued
         if not (alike and self.loss.kind == "logistic"):
             shown = self.loss.together(self.mixture.v, said, issued)
-            if self.loss.kind == "logistic" and self.silence is None:
-                shown = self._emboldened(shown, issued)
         shown = self.doubt.shown(shown, self.labels)
         if self.owed is not None:
             shown += self.owed.shift
@@ -730,26 +656,6 @@ class NaiveLinear:
         elif self.predictions >= self.again:
             self._ponder()
         return ticket, self.loss.shown(shown)
-
-    def _emboldened(self, careful: float, bold: float) -> float:
-        """Go from careful log odds towards bold ones, and then farther from the base.
-
-        That is for the first 2000 labels, where both answers are common, and where features have
-        been worth something: what was shown lost less than a running share of yes would have.
-        """
-        often = sum(h for _, h in self.counted.values())
-        yes = sum(h * y for y, h in self.counted.values())
-        if not 0.0 < yes < often or len(self.counted) >= 2000:
-            return careful
-        share = yes / often
-        running = self.scored * -(share * math.log(share) + (1.0 - share) * math.log1p(-share))
-        running += math.log(math.pi / 2.0 * self.scored) / 2.0
-        useful = sigmoid(running - self.lost + math.log(3.0))
-        few = (2000 - len(self.counted)) / 2000
-        boldly = useful * few**2 * share * (1.0 - share) / 0.25
-        between = (1.0 - boldly) * careful + boldly * bold
-        base = self.labels.base("logistic", 0.0)
-        return base + (1.0 + 0.15 * boldly) * (between - base)
 
     def _foresee(self, owed: Owed, q: float) -> None:
         if owed.then is not None:
@@ -767,21 +673,8 @@ class NaiveLinear:
             if kept.label is None and self.since <= ticket < self.predictions - 1
         ]
         tickets = self.predictions - self.since
-        n = len(self.took)
-        took = (sum(self.took) / n + 0.5) / self.predictions
-        anew = self.doubt.look(
-            tickets, self.heard, self.told, still_open, self.labels, took, n, self._least_sure()
-        )
-        if anew and self.charged <= self.since:
-            self.mixture = Mixture(self.mixture.v)
-            self.charged = self.predictions
+        self.doubt.look(tickets, self.heard, still_open, self.labels, self._least_sure())
         pause = max(min(max(tickets // 16, 8), 256), len(still_open) // 16)
-        if self.loss.kind == "squared":
-            sign, away = self._runaway()
-            self.doubt.lean += away
-            self.doubt.trust = 1.0
-            if sign > 0.0:
-                pause = min(pause, max(len(still_open) // 4, 8))
         self.again = self.predictions + pause
 
     def _least_sure(self) -> float:
@@ -793,36 +686,6 @@ class NaiveLinear:
         waiting = sum(k.label is None for ticket, k in self.open.items() if ticket < self.since)
         total = known + waiting + 10.0
         return clip(0.5, (yes + 5.0) / total, (yes + waiting + 5.0) / total)
-
-    def _early(self) -> float:
-        """Return how much it matters that labels came in an order of their own; e."""
-        took = sum(self.took) / len(self.took)
-        return clip((64.0 * took / self.predictions - 1.0) / 15.0, 0.0, 1.0)
-
-    def _note_order(self) -> None:
-        """Look at the order of at least twelve labels that came one after the other."""
-        spread = self.labels.scale(self.loss.kind)
-        if self.loss.kind == "squared" and len(self.burst) >= 12 and spread > 0.0:
-            self.in_order = in_order(self.burst, spread)
-
-    def _runaway(self) -> tuple[float, float]:
-        """Return how surely there was a backlog, and how far predictions are to be moved back.
-
-        They are moved to the mean of labels, as far as labels came in an order.
-        """
-        waiting = {ticket: kept for ticket, kept in self.open.items() if kept.label is None}
-        if self._early() == 0.0 or not waiting or self.in_order == 0.0:
-            return 0.0, 0.0
-        sign = backlog_shows(list(waiting), self.ages, self.predictions)
-        if len(waiting) < 4:
-            return sign, 0.0
-        newest = [waiting[ticket] for ticket in sorted(waiting)[-32:]]
-        away = [kept.issued - self.labels.mean for kept in newest]
-        mean = sum(away) / len(away)
-        error = max(sum(d * d for d in away) / len(away) - mean**2, 0.0) / len(away)
-        known = min(min(waiting) / len(waiting), 1.0)
-        sure = max(1.0 - 9.0 * error / mean**2, 0.0) if mean != 0.0 else 0.0
-        return sign, -sign * known * self._early() * sure * self.in_order * mean
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
@@ -893,12 +756,6 @@ class NaiveLinear:
 
     def _look_after(self) -> None:
         """Look again after each of the first labels, and when half of what was open is not."""
-        is_squared = self.silence is None and self.loss.kind == "squared"
-        if is_squared and not self.open and self._early() > 0.0:
-            self.again = min(self.again, self.predictions + 8)
-            self._note_order()
-            if len(self.burst) >= 12:
-                self.doubt.trust = 1.0 - self._early() * self.in_order
         is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
         if self.silence is None and self.open and self.looked and is_due:
             self._ponder()
@@ -922,8 +779,6 @@ class NaiveLinear:
         self.tamed += learned != label
         if old is None:
             self.first.append((ticket, is_last))
-            if self.silence is None:
-                self.burst.append(learned)
             self._hear(ticket, learned)
             often = self.scarcity(ticket) if is_last else 1.0
             self.took.append(self.ages[-1])
@@ -958,7 +813,7 @@ class NaiveLinear:
             self.coordinates[i] = Coordinate(c.narrow, c.count, c.mean, c.variance)
         self.mixture = Mixture()
         self.doubt = Doubt(self.loss.kind)
-        self.heard, self.told = [], []
+        self.heard = []
         self.since = self.charged = self.predictions
         self.again, self.looked = self.predictions + 8, 0
 
@@ -984,7 +839,6 @@ class NaiveLinear:
             if self.loss.kind not in ANSWERS:
                 says = -self.loss.slope(self.open[ticket].issued, label)
             self.heard.append((self.predictions - ticket - 1, says))
-            self.told.append(label)
 
     def scarcity(self, ticket: int) -> float:
         """Count a label more than once that only the oldest tickets can have by now."""

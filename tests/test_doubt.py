@@ -16,12 +16,9 @@ from conftest import shortened
 from naive_linear import (
     Loss,
     NaiveLinear,
-    backlog_shows,
-    in_order,
     is_tied,
     shares,
     stopped,
-    sure_of_going_to_zero,
     trend,
 )
 
@@ -74,88 +71,6 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
     assert moved > 0.4 * count
     whole.replay(x, y, np.array(events))
     assert whole.snapshot() == live.snapshot()
-
-
-@pytest.mark.parametrize("kind", ["squared", "absolute", "quantile", "huber"])
-def test_fast_and_slow_agree_where_labels_go_to_zero(kind: Loss) -> None:
-    """Labels are below 0, and those nearest to it take longest; experts are weighed anew."""
-    count = 200
-    rng = np.random.default_rng(19)
-    x = rng.normal(size=(count, 2))
-    y = rng.exponential(size=count) + 0.3 * x[:, 0] - 4.0
-    delays = np.maximum(30.0 * (y + 3.7), 0.0).astype(np.int64)
-    fast, slow = LinearModel(kind, bits=3), NaiveLinear(kind, patience=1000, narrow=True)
-    beyond = 0
-    for event in bl.Timeline.from_delays(delays).events.tolist():
-        if event >= 0:
-            row = list(enumerate(x[event].tolist()))
-            value = fast.predict(x[event]).value
-            assert value == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
-            beyond += int(fast._memory.f[lm.HIGH] < value < 0.0)
-        elif not is_tied(slow, ~event, float(y[~event]), 1.0):
-            fast.observe(~event, float(y[~event]))
-            slow.observe(~event, float(y[~event]))
-    assert beyond > 0  # nearer to 0 than all labels so far
-    assert fast._memory.f[lm.CHARGED] == slow.charged > 0
-
-
-def test_a_slip_leaves_the_one_time_that_experts_are_weighed_anew() -> None:
-    """What it makes them forget comes before the first look at what is open."""
-    count = 400
-    rng = np.random.default_rng(19)
-    x = rng.normal(size=(count, 2))
-    y = rng.exponential(size=count) + 0.3 * x[:, 0] - 4.0
-    timeline = bl.Timeline.from_delays(np.maximum(30.0 * (y + 3.7), 0.0).astype(np.int64))
-    labels = [~event for event in timeline.events.tolist() if event < 0]
-    y[labels[2]] = 1e6
-    model = LinearModel("squared", bits=3)
-    model.replay(x, y, timeline)
-    assert model.report().tamed == 1
-    assert model._memory.f[lm.CHARGED] > model._memory.f[lm.SINCE]
-
-
-def test_one_label_that_came_at_once_is_shown_by_half() -> None:
-    """And as it is where it took as long as tickets have waited."""
-    model = LinearModel("squared", bits=3)
-    for _ in range(20):
-        model.predict([1.0])
-    model.observe(19, 100.0)
-    for _ in range(200):
-        model.predict([1.0])
-    assert model.predict([1.0]).value == pytest.approx(50.0, rel=0.05)
-    model = LinearModel("squared", bits=3)
-    for _ in range(20):
-        model.predict([1.0])
-    model.observe(0, 100.0)
-    for _ in range(20):
-        model.predict([1.0])
-    assert model.predict([1.0]).value == 100.0
-
-
-def test_going_to_zero_by_hand() -> None:
-    """Four labels whose order is that of their ages, on a line: r = 1."""
-    ages, rising = [1, 2, 3, 4], [-9.0, -8.0, -7.0, -6.0]
-    assert sure_of_going_to_zero(ages, rising, -7.5) == pytest.approx(0.5)  # (4 - 2) / 4
-    assert sure_of_going_to_zero(ages, rising, 7.5) == 0.0  # 0 is on the other side
-    assert sure_of_going_to_zero(ages, rising[::-1], -7.5) == 0.0
-    assert sure_of_going_to_zero(ages[:2], rising[:2], -7.5) == 0.0
-    # With the first two changed round r^2 is 16/25: 2 * 16/25 - 10 * 9/25 < 0.
-    assert sure_of_going_to_zero(ages, [-8.0, -9.0, -7.0, -6.0], -7.5) == 0.0
-
-
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
-@pytest.mark.parametrize("seed", range(3))
-def test_labels_that_go_to_zero_are_followed_there(seed: int) -> None:
-    """The first to be known are the smallest of labels whose mean is 0."""
-    rng = np.random.default_rng([9, seed])
-    count = 3000
-    y = rng.exponential(size=count) - 1.0
-    timeline = bl.Timeline.from_delays((600.0 * (y + 1.0)).astype(np.int64))
-    values = LinearModel("squared", bits=3).replay(np.ones((count, 1)), y, timeline)
-    came = np.arange(count) + 600.0 * (y + 1.0)
-    means = [y[:t][came[:t] < t].mean() for t in range(100, count)]
-    assert np.mean(values[100:] ** 2) < 0.3 * np.mean(np.square(means))
 
 
 def test_log_odds_are_mixed_while_all_labels_are_alike_and_come_late() -> None:
@@ -329,18 +244,6 @@ def test_where_nothing_is_open_nothing_is_moved(loss: Loss) -> None:
     assert model.peek([1.0]) == pytest.approx(300.0, rel=0.02)
 
 
-def test_the_second_label_takes_back_what_the_first_left_open() -> None:
-    """One label that came at once is shown by half; two that agree are shown as they are."""
-    model = bl.LinearModel("squared", bits=3)
-    for t in range(40):
-        model.predict([1.0])
-        if t == 0:
-            model.observe(0, 300.0)
-    assert 150.0 <= model.peek([1.0]) < 200.0
-    model.observe(1, 300.1)
-    assert model.peek([1.0]) == pytest.approx(300.0, abs=1.0)
-
-
 def test_tickets_that_are_cancelled_do_not_wait() -> None:
     model = bl.LinearModel("squared", bits=3)
     model.observe(model.predict([1.0]).ticket, 100.0)
@@ -363,53 +266,6 @@ def bursts(seed: int, size: int, count: int) -> tuple[Floats, Floats, npt.NDArra
         tickets = np.arange(size * burst, size * (burst + 1))
         events += [tickets, ~tickets[np.argsort(y[tickets])]]
     return x, y, np.concatenate(events)
-
-
-def test_fast_and_slow_agree_after_a_backlog() -> None:
-    """Predictions are moved after the first burst, and back as the next one is answered."""
-    x, y, events = bursts(0, 100, 3)
-    fast, slow = LinearModel("squared", bits=3), NaiveLinear("squared", patience=1000, narrow=True)
-    moved = 0  # of the first burst, all experts say the same: 0
-    for event in events.tolist():
-        if event >= 0:
-            row = list(enumerate(x[event].tolist()))
-            peeked = fast.peek(x[event])
-            value = fast.predict(x[event]).value
-            assert value == peeked == pytest.approx(slow.predict(row)[1], rel=1e-9, abs=1e-9)
-            moved += int(event >= 100 and fast._memory.f[lm.LEAN] < -0.1)
-            assert fast._memory.f[lm.AGAIN] == slow.again
-            assert fast._memory.f[lm.IN_ORDER] == pytest.approx(slow.in_order, abs=1e-9)
-            assert fast._memory.f[lm.TRUST] == pytest.approx(slow.doubt.trust, abs=1e-9)
-        elif ~event < 100 or not is_tied(slow, ~event, float(y[~event]), 1.0):
-            fast.observe(~event, float(y[~event]))
-            slow.observe(~event, float(y[~event]))
-    assert moved > 40
-
-
-def test_signs_of_a_backlog_by_hand() -> None:
-    """Labels took 100 rounds, or none: the mean age of open tickets is 50 where nothing changes."""
-    ages = [102, 103] * 10  # one group, from 96 to 111, of which the middle is 103.5
-    assert backlog_shows([98, 99], ages, 100) == 1.0  # age 1/2: all before them is known
-    assert backlog_shows(list(range(900, 1000)), ages, 1000) == 0.0  # all that came in 100 rounds
-    assert backlog_shows([935, 999], ages, 1000) == pytest.approx(3.0 - 4.0 * 32.0 / 51.75)
-    # Of 200 tickets 96.5 should have a label, and two have.
-    since = [t for t in range(800, 1000) if t not in (850, 851)]
-    assert backlog_shows(since, ages, 1000) == pytest.approx(1.0 - 4.0 * 3.0 / 96.5)
-
-
-def test_order_by_hand() -> None:
-    """Of labels in the order of their size all of it, of labels at random nothing."""
-    rising = [float(i) for i in range(100)]
-    spread = float(np.std(rising))
-    assert in_order(rising, spread) == in_order(rising[::-1], spread) == 1.0
-    assert in_order(rising[::2] + rising[1::2], spread) < 0.6
-    for seed in range(50):
-        by_chance = np.random.default_rng(seed).permutation(rising)
-        assert in_order(by_chance.tolist(), spread) == 0.0
-    # The mean product with the places is 36 / 12, and r that over 13 / sqrt(12).
-    r2 = 108.0 / 169.0
-    found = in_order([0.0] * 6 + [2.0] * 6, 1.0)
-    assert found == pytest.approx(2.0 * (10.0 * r2 - 10.0 * (1.0 - r2)) / 12.0)
 
 
 @pytest.mark.compiled
@@ -444,43 +300,6 @@ def test_what_comes_after_a_backlog_is_believed(delay: int) -> None:
     at_once = LinearModel("squared", bits=3).replay(x, y, told)
     later = slice(size + 200, None)
     assert np.mean((values - y)[later] ** 2) < 1.15 * np.mean((at_once - y)[later] ** 2)
-
-
-def test_a_snapshot_between_two_labels_of_a_backlog_goes_on() -> None:
-    """Also one of before labels were counted so, which has nothing in these places."""
-    x, y, events = bursts(1, 60, 3)
-    half = 210
-    one = LinearModel("squared", bits=3)
-    one.replay(x, y, events[:half])
-    assert one._memory.f[lm.BURST] == 30.0
-    two = LinearModel.restore(one.snapshot())
-    one._memory.f[lm.BURST : lm.IN_ORDER + 1] = 0.0
-    old = LinearModel.restore(one.snapshot())
-    rest = events[half:]
-    whole = LinearModel("squared", bits=3).replay(x, y, events)
-    asked = int((events[:half] >= 0).sum())
-    assert two.replay(x[asked:], y, rest).tolist() == whole[asked:].tolist()
-    assert np.isfinite(old.replay(x[asked:], y, rest)).all()
-
-
-@pytest.mark.compiled
-@pytest.mark.needs_compiler
-@pytest.mark.parametrize("order", ["first in, first out", "at random"])
-def test_a_backlog_without_an_order_moves_nothing(order: str) -> None:
-    """Without drift; what is near the mean of labels stays as it is."""
-    size = 800
-    x, y, events = bursts(5, size, 2)
-    rng = np.random.default_rng(3)
-    answered = np.sort(events[size : 2 * size])[::-1]
-    events[size : 2 * size] = rng.permutation(answered) if order == "at random" else answered
-    model = LinearModel("squared", bits=3)
-    model.replay(x, y, events[: 2 * size])
-    moved = []
-    for row in x[size:]:
-        model.predict(row)
-        moved.append(float(model._memory.f[lm.LEAN]))
-    assert max(map(abs, moved)) == model._memory.f[lm.IN_ORDER] == 0.0
-    assert model._memory.f[lm.TRUST] == 1.0
 
 
 def answered_backlog(

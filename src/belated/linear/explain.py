@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from belated.kernels.jit import source_of
-from belated.kernels.linear import entries
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.boldness import FARTHER, FEW
 from belated.kernels.linear.losses import LOSSES
 from belated.linear.features import Features, Interactions
 from belated.linear.memory import ModelMemory
@@ -25,8 +23,7 @@ class Explanation:
     interaction ``a * b``. ``open_tickets`` is by how much the prediction is moved for what labels
     that are still out may say; with silence, for what came and is owed beyond what was shown.
     ``total`` is the sum of all. Predictions of the experts are kept within the labels seen so far,
-    and are mixed as probabilities or rates where the link has some; ``total`` knows neither. Where
-    log odds are shown bolder than they are, at first, ``parts`` are so too.
+    and are mixed as probabilities or rates where the link has some; ``total`` knows neither.
     ``value`` is what ``predict`` says.
     """
 
@@ -61,7 +58,7 @@ def names_of(features: Features, interactions: Interactions) -> list[str]:
 def explained(memory: ModelMemory, loss: int, names: list[str], value: float) -> Explanation:
     """Read the parts of a prediction off the row that ``peek`` has just left behind the pool."""
     pairs = memory.next_row(len(names))
-    weights = memory.weights(pairs[:, 0].astype(np.int64)) * (1.0 + _farther(memory, loss))
+    weights = memory.weights(pairs[:, 0].astype(np.int64))
     amounts = (weights * pairs[:, 1]).tolist()
     constant = float(memory.f[lm.BASE]) + sum(amounts[len(names) :])
     parts: dict[str, float] = {}
@@ -71,12 +68,6 @@ def explained(memory: ModelMemory, loss: int, names: list[str], value: float) ->
     total = constant + sum(parts.values())
     moved = _moved(memory, loss, total)
     return Explanation(value, constant, ordered, total + moved, moved)
-
-
-def _farther(memory: ModelMemory, loss: int) -> float:
-    """Return how much farther from the base a prediction is shown; see ``boldness``."""
-    is_bold = loss == LOSSES.code("logistic") and memory.f[lm.LABELS] < FEW
-    return FARTHER * entries.boldness()(memory.f) if is_bold else 0.0
 
 
 def _moved(memory: ModelMemory, loss: int, total: float) -> float:

@@ -28,22 +28,23 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _LOWER = np.uint64(11)  # bits that a float has no room for
 
 
-def order_of(tickets: Ints, as_given: bool = False) -> NDArray[np.intp]:
-    """Return the places of tickets, no two of which are the same, in the order of learning.
+def order_of(tickets: Ints, sets: Ints | None = None) -> NDArray[np.intp]:
+    """Return the places of tickets in the order of learning; labels of one ticket keep theirs.
 
-    ``as_given`` is for those who say which it is.
+    ``sets`` has the number of the set of each ticket, which do not fall; one set is the default.
 
     >>> import numpy as np
     >>> tickets = np.array([7, 3, 5, 4])
     >>> tickets[order_of(tickets)], np.sort(tickets)[order_of(np.sort(tickets))]
     (array([4, 5, 7, 3]), array([4, 5, 7, 3]))
     """
-    if as_given:
-        return np.arange(tickets.size)
-    by_number = np.argsort(tickets)
-    u = _mixed(tickets[by_number])
-    late = np.arange(u.size) + max(u.size, _NEAR) * u
-    return by_number[np.argsort(late, kind="stable")]
+    if sets is None:
+        sets = np.zeros(tickets.size, dtype=np.int64)
+    by_number = np.lexsort((tickets, sets))
+    begin = np.searchsorted(sets, sets)
+    size = np.searchsorted(sets, sets, side="right") - begin
+    late = np.arange(tickets.size) - begin + np.maximum(size, _NEAR) * _mixed(tickets[by_number])
+    return by_number[np.lexsort((late, sets))]
 
 
 def _mixed(tickets: Ints) -> Floats:

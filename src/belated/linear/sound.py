@@ -70,7 +70,7 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
 def shortened(f: Floats) -> Floats:
     """Leave out zeros at the end: ages beyond the last one that a label had, and other kinds.
 
-    Behind the ages stands what is owed, or the order of labels: where there is one, all is kept.
+    Behind the ages stands what is owed: where something is, all is kept.
     """
     return f[: lm.OF_KINDS + len(np.trim_zeros(f[lm.OF_KINDS :], "b"))]
 
@@ -105,16 +105,13 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    came, heard, said, told = by_age.T
+    came, heard, said = by_age.T
     demand(((came >= 0.0) & (came < _LARGE)).all(), "ages of labels")
-    demand((np.abs(told) <= lm.HUGE_LABEL * np.maximum(heard, 0.0)).all(), "labels by age")
-    demand(0.0 <= f[lm.SQUARED] <= _LARGE_SUM, "labels by age")
     if settings.owes:
-        _check_owed(f, heard, said, told, memory)
+        _check_owed(f, heard, said, memory)
     else:
         _check_doubt(settings.loss, f, heard, said, memory.rounds)
-        counts = settings.loss == "squared" and settings.silence is None
-        _check_burst(f, memory.rounds, counts=counts)
+        demand((f[lm.OWED :] == 0.0).all(), "what is owed")
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -159,28 +156,16 @@ def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int
         demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
         demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
     else:
-        demand(trust == 1.0 or (loss == "squared" and 0.0 <= trust < 1.0), "what is open")
+        demand(trust == 1.0, "what is open")
 
 
-def _check_burst(f: Floats, rounds: int, *, counts: bool) -> None:
-    """Demand that labels since the last prediction can be, where they are counted at all."""
-    m, total, in_turn, in_order = f[lm.BURST : lm.IN_ORDER + 1].tolist()
-    if not counts:
-        demand(m == total == in_turn == in_order == 0.0, "what is owed")
-        return
-    demand(0.0 <= m <= rounds and m == math.floor(m), "labels since the last prediction")
-    most = m * lm.HUGE_LABEL * (1.0 + 1e-9)  # sums are rounded
-    demand(abs(total) <= most and abs(in_turn) <= m * most, "labels since the last prediction")
-    demand(0.0 <= in_order <= 1.0, "the order of labels")
-
-
-def _check_owed(f: Floats, heard: Floats, said: Floats, told: Floats, memory: Memory) -> None:
+def _check_owed(f: Floats, heard: Floats, said: Floats, memory: Memory) -> None:
     """Demand that corrections are looked at now and then, and what that found can be."""
     demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
     again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
     corrected = int(memory.n[N.CORRECTED])
     demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
-    demand((told == 0.0).all() and f[lm.SQUARED] == f[lm.LOOKED] == 0.0, "corrections")
+    demand(f[lm.LOOKED] == 0.0, "corrections")
     demand((np.abs(heard) <= corrected).all(), "corrections")
     if corrected == 0:
         demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")

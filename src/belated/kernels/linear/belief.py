@@ -82,8 +82,6 @@ class Evidence(NamedTuple):
     """... and over the others."""
     order: float
     """Pairs of a yes and an earlier no."""
-    rises: float
-    """Correlation of labels and the ranks of their ages."""
     before: float
     """Labels of tickets before the first label ..."""
     before_yes: float
@@ -99,10 +97,8 @@ def is_yes(code: Code, f: Floats, p: float, y: float) -> float:
 
 
 @leaf
-def doubt(code: Code, f: Floats, e: Evidence) -> bool:
-    """Set LEAN and TRUST for log odds; experts are never weighed anew."""
-    if e.heard == 0.0:
-        return False
+def doubt(code: Code, f: Floats, e: Evidence) -> None:
+    """Set LEAN and TRUST for log odds."""
     is_one = f[lm.LOW] == f[lm.HIGH]
     other = _other_kind(e)
     tail = e.left * other
@@ -116,7 +112,6 @@ def doubt(code: Code, f: Floats, e: Evidence) -> bool:
     rarer = 0.5 + min(e.yes, e.no)
     f[lm.LEAN] = ln(share / (1.0 - share))
     f[lm.TRUST] = rarer / (rarer + against)
-    return False
 
 
 @leaf
@@ -149,11 +144,10 @@ def _stopped(e: Evidence) -> float:
 
 
 @leaf
-def doubt_sign(code: Code, f: Floats, e: Evidence) -> bool:
+def doubt_sign(code: Code, f: Floats, e: Evidence) -> None:
     """Set LEAN and TRUST for scores, of which those beyond 1 are sure."""
-    anew = doubt(code, f, e)
+    doubt(code, f, e)
     f[lm.LEAN] = min(max(f[lm.LEAN], -1.0), 1.0)
-    return anew
 
 
 @leaf

@@ -20,19 +20,15 @@ from belated.arrays import Code, Floats
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.backlog import is_early, runaway, trust_mean
 from belated.kernels.linear.belief import Evidence
-from belated.kernels.linear.experts import forgive
-from belated.kernels.linear.losses import believe, keeps_mean, saying
+from belated.kernels.linear.losses import believe, saying
 from belated.kernels.linear.waiting import bucket_of, edge_of
 from belated.kernels.slots import ints as N
 from belated.kernels.tickets import tail
 
 _PART = 16  # looks per doubling of the tickets, and open tickets looked at per prediction
 _FIRST, _REVIEW = 8, 256  # fewest and most predictions between two looks
-_QUARTER = 4  # predictions until the next look, while a backlog shows, as a part of what is open
 _EARLY = 11.0  # labels after each of which it is looked again
-_ROUNDING = 1e-12  # of a sum of squares, what rounding leaves where labels are all equal
 
 
 @leaf
@@ -46,8 +42,6 @@ def hear(code: Code, s: State, record: int, ticket: int, y: float) -> None:
         place = lm.AGES + lm.BY_AGE * bucket_of(rounds - ticket - 1)
         f[place + lm.HEARD] += 1.0
         f[place + lm.SAID] += saying(code, f, s.kept[record + lm.MIXTURE], y)
-        f[place + lm.TOLD] += y
-        f[lm.SQUARED] += y * y
 
 
 @leaf
@@ -55,10 +49,10 @@ def attend_from(s: State) -> None:
     """Forget what was heard, and count from the next ticket on."""
     f, rounds = s.f, s.n[N.ROUNDS]
     f[lm.SINCE], f[lm.AGAIN] = rounds, rounds + _FIRST
-    f[lm.LEAN], f[lm.TRUST], f[lm.SQUARED], f[lm.LOOKED] = 0.0, 1.0, 0.0, 0.0
+    f[lm.LEAN], f[lm.TRUST], f[lm.LOOKED] = 0.0, 1.0, 0.0
     for j in range(lm.BUCKETS):
         place = lm.AGES + lm.BY_AGE * j
-        f[place + lm.HEARD], f[place + lm.SAID], f[place + lm.TOLD] = 0.0, 0.0, 0.0
+        f[place + lm.HEARD], f[place + lm.SAID] = 0.0, 0.0
 
 
 @leaf
@@ -70,16 +64,10 @@ def rest(s: State) -> None:
 
 @leaf
 def look_after(code: Code, s: State) -> None:
-    """Look again after a label that is one of the first, or when half of what was open is not.
-
-    Where nothing is open any more, it is looked soon after; see ``backlog``.
-    """
+    """Look again after a label that is one of the first, or when half of what was open is not."""
     still_open, looked = s.n[N.ROUNDS] - s.n[N.ARRIVED], s.f[lm.LOOKED]
     if still_open == 0:
         rest(s)
-        if keeps_mean(code) and is_early(s):
-            s.f[lm.AGAIN] = min(s.f[lm.AGAIN], s.n[N.ROUNDS] + _FIRST)
-            trust_mean(s)
     elif looked > 0.0 and (s.f[lm.LABELS] <= _EARLY or 2.0 * still_open <= looked):
         ponder(code, s)
 
@@ -98,19 +86,8 @@ def ponder(code: Code, s: State) -> None:
         says += said
     tickets = n[N.ROUNDS] - f[lm.SINCE]
     if heard > 0.0:
-        e = _evidence(f, s.work, tickets, still_open, heard, says, before_open)
-    else:
-        e = _nothing(f, n[N.ROUNDS], tickets, still_open)
-    # Once; what a slip has made them begin anew with is before the first look.
-    if believe(code, f, e) and f[lm.CHARGED] <= f[lm.SINCE]:
-        forgive(s)
+        believe(code, f, _evidence(f, s.work, tickets, still_open, heard, says, before_open))
     pause = max(min(max(int(tickets) // _PART, _FIRST), _REVIEW), int(still_open) // _PART)
-    if keeps_mean(code):
-        away, shows = runaway(s)
-        f[lm.LEAN] += away
-        f[lm.TRUST] = 1.0
-        if shows:
-            pause = min(pause, max(int(still_open) // _QUARTER, _FIRST))
     f[lm.AGAIN] = n[N.ROUNDS] + pause
 
 
@@ -119,35 +96,6 @@ def _labels(f: Floats, j: int) -> tuple[float, float]:
     """Return n_j and s_j: how many labels came at an age in bucket j, and what they say."""
     place = lm.AGES + lm.BY_AGE * j
     return f[place + lm.HEARD], f[place + lm.SAID]
-
-
-@leaf
-def _nothing(f: Floats, rounds: int, tickets: float, still_open: float) -> Evidence:
-    """Return what is known before anything was heard of the tickets since the first label.
-
-    Labels before are taken to be of few of all tickets, the others of which have waited since,
-    unless they were closed.
-    """
-    beyond = 1.0 - min((f[lm.AGED] / f[lm.LABELS] + 0.5) / rounds, 1.0)
-    return Evidence(
-        tickets=tickets,
-        open=still_open,
-        heard=0.0,
-        says=0.0,
-        left=still_open / max(tickets - 1.0, 1.0),
-        mean=0.0,
-        fresh=0.0,
-        place=1.0 - beyond * beyond,
-        late=0.0,
-        late_says=0.0,
-        yes=0.0,
-        no=0.0,
-        order=0.0,
-        rises=0.0,
-        before=0.0,
-        before_yes=0.0,
-        before_open=0.0,
-    )
 
 
 @leaf
@@ -179,7 +127,6 @@ def _evidence(
         yes=yes,
         no=no,
         order=_order(f),
-        rises=_rises(f, heard),
         before=max(f[lm.LABELS] - heard, 0.0),
         before_yes=min(max(_all_yes(f) - says, 0.0), max(f[lm.LABELS] - heard, 0.0)),
         before_open=before_open,
@@ -262,28 +209,6 @@ def _all_yes(f: Floats) -> float:
         if f[place] > 0.0:
             yes += f[place + 1]
     return yes
-
-
-@leaf
-def _rises(f: Floats, heard: float) -> float:
-    """Return the correlation of labels and the ranks of their ages; 0 where either is constant."""
-    total = 0.0
-    for j in range(lm.BUCKETS):
-        total += f[lm.AGES + lm.BY_AGE * j + lm.TOLD]
-    mean = total / heard
-    before, ranks, both = 0.0, 0.0, 0.0
-    for j in range(lm.BUCKETS):
-        place = lm.AGES + lm.BY_AGE * j
-        count = f[place + lm.HEARD]
-        if count > 0.0:
-            rank = (before + 0.5 * count) / heard - 0.5
-            ranks += count * rank * rank
-            both += rank * (f[place + lm.TOLD] - count * mean)
-            before += count
-    spread = f[lm.SQUARED] - heard * mean * mean
-    if ranks <= 0.0 or spread <= _ROUNDING * f[lm.SQUARED]:
-        return 0.0
-    return min(max(both / math.sqrt(ranks * spread), -1.0), 1.0)
 
 
 @leaf

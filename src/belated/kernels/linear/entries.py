@@ -14,7 +14,6 @@ from belated.kernels import tickets
 from belated.kernels.jit import entry
 from belated.kernels.linear import model as linear
 from belated.kernels.linear import rows
-from belated.kernels.linear.boldness import boldness as boldness_of
 from belated.kernels.linear.losses import is_label, of_loss
 from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
@@ -57,7 +56,6 @@ Replay = Callable[
 BadEntry = Callable[[int, Ints, Floats], int]
 Find = Callable[[Floats, Ints, Ints, Ints], None]
 BadLabel = Callable[[Floats], int]
-Boldness = Callable[[Floats], float]
 
 
 @functools.cache
@@ -325,20 +323,6 @@ def replay(code: Code) -> Replay:
 
     tail = f"int64, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}"
     return entry(linear_replay, f"int64({_STATE}, {_INTS}, {_ROWS}, {tail})")
-
-
-# --- What was shown, and why ---------------------------------------------------------------------
-
-
-@functools.cache
-def boldness() -> Boldness:
-    """Return the entry (f) -> b, by which log odds are shown farther from the base."""
-    sources = stamp(__name__)
-
-    def linear_boldness(f: Floats) -> float:
-        return boldness_of(vector(f)) if sources else 0.0
-
-    return entry(linear_boldness, f"float64({_FLOATS})")
 
 
 # --- Checks --------------------------------------------------------------------------------------

@@ -54,31 +54,24 @@ LABELS = 42  # tickets with a label, each counted once
 TAMED = 43  # labels that were not learned as far out as they are; see ``taming``
 AGED = 44  # sum of their ages, where silence is no label; see ``scarcity``
 SCORED = 45  # sum of the weights of losses
-SQUARED = 46  # sum of the squares of first labels, of tickets from SINCE on; see ``doubt``
-LOOKED = 47  # tickets that were open when LEAN and TRUST were looked at
-FIRST = 48  # the first labels, and how often each counts; see ``slips``
+LOOKED = 46  # tickets that were open when LEAN and TRUST were looked at
+FIRST = 47  # the first labels, and how often each counts; see ``slips``
 FIRST_LABELS = 5
-KINDS = 58  # labels that differ from each other; one more than MOST_KINDS for all above
-OF_KINDS = 59  # of each: the label, how many came, sum of their ages, the largest
+KINDS = 57  # labels that differ from each other; one more than MOST_KINDS for all above
+OF_KINDS = 58  # of each: the label, how many came, sum of their ages, the largest
 OF_KIND = 4
 MOST_KINDS = 10
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
-# By age: labels that came (see ``waiting``), first labels, the sum of what these say, and of these.
+# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
 # Where silence is a label, corrections are counted in the place of first labels; see ``owed``.
-CAME, HEARD, SAID, TOLD = range(4)
-BY_AGE = 4
+CAME, HEARD, SAID = range(3)
+BY_AGE = 3
 BUCKETS = 160
 # Where silence is a label; see ``owed``.
 OWED = AGES + BY_AGE * BUCKETS  # D: how far corrections that are still out will move SUM
 SHIFT = OWED + 1  # what predictions are moved by
 FORESEEN = OWED + 2  # sum of q - silence since counting began, and C + D as it was then
 VARIED = OWED + 3  # V: sum of q (1 - q)
-# In the same places with squared loss and without silence, see ``backlog``: labels since the last
-# prediction, ...
-BURST = OWED  # how many, ...
-BURST_SUM = OWED + 1  # ... their sum, ...
-BURST_IN_TURN = OWED + 2  # ... each as often as it has labels up to it, ...
-IN_ORDER = OWED + 3  # ... and how surely the last of them came in an order of their own
 HEADER = OWED + 4
 
 # Passing work: five numbers of each entry, see ``together``, and what ``peek`` keeps behind them.

@@ -12,9 +12,8 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
-from belated.kernels.linear import backlog, belief, leaning, taming
+from belated.kernels.linear import belief, leaning, taming
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.boldness import emboldened
 from belated.kernels.linear.links import power, sigmoid
 from belated.kernels.parts import Leaf, Part, Parts
 
@@ -102,7 +101,7 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 
 @leaf
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
-    """Log odds of the mean probability, and bolder ones at first; see ``boldness``.
+    """Log odds of the mean probability.
 
     It is the mixture itself where that probability is all but 0 or 1, and while all labels are
     alike, and take their time: then experts go to that answer at speeds of their own, and the mean
@@ -116,7 +115,7 @@ def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
         more, less = 1.0 / (1.0 + e), e / (1.0 + e)
         yes += f[lm.SHARE + k] * (more if experts[k] >= 0.0 else less)
         no += f[lm.SHARE + k] * (less if experts[k] >= 0.0 else more)
-    return emboldened(f, ln(yes / no), p) if min(yes, no) > _TINY else p
+    return ln(yes / no) if min(yes, no) > _TINY else p
 
 
 @leaf
@@ -346,7 +345,6 @@ LOSSES = Parts(
         step=_squared_step,
         unit=_unit_of_labels,
         believe=leaning.lean,
-        keeps_mean=backlog.keeps_mean,
         **_OF_NUMBERS,
     ),
     Part(
@@ -356,7 +354,6 @@ LOSSES = Parts(
         slope=_absolute_slope,
         step=_absolute_step,
         unit=_no_unit,
-        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
@@ -367,7 +364,6 @@ LOSSES = Parts(
         slope=_quantile_slope,
         step=_quantile_step,
         unit=_no_unit,
-        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_by_slopes,
         **_OF_NUMBERS,
     ),
@@ -378,7 +374,6 @@ LOSSES = Parts(
         slope=_huber_slope,
         step=_huber_step,
         unit=_unit_of_labels,
-        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean,
         **_OF_NUMBERS,
     ),
@@ -395,7 +390,6 @@ LOSSES = Parts(
         link=_probability,
         blended=_mean_odds,
         rebase=_log_odds,
-        keeps_mean=backlog.keeps_no_mean,
         believe=belief.doubt,
         **_OF_ANSWERS,
     ),
@@ -411,7 +405,6 @@ LOSSES = Parts(
         link=_as_it_is,
         blended=_as_mixed,
         rebase=_centre,
-        keeps_mean=backlog.keeps_no_mean,
         believe=belief.doubt_sign,
         **_OF_ANSWERS,
     ),
@@ -429,7 +422,6 @@ LOSSES = Parts(
         blended=_log_mean_rate,
         rebase=_log_mean,
         saying=_above,
-        keeps_mean=backlog.keeps_no_mean,
         believe=leaning.lean_rate,
         shown=leaning.moved,
         tame=taming.tamed,
@@ -448,7 +440,6 @@ link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a predi
 blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown
 _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
 saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
-keeps_mean = switch(lm.LOSS, LOSSES.choices("keeps_mean"))  # whether ``backlog`` has to do with it
 believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
 shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
 tame = switch(lm.LOSS, LOSSES.choices("tame"))  # what is learned of a label; see ``taming``

@@ -16,7 +16,6 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.backlog import asked_again, told_in_turn
 from belated.kernels.linear.doubt import hear, look_after, ponder, rest
 from belated.kernels.linear.due import first_due, pop, push
 from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
@@ -24,7 +23,6 @@ from belated.kernels.linear.losses import (
     blended,
     count_label,
     is_label,
-    keeps_mean,
     link,
     loss,
     of_loss,
@@ -180,8 +178,6 @@ def predict(
     if code[lm.TIMED]:
         tick(s, c, pool, at if at == at else float(s.n[N.ROUNDS]))
     _give_up(s, c, pool)
-    if not code[lm.SILENT] and keeps_mean(of_loss(code)) and s.f[lm.BURST] > 0.0:
-        asked_again(s.f)
     entry = open_ticket(s)
     record = entry * lm.KEEP
     kept = s.kept
@@ -294,8 +290,6 @@ def observe(
         learned = tame(of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
         s.f[lm.TAMED] += 1.0 if learned != y else 0.0
         if old != old:
-            if not code[lm.SILENT] and keeps_mean(of_loss(code)):
-                told_in_turn(s.f, learned)
             hear(of_loss(code), s, record, ticket, learned)
             often = times(s.f, s.n[N.ROUNDS], ticket) if is_last else 1.0
             s.f[lm.AGED] += s.n[N.ROUNDS] - ticket - 1
