@@ -38,7 +38,7 @@ LONG = (
 
 Those of the first line need little but NumPy; what takes seconds to import is in few processes."""
 LONG_COMPILED = (
-    "replay replay_columns replay_save audit_labels docs labels linear taming doubt chooser "
+    "replay replay_columns replay_save audit_labels docs labels linear taming censoring chooser "
     "evaluate evaluate_asked evaluate_words demo",
     "laws portfolio forged game theorem_values losses baseline deadline",
     "rivals misuse live cache capacity delayed_vaw knobs leaves",

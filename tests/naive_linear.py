@@ -7,7 +7,7 @@ Six linear experts share the rows. Experts 1 to 4 are AdaGrad per coordinate at 
 a = 1/64, 1/16, 1/4, 1 with implicit steps, the first with the energies of the second; expert 5 bets
 coins; expert 6 has a mean of the weights of expert 3. Each learns from a label at its weights of
 that moment (fresh gradients). MLpol mixes them by the predictions that were issued. What is shown
-mixes probabilities and rates, not their logarithms; log odds of the first labels are shown bolder.
+mixes probabilities and rates, not their logarithms.
 
 Symbols: x a feature and s its standardised value, p a prediction, y a label, h its weight,
 l'(p, y) the slope of the loss in p.
@@ -25,7 +25,6 @@ where it is stored, and nowhere else.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Literal
@@ -279,12 +278,12 @@ class Labels:
         self.low = min(self.low, new)
         self.high = max(self.high, new)
 
-    def base(self, loss: Loss, owed: float) -> float:
-        """Return the constant that predictions start from, with what labels are owed."""
+    def base(self, loss: Loss, pending: float) -> float:
+        """Return the constant that predictions start from, with positives still to come."""
         if self.total == 0.0:
             return 0.0
         if loss == "logistic":
-            yes, no = self.sum + owed, self.total - self.sum - owed
+            yes, no = self.sum + pending, self.total - self.sum - pending
             return math.log(max(yes, 0.0) + 0.5) - math.log(max(no, 0.0) + 0.5)
         if loss == "poisson":
             return math.log((self.sum + 0.5) / (self.total + 0.5))
@@ -331,137 +330,96 @@ class Mixture:
 
 
 @dataclass
-class Doubt:
-    """What open tickets may still say, and what that leaves of a prediction.
+class Correction:
+    """What is shown for a prediction, while some tickets have no label yet.
 
     Labels and open tickets are sorted by age into ``AGES``, and counted as Kaplan and Meier do:
-    ``share[a]`` of all tickets get their label at the age a. The rest, ``left``, is unknown.
+    ``share[a]`` of all tickets get their label at the age a. The rest, the tail, is unknown.
     """
 
     loss: Loss
-    lean: float = 0.0
-    trust: float = 1.0
+    offset: float = 0.0
+    shrinkage: float = 1.0
 
     def shown(self, p: float, labels: Labels) -> float:
         """Return what is shown for a prediction, before the link."""
         if self.loss in ANSWERS:
-            return self.lean + self.trust * (p - self.lean)
-        if self.lean == 0.0:
+            return self.offset + self.shrinkage * (p - self.offset)
+        if self.offset == 0.0:
             return p
         return clip(
-            p + self.lean,
+            p + self.offset,
             min(labels.clipped(self.loss, -math.inf), 0.0),
             max(labels.clipped(self.loss, math.inf), 0.0),
         )
 
-    def look(
+    def update(
         self,
         tickets: int,
-        heard: list[tuple[int, float]],
-        still_open: list[int],
+        labelled: list[tuple[int, float]],
+        pending: list[int],
         labels: Labels,
-        least_sure: float,
+        earlier: list[float | None],
     ) -> None:
-        """Look at what was heard (age, what it says), and at the ages of open tickets.
+        """Use ages and residuals of labels, and the ages of open tickets, since the first label.
 
-        ``least_sure`` is the share of yes nearest to one half that tickets before the first label
-        allow.
+        ``earlier`` has what labels of older tickets say, or None where there is none.
         """
-        if not heard:
+        if not labelled:
             return
-        share = shares([age for age, _ in heard], still_open)
-        says = {a: [said for age, said in heard if age_group(age) == a] for a in share}
+        share = shares([age for age, _ in labelled], pending)
+        says = {a: [r for age, r in labelled if age_group(age) == a] for a in share}
         mean = sum(share[a] * sum(says[a]) / len(says[a]) for a in share)
         if self.loss in ANSWERS:
-            came = sum(share.values())
-            self._of_answers(tickets, heard, still_open, labels, mean, came, least_sure)
+            tail = 1.0 - sum(share.values())
+            self._update_answers(tickets, labelled, mean, tail, earlier)
             return
-        n, o = len(heard), len(still_open)
-        above = sum(said for _, said in heard) / n
-        self.lean = o / (n + o) * (mean / sum(share.values()) - above)
+        n, o = len(labelled), len(pending)
+        above = sum(r for _, r in labelled) / n
+        self.offset = o / (n + o) * (mean / sum(share.values()) - above)
         if self.loss in ("absolute", "quantile"):
-            self.lean *= 1.25 * labels.scale(self.loss)
+            self.offset *= 1.25 * labels.scale(self.loss)
         if self.loss == "poisson":
-            times = 1.0 + self.lean / labels.mean if labels.mean > 0.0 else 1.0
-            self.lean = math.log(clip(times, 0.25, 4.0))
+            times = 1.0 + self.offset / labels.mean if labels.mean > 0.0 else 1.0
+            self.offset = math.log(clip(times, 0.25, 4.0))
 
-    def _of_answers(
+    def _update_answers(
         self,
-        t: int,
-        heard: list[tuple[int, float]],
-        still_open: list[int],
-        labels: Labels,
+        tickets: int,
+        labelled: list[tuple[int, float]],
         yes: float,
-        came: float,
-        least_sure: float,
+        tail: float,
+        earlier: list[float | None],
     ) -> None:
-        u = self._other_kind(t, heard, still_open)
-        tail = (1.0 - came) * u
-        late = [said for age, said in heard if age_group(age) > age_group(t // 2)]
-        if len({said for _, said in heard}) == 1:
-            late = []
-        nearest = clip(least_sure * (came + tail), yes, yes + tail) - yes
-        says = (tail * sum(late) + 10.0 * nearest) / (len(late) + 10.0)
-        p = (yes + says) / (came + tail)
-        one_answer = labels.low == labels.high
-        n = labels.total if one_answer else t
-        p = (n * p + 0.5) / (n + 1)
-        self.lean = math.log(p / (1.0 - p))
+        older = [y for y in earlier if y is not None]
+        answers = older + [y for _, y in labelled]
+        running = (sum(answers) + 0.5) / (len(answers) + 1)
+        late = [y for age, y in labelled if age_group(age) > age_group(tickets // 2)]
+        stopped = sigmoid(stopped_coming(tickets, [age for age, _ in labelled]) - math.log(100.0))
+        low = (sum(older) + 1) / (len(earlier) + 2)
+        high = (sum(older) + len(earlier) - len(older) + 1) / (len(earlier) + 2)
+        like_others = clip(clip(0.5, low, high), yes, yes + tail) - yes
+        assumed = stopped * like_others + (1.0 - stopped) * tail * running
+        tail_yes = (tail * sum(late) + 2.0 * assumed) / (len(late) + 2)
+        p = ((yes + tail_yes) * len(answers) + 0.5) / (len(answers) + 1)
+        self.offset = math.log(p / (1.0 - p))
         if self.loss == "hinge":
-            self.lean = clip(self.lean, -1.0, 1.0)
-        watched = [max(1.0 - age_group(age) / t, 0.0) ** 2 for age, _ in heard]
-        b = 0.5 + min(
-            sum(w for w, (_, said) in zip(watched, heard, strict=True) if said == which)
-            for which in (0.0, 1.0)
-        )
-        d = (0.3 * t + 1.0) * (1.0 - came) * (1.0 if one_answer else u)
-        self.trust = b / (b + d)
-
-    def _other_kind(self, t: int, heard: list[tuple[int, float]], still_open: list[int]) -> float:
-        """Tell by when labels came, and which, how many open ones may be of another kind."""
-        f = stopped(t, [age for age, _ in heard], still_open)
-        ages = [[age_group(age) for age, said in heard if said == which] for which in (0.0, 1.0)]
-        rarer = min(len(ages[0]), len(ages[1]))
-        if rarer == 0:
-            return f
-        r = sum(sign(yes - no) for yes in ages[1] for no in ages[0]) / len(ages[0]) / len(ages[1])
-        x = rarer * r**2
-        return (f * (0.3 + x) + (1.0 - f) * max(x - 1.25, 0.0)) / (0.3 + rarer)
+            self.offset = clip(self.offset, -1.0, 1.0)
+        b = 0.5 + min(sum(y == which for _, y in labelled) for which in (0.0, 1.0))
+        d = tickets * abs(tail_yes - tail * running)
+        self.shrinkage = b / (b + d)
 
 
-def stopped(t: int, heard: list[int], still_open: list[int]) -> float:
-    """Tell how surely labels have stopped coming, after t tickets."""
-    came = [age_group(age) for age in heard]
-    waits = [age_group(age) for age in still_open]
-    chance = {
-        a: min(came.count(a) / (sum(b >= a for b in came + waits) - waits.count(a) / 2.0), 1.0)
-        for a in sorted(set(came))
-    }
-    hazard = {a: h / (1.0 - h / 2.0) for a, h in chance.items()}
-    late = sum(h for a, h in hazard.items() if a > age_group(t // 2)) / sum(hazard.values())
-    few = max(1.0 - 2.25 * (late + 3.0 / len(came)), 0.0)
-    below = -trend(came, waits) - 0.015 * math.sqrt(12.0 * len(came))
-    return few * clip(below - 1.5, 0.0, 1.0)
+def stopped_coming(tickets: int, ages: list[int]) -> float:
+    """Return the log of the likelihood ratio of 4 (1 - a / t)^3 / t and 2 (1 - a / t) / t."""
+    middles = [min(middle_of(age) + 0.5, tickets - 0.5) for age in ages]
+    return sum(math.log(2.0) + 2.0 * math.log(1.0 - a / tickets) for a in middles)
 
 
-def trend(came: list[int], waits: list[int]) -> float:
-    """Laplace's test whether labels come at the same rate at all ages; ages are of ``AGES``."""
-    return math.sqrt(12.0 * len(came)) * (place_of(came, waits) - 0.5)
-
-
-def place_of(came: list[int], waits: list[int]) -> float:
-    """Return what part of all rounds waited comes before labels, on average over labels.
-
-    A ticket that closes in a group of ages has waited for half of that group.
-    """
-    everyone = came + waits
-    rounds: dict[int, float] = {
-        a: (sum(b > a for b in everyone) + everyone.count(a) / 2.0) * (end - a)
-        for a, end in itertools.pairwise(AGES)
-        if a <= max(everyone)
-    }
-    before = {a: sum(rounds[b] for b in rounds if b < a) + rounds[a] / 2.0 for a in set(came)}
-    return sum(before[a] for a in came) / len(came) / sum(rounds.values())
+def middle_of(age: int) -> float:
+    """Return the middle of the ages that count as one."""
+    first = age_group(age)
+    return (first + AGES[AGES.index(first) + 1] - 1) / 2.0
 
 
 @functools.cache
@@ -484,41 +442,27 @@ def shares(heard: list[int], still_open: list[int]) -> dict[int, float]:
 
 
 @dataclass
-class Owed:
-    """What corrections of silence are still out, and what is shown less, or more, than came.
+class PendingPositives:
+    """How many corrections of silence are still to come.
 
-    Ages are sorted into ``AGES``, and taken to be in the middle. ``then`` is what was foreseen in
-    all, come or still out, when predictions began to count.
+    Ages are sorted into ``AGES``, and taken to be in the middle.
     """
 
     silence: float
     corrections: list[tuple[int, int]] = field(default_factory=list)  # age; -1: taken back
-    owed: float = 0.0
-    shift: float = 0.0
-    then: float | None = None
-    shown: list[float] = field(default_factory=list)
+    pending: float = 0.0
 
-    def look(self, tickets: int, still_open: int, corrected: int) -> None:
-        """Look at all corrections after so many tickets."""
+    def update(self, tickets: int, still_open: int) -> None:
+        """Count them again after so many tickets."""
         came = sum(d for _, d in self.corrections)
-        in_all = sum(d * self.stands_for(age, tickets) for age, d in self.corrections)
-        share = max(in_all, 0.0) / tickets
-        out = clip(in_all - came, 0.0, still_open * min(share, 0.25))
-        self.owed = out if self.silence == 0.0 else -out
-        foreseen = came + out if self.silence == 0.0 else -came - out
-        if self.then is None and corrected >= 50 and out <= 0.15 * (came + out):
-            self.then = foreseen
-        if self.then is not None:
-            missing = foreseen - self.then - sum(q - self.silence for q in self.shown)
-            varied = sum(q * (1.0 - q) for q in self.shown)
-            self.shift = clip(missing / (varied + 5.0 + 5.0 * out), -2.0, 2.0)
+        in_all = sum(d * self.full_weight(age, tickets) for age, d in self.corrections)
+        out = clip(in_all - came, 0.0, 0.25 * still_open)
+        self.pending = out if self.silence == 0.0 else -out
 
     @staticmethod
-    def stands_for(age: int, tickets: int) -> float:
+    def full_weight(age: int, tickets: int) -> float:
         """Return how many corrections like one of this age there are to be."""
-        first = age_group(age)
-        middle = (first + AGES[AGES.index(first) + 1] - 1) / 2.0
-        return min((tickets + 100.0) / (tickets - min(middle, tickets) + 100.0), 10.0)
+        return min((tickets + 100.0) / (tickets - min(middle_of(age), tickets) + 100.0), 10.0)
 
 
 @dataclass
@@ -552,17 +496,16 @@ class NaiveLinear:
     closed before the next prediction once so many predictions followed its own. None: never. If
     ``most_open`` are open, the oldest is closed before the next prediction.
 
-    What is shown is moved for what open tickets may still say: see ``Doubt``. It is looked at again
+    What is shown is corrected for open tickets: see ``Correction``. The correction is computed
     after a prediction, first when 8 tickets were issued since the first label, then after as many
-    as a 16th of the tickets since, but no fewer than 8 and no more than 256, or a 16th of the open
-    ones if that is more.
+    as a 16th of the tickets since, but no fewer than 8. It is removed when no ticket is open.
 
-    ``silence`` is a label that is learned at once, and corrected by what comes later; after 50
+    ``silence`` is a label that is learned at once, and corrected by later labels; after 50
     corrections experts are weighed anew, by later tickets. With logistic loss, corrections that are
-    still out count in the base, and what is shown is moved by what they say of earlier predictions:
-    see ``Owed``. They are looked at as open tickets are, from the first correction on. A ticket is
-    due ``deadline`` after its prediction, by a clock that counts predictions where no times are
-    given; from then on its label so far is the last word.
+    still to come count in the base: see ``PendingPositives``. They are counted after a prediction,
+    from the first correction on, every 16th of all tickets, but no fewer than 8 and no more than
+    256. A ticket is due ``deadline`` after its prediction, by a clock that counts predictions where
+    no times are given; from then on its label so far is the last word.
 
     Where labels are numbers, what is learned of one is no farther from the mean of what was learned
     of the n others than max(20, sqrt(n)) of their standard deviations, if n >= 5 and they are not
@@ -612,12 +555,14 @@ class NaiveLinear:
         self.ages: list[int] = []
         self.limit: int | None = None
         self.clock = -math.inf
-        self.doubt = Doubt(loss)
-        self.owed = Owed(silence) if silence is not None and loss == "logistic" else None
+        self.correction = Correction(loss)
+        self.pending: PendingPositives | None = None
+        if silence is not None and loss == "logistic":
+            self.pending = PendingPositives(silence)
         self.since: int | None = None  # the first ticket after the first label
-        self.heard: list[tuple[int, float]] = []  # age and what the label says, of tickets since
-        self.again = math.inf
-        self.looked = 0  # tickets that were open when that was
+        self.labelled: list[tuple[int, float]] = []  # age and residual, of tickets since
+        self.earlier: list[float] = []  # residuals of others
+        self.next_update = math.inf
         self.corrected = 0
         self.charged = 0  # the first ticket that experts are weighed by
         self.ages_of: dict[float, list[int]] = {}
@@ -641,51 +586,31 @@ class NaiveLinear:
         issued = said[0] + mixed
         due = self.clock + (self.deadline if span is None else span)
         self.open[ticket] = OpenTicket(standard, said, issued, due)
-        # As long as labels come late, and are all the same, log odds are mixed as they are.
-        alike = any(self.took) and self.labels.low == self.labels.high
-        shown = issued
-        if not (alike and self.loss.kind == "logistic"):
-            shown = self.loss.together(self.mixture.v, said, issued)
-        shown = self.doubt.shown(shown, self.labels)
-        if self.owed is not None:
-            shown += self.owed.shift
-            self._foresee(self.owed, sigmoid(shown))
+        shown = self.loss.together(self.mixture.v, said, issued)
+        shown = self.correction.shown(shown, self.labels)
         self.open[ticket].shown = shown
+        if self.pending is not None and self.predictions >= self.next_update:
+            self.pending.update(self.predictions, len(self.open))
+            self.next_update = self.predictions + clip(self.predictions // 16, 8, 256)
         if self.silence is not None:
             self._first_label(ticket, self.silence, self.silence, 1.0, 1.0)
-        elif self.predictions >= self.again:
-            self._ponder()
+        elif self.silence is None and self.predictions >= self.next_update:
+            self._update_correction()
         return ticket, self.loss.shown(shown)
 
-    def _foresee(self, owed: Owed, q: float) -> None:
-        if owed.then is not None:
-            owed.shown.append(q)
-        if self.predictions >= self.again:
-            owed.look(self.predictions, len(self.open), self.corrected)
-            self.again = self.predictions + clip(self.predictions // 16, 8, 256)
-
-    def _ponder(self) -> None:
+    def _update_correction(self) -> None:
         assert self.since is not None
-        self.looked = len(self.open)
-        still_open = [
+        unlabelled = [ticket for ticket, kept in self.open.items() if kept.label is None]
+        pending = [
             self.predictions - ticket - 1
-            for ticket, kept in self.open.items()
-            if kept.label is None and self.since <= ticket < self.predictions - 1
+            for ticket in unlabelled
+            if self.since <= ticket < self.predictions - 1
         ]
+        earlier: list[float | None] = [*self.earlier]
+        earlier += [None for ticket in unlabelled if ticket < self.since]
         tickets = self.predictions - self.since
-        self.doubt.look(tickets, self.heard, still_open, self.labels, self._least_sure())
-        pause = max(min(max(tickets // 16, 8), 256), len(still_open) // 16)
-        self.again = self.predictions + pause
-
-    def _least_sure(self) -> float:
-        """Return the share of yes nearest to one half that tickets before the first label allow."""
-        assert self.since is not None
-        known = len(self.took) - len(self.heard)
-        yes = sum(len(ages) for y, ages in self.ages_of.items() if y > 0.0)
-        yes = int(clip(yes - sum(said for _, said in self.heard), 0, known))
-        waiting = sum(k.label is None for ticket, k in self.open.items() if ticket < self.since)
-        total = known + waiting + 10.0
-        return clip(0.5, (yes + 5.0) / total, (yes + waiting + 5.0) / total)
+        self.correction.update(tickets, self.labelled, pending, self.labels, earlier)
+        self.next_update = self.predictions + max(tickets // 16, 8)
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
@@ -731,8 +656,8 @@ class NaiveLinear:
 
     def _fresh(self, k: int, standard: Row) -> float:
         """Return base + sum_i w[i, k] s_i at the weights of this moment."""
-        owed = 0.0 if self.owed is None else self.owed.owed
-        base = self.labels.base(self.loss.kind, owed)
+        pending = 0.0 if self.pending is None else self.pending.pending
+        base = self.labels.base(self.loss.kind, pending)
         return base + sum(self.coordinates[i].weight(k) * s for i, s in standard)
 
     # --- observe and cancel ---
@@ -744,21 +669,11 @@ class NaiveLinear:
         used = self._told(ticket, label, weight, at, is_last=True)
         if used:
             self.cancel(ticket)
-            self._look_after()
         return used
 
     def revise(self, ticket: int, label: float, at: float | None = None) -> bool:
         """Learn a label that may change again."""
-        used = self._told(ticket, label, 1.0, at, is_last=False)
-        if used:
-            self._look_after()
-        return used
-
-    def _look_after(self) -> None:
-        """Look again after each of the first labels, and when half of what was open is not."""
-        is_due = len(self.took) <= 11 or 2 * len(self.open) <= self.looked
-        if self.silence is None and self.open and self.looked and is_due:
-            self._ponder()
+        return self._told(ticket, label, 1.0, at, is_last=False)
 
     def _told(
         self, ticket: int, label: float, weight: float, at: float | None, *, is_last: bool
@@ -779,8 +694,8 @@ class NaiveLinear:
         self.tamed += learned != label
         if old is None:
             self.first.append((ticket, is_last))
-            self._hear(ticket, learned)
-            often = self.scarcity(ticket) if is_last else 1.0
+            self._record_age(ticket, learned)
+            often = self.relative_weight(ticket) if is_last else 1.0
             self.took.append(self.ages[-1])
             self._first_label(ticket, label, learned, weight, often)
         else:
@@ -812,10 +727,10 @@ class NaiveLinear:
         for i, c in self.coordinates.items():
             self.coordinates[i] = Coordinate(c.narrow, c.count, c.mean, c.variance)
         self.mixture = Mixture()
-        self.doubt = Doubt(self.loss.kind)
-        self.heard = []
+        self.correction = Correction(self.loss.kind)
+        self.labelled, self.earlier = [], []
         self.since = self.charged = self.predictions
-        self.again, self.looked = self.predictions + 8, 0
+        self.next_update = self.predictions + 8
 
     def learnable(self, ticket: int, label: float) -> float:
         """Return what is to be learned of a label, by what was learned of all other tickets."""
@@ -830,17 +745,19 @@ class NaiveLinear:
         reach = max(20.0, math.sqrt(len(others))) * math.sqrt(squares / total)
         return clip(label, mean - reach, mean + reach)
 
-    def _hear(self, ticket: int, label: float) -> None:
+    def _record_age(self, ticket: int, label: float) -> None:
         if self.since is None:
             self.since = self.predictions
-            self.again = self.predictions + 8
+            self.next_update = self.predictions + 8
+        residual = float(label > 0.0)
+        if self.loss.kind not in ANSWERS:
+            residual = -self.loss.slope(self.open[ticket].issued, label)
         if ticket >= self.since:
-            says = float(label > 0.0)
-            if self.loss.kind not in ANSWERS:
-                says = -self.loss.slope(self.open[ticket].issued, label)
-            self.heard.append((self.predictions - ticket - 1, says))
+            self.labelled.append((self.predictions - ticket - 1, residual))
+        else:
+            self.earlier.append(residual)
 
-    def scarcity(self, ticket: int) -> float:
+    def relative_weight(self, ticket: int) -> float:
         """Count a label more than once that only the oldest tickets can have by now."""
         if not self.took:
             return 1.0
@@ -875,11 +792,11 @@ class NaiveLinear:
         if ticket >= self.charged and not is_still_out:
             self.mixture.learn([(old - new) * (kept.issued - p) for p in kept.said])
         self.corrected += 1
-        if self.owed is not None:
+        if self.pending is not None:
             age = self.predictions - ticket - 1
-            self.owed.corrections.append((age, 1 if told == self.silence else -1))
-            if self.again == math.inf:
-                self.again = self.predictions + 8
+            self.pending.corrections.append((age, 1 if told == self.silence else -1))
+            if self.next_update == math.inf:
+                self.next_update = self.predictions + 8
         if self.silence is not None and self.corrected == 50:
             self.mixture = Mixture(self.mixture.v)
             self.charged = self.predictions
@@ -915,10 +832,10 @@ class NaiveLinear:
         """Close a ticket: what was learned of it stays. Where none is open, nothing is moved."""
         del self.open[ticket]
         if not self.open:
-            self.doubt.lean, self.doubt.trust, self.looked = 0.0, 1.0, 0
+            self.correction.offset, self.correction.shrinkage = 0.0, 1.0
 
     def _open_size(self, i: int) -> float:
-        """Return the sum of |s_i| over the open tickets of which nothing was heard."""
+        """Return the sum of |s_i| over the open tickets without a label."""
         unheard = [kept.row for kept in self.open.values() if kept.label is None]
         return sum(self.coordinates[i].size(s) for row in unheard for j, s in row if j == i)
 
@@ -999,7 +916,7 @@ def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
     """
     kept = model.open[ticket]
     y = model.learnable(ticket, y)
-    h *= model.scarcity(ticket)
+    h *= model.relative_weight(ticket)
     p, kind = kept.issued, model.loss.kind
     if kind == "hinge" and abs(y * p - 1.0) < 1e-9:
         return True

@@ -20,8 +20,7 @@ class Explanation:
     """What a prediction is made of, before the link: constant + sum of parts + open tickets.
 
     ``parts`` has what each feature adds, largest first; a string is named ``name=string``, an
-    interaction ``a * b``. ``open_tickets`` is by how much the prediction is moved for what labels
-    that are still out may say; with silence, for what came and is owed beyond what was shown.
+    interaction ``a * b``. ``open_tickets`` is the correction for labels that are still to come.
     ``total`` is the sum of all. Predictions of the experts are kept within the labels seen so far,
     and are mixed as probabilities or rates where the link has some; ``total`` knows neither.
     ``value`` is what ``predict`` says.
@@ -71,5 +70,5 @@ def explained(memory: ModelMemory, loss: int, names: list[str], value: float) ->
 
 
 def _moved(memory: ModelMemory, loss: int, total: float) -> float:
-    """Return by how much a prediction is moved for what is still out; see ``belief``."""
+    """Return by how much a prediction is moved for labels that are still out; see ``censoring``."""
     return float(source_of(_SHOWN[loss])((loss,), memory.f, total)) - total

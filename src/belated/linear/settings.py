@@ -67,8 +67,8 @@ class Settings:
         return (self.kind, int(self.silence is not None), int(self.deadline is not None))
 
     @property
-    def owes(self) -> bool:
-        """Whether labels that are still to be corrected count; see ``kernels.linear.owed``."""
+    def expects_positives(self) -> bool:
+        """Whether the base counts corrections that are still to come."""
         return self.silence is not None and self.loss == "logistic"
 
     @property
@@ -84,7 +84,7 @@ class Settings:
         f[lm.SILENCE] = 0.0 if self.silence is None else self.silence
         f[lm.DEADLINE] = math.inf if self.deadline is None else self.deadline
         f[lm.CLOCK] = -math.inf
-        f[lm.TRUST], f[lm.SINCE], f[lm.AGAIN] = 1.0, math.inf, math.inf
+        f[lm.SHRINKAGE], f[lm.SINCE], f[lm.NEXT_UPDATE] = 1.0, math.inf, math.inf
         return f
 
     def fresh(self) -> Memory:

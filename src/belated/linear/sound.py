@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.owed import FARTHEST
 from belated.kernels.slots import ints as N
 from belated.learner.sound import (
     COUNTS,
@@ -33,9 +32,9 @@ _SLACK = 1e-6
 _ROUNDED_UP = 1.01  # stakes are, to 7 bits after the point
 _LEAST_STAKE = 1e-76  # what is below is rounded up to about this
 _MOST_LOG = 120.0  # of a label, and 1
-_MOST_OFTEN = 10.0  # that a label counts; see ``kernels.linear.scarcity``
+_MOST_OFTEN = 10.0  # that a label counts; see ``kernels.linear.ipcw``
 
-_UNBOUNDED = [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK, lm.SINCE, lm.AGAIN]
+_UNBOUNDED = [lm.FLOOR, lm.CEILING, lm.DEADLINE, lm.CLOCK, lm.SINCE, lm.NEXT_UPDATE]
 # Labels that came too late count among their kind, and nowhere else.
 _OF_LABELS = slice(0, lm.KINDS)
 
@@ -70,7 +69,7 @@ def checked(settings: Settings, parts: Mapping[str, NDArray[Any]]) -> Memory:
 def shortened(f: Floats) -> Floats:
     """Leave out zeros at the end: ages beyond the last one that a label had, and other kinds.
 
-    Behind the ages stands what is owed: where something is, all is kept.
+    PENDING_POSITIVES stands behind the ages: where it is not 0, all is kept.
     """
     return f[: lm.OF_KINDS + len(np.trim_zeros(f[lm.OF_KINDS :], "b"))]
 
@@ -101,17 +100,17 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     """Demand that parameters are those of the settings, and sums what they can be."""
     fresh, labels = settings.header(), memory.rounds - memory.unanswered
     demand((f[_PARAMETERS] == fresh[_PARAMETERS]).all(), "not of these settings")
-    clock, by_age = f[lm.CLOCK], f[lm.AGES : lm.OWED].reshape(-1, lm.BY_AGE)
+    clock, by_age = f[lm.CLOCK], f[lm.AGES : lm.PENDING_POSITIVES].reshape(-1, lm.BY_AGE)
     # Without deadlines nobody looks at the clock, and it stands still whatever times are told.
     is_set = clock > -math.inf or not memory.n[N.HAS_TIMES] or settings.deadline is None
     demand(clock < math.inf and is_set, "the clock")
-    came, heard, said = by_age.T
+    came, labelled, residuals = by_age.T
     demand(((came >= 0.0) & (came < _LARGE)).all(), "ages of labels")
-    if settings.owes:
-        _check_owed(f, heard, said, memory)
+    if settings.expects_positives:
+        _check_pending_positives(f, labelled, residuals, memory)
     else:
-        _check_doubt(settings.loss, f, heard, said, memory.rounds)
-        demand((f[lm.OWED :] == 0.0).all(), "what is owed")
+        _check_censoring(settings.loss, f, labelled, residuals, memory.rounds)
+        demand(f[lm.PENDING_POSITIVES] == 0.0, "positives that are still to come")
     _check_kinds(f, memory.rounds)
     sums = np.delete(f[_OF_LABELS], _UNBOUNDED)
     if labels == 0 and (settings.silence is None or memory.rounds == 0):
@@ -135,46 +134,45 @@ def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:
     demand((shares >= 0.0).all() and abs(shares.sum() - 1.0) <= _SLACK, "shares of experts")
 
 
-def _check_doubt(loss: Loss, f: Floats, heard: Floats, said: Floats, rounds: int) -> None:
-    """Demand that open tickets are looked at now and then, and what that found can be.
-
-    ``heard`` are first labels by age, ``said`` is what they say.
-    """
-    demand(((heard >= 0.0) & (heard < _LARGE)).all(), "ages of labels")
-    demand((np.abs(said) <= _LARGE * heard).all(), "ages of labels")
-    looked = f[lm.LOOKED]
-    demand(0.0 <= looked <= rounds and looked == math.floor(looked), "what is open")
-    since, again, lean, trust = f[[lm.SINCE, lm.AGAIN, lm.LEAN, lm.TRUST]].tolist()
+def _check_censoring(
+    loss: Loss, f: Floats, labelled: Floats, residuals: Floats, rounds: int
+) -> None:
+    """Demand that the correction for censored labels can be, and is computed now and then."""
+    demand(((labelled >= 0.0) & (labelled < _LARGE)).all(), "ages of labels")
+    demand((np.abs(residuals) <= _LARGE * labelled).all(), "ages of labels")
+    slots = [lm.SINCE, lm.NEXT_UPDATE, lm.OFFSET, lm.SHRINKAGE, lm.EARLIER]
+    since, update, offset, shrinkage, earlier = f[slots].tolist()
     if since == math.inf:
-        demand(again == math.inf and (lean, trust) == (0.0, 1.0), "what is open")
-        demand((heard == 0.0).all() and (said == 0.0).all(), "what is open")
+        demand(update == math.inf, "censored labels")
+        demand((offset, shrinkage, earlier) == (0.0, 1.0, 0.0), "censored labels")
+        demand((labelled == 0.0).all() and (residuals == 0.0).all(), "censored labels")
         return
-    demand(0.0 < since <= rounds and since == math.floor(since), "what is open")
-    demand(since < again < math.inf and again == math.floor(again), "what is open")
-    demand(heard.sum() <= rounds and abs(lean) <= _LARGE, "what is open")
+    demand(0.0 < since <= rounds and since == math.floor(since), "censored labels")
+    demand(since < update < math.inf and update == math.floor(update), "censored labels")
+    demand(labelled.sum() <= f[lm.LABELS] and abs(offset) <= _LARGE, "censored labels")
     if LOSSES[loss].labels.classes:
-        demand(0.0 <= trust <= 1.0 and abs(lean) <= _MOST_LOG, "what is open")
-        demand(((said >= 0.0) & (said <= heard)).all(), "what is open")
+        demand(0.0 <= shrinkage <= 1.0 and abs(offset) <= _MOST_LOG, "censored labels")
+        demand(((residuals >= 0.0) & (residuals <= labelled)).all(), "censored labels")
+        demand(0.0 <= earlier <= f[lm.LABELS] - labelled.sum(), "censored labels")
     else:
-        demand(trust == 1.0, "what is open")
+        demand(shrinkage == 1.0 and abs(earlier) <= _LARGE * f[lm.LABELS], "censored labels")
 
 
-def _check_owed(f: Floats, heard: Floats, said: Floats, memory: Memory) -> None:
-    """Demand that corrections are looked at now and then, and what that found can be."""
-    demand((f[[lm.SINCE, lm.LEAN, lm.TRUST]] == [math.inf, 0.0, 1.0]).all(), "what is open")
-    again, (owed, shift, foreseen, varied) = f[lm.AGAIN], f[lm.OWED :].tolist()
+def _check_pending_positives(
+    f: Floats, labelled: Floats, residuals: Floats, memory: Memory
+) -> None:
+    """Demand that corrections are counted as they can be, and that none is foreseen without one."""
+    slots = [lm.SINCE, lm.OFFSET, lm.SHRINKAGE, lm.EARLIER]
+    demand(f[slots].tolist() == [math.inf, 0.0, 1.0, 0.0], "censored labels")
+    update, pending = f[[lm.NEXT_UPDATE, lm.PENDING_POSITIVES]].tolist()
     corrected = int(memory.n[N.CORRECTED])
-    demand((said == 0.0).all() and (heard == np.floor(heard)).all(), "corrections")
-    demand(f[lm.LOOKED] == 0.0, "corrections")
-    demand((np.abs(heard) <= corrected).all(), "corrections")
+    demand((residuals == 0.0).all() and (labelled == np.floor(labelled)).all(), "corrections")
+    demand((np.abs(labelled) <= corrected).all(), "corrections")
     if corrected == 0:
-        demand(again == math.inf and (f[lm.OWED :] == 0.0).all(), "what is owed")
+        demand((update, pending) == (math.inf, 0.0), "positives that are still to come")
         return
-    demand(0.0 < again < math.inf and again == math.floor(again), "what is owed")
-    demand(abs(owed) <= memory.rounds and abs(shift) <= FARTHEST, "what is owed")
-    demand(abs(foreseen) <= corrected + 2.0 * memory.rounds, "what is owed")
-    demand(0.0 <= varied <= memory.rounds, "what is owed")
-    demand(varied > 0.0 or (shift, foreseen) == (0.0, 0.0), "what is owed")
+    demand(0.0 < update < math.inf and update == math.floor(update), "corrections")
+    demand(abs(pending) <= memory.rounds, "positives that are still to come")
 
 
 def _check_kinds(f: Floats, rounds: int) -> None:

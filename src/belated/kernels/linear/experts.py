@@ -148,7 +148,7 @@ def recharge(s: State, record: int, ticket: int, old: float, new: float) -> None
 
 
 @leaf
-def forgive(s: State) -> None:
+def reset_expert_losses(s: State) -> None:
     """Weigh experts anew, by the tickets from now on."""
     f = s.f
     f[lm.CHARGED] = s.n[N.ROUNDS]

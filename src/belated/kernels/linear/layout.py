@@ -45,16 +45,16 @@ SQUARES = 28  # Q
 SILENCE = 34  # label of a ticket that nothing was heard of
 DEADLINE = 35  # how long after its prediction a ticket is due
 CLOCK = 36  # latest time that was told, or predictions so far
-LEAN = 37  # what predictions are moved to, or by, for what open tickets may still say ...
-TRUST = 38  # ... and how much of the distance is left; see ``doubt``
+OFFSET = 37  # what predictions are moved towards, or by, while labels are censored ...
+SHRINKAGE = 38  # ... and how much of the distance is left; see ``censoring``
 SINCE = 39  # the first ticket after the first label; infinity before
-AGAIN = 40  # predictions after which LEAN and TRUST, or OWED and SHIFT, are looked at again
+NEXT_UPDATE = 40  # predictions after which these, or PENDING_POSITIVES, are computed again
 CHARGED = 41  # the first ticket that experts are weighed by
 LABELS = 42  # tickets with a label, each counted once
 TAMED = 43  # labels that were not learned as far out as they are; see ``taming``
-AGED = 44  # sum of their ages, where silence is no label; see ``scarcity``
+AGED = 44  # sum of their ages, where silence is no label; see ``ipcw``
 SCORED = 45  # sum of the weights of losses
-LOOKED = 46  # tickets that were open when LEAN and TRUST were looked at
+EARLIER = 46  # sum of the residuals of tickets before SINCE; see ``censoring``
 FIRST = 47  # the first labels, and how often each counts; see ``slips``
 FIRST_LABELS = 5
 KINDS = 57  # labels that differ from each other; one more than MOST_KINDS for all above
@@ -62,17 +62,14 @@ OF_KINDS = 58  # of each: the label, how many came, sum of their ages, the large
 OF_KIND = 4
 MOST_KINDS = 10
 AGES = OF_KINDS + OF_KIND * MOST_KINDS
-# By age: labels that came (see ``waiting``), first labels, and the sum of what these say.
-# Where silence is a label, corrections are counted in the place of first labels; see ``owed``.
-CAME, HEARD, SAID = range(3)
+# By age: labels that came (see ``waiting``), first labels of tickets since SINCE, and the sum of
+# their residuals. Where silence is a label, LABELLED counts corrections.
+CAME, LABELLED, RESIDUALS = range(3)
 BY_AGE = 3
 BUCKETS = 160
-# Where silence is a label; see ``owed``.
-OWED = AGES + BY_AGE * BUCKETS  # D: how far corrections that are still out will move SUM
-SHIFT = OWED + 1  # what predictions are moved by
-FORESEEN = OWED + 2  # sum of q - silence since counting began, and C + D as it was then
-VARIED = OWED + 3  # V: sum of q (1 - q)
-HEADER = OWED + 4
+# How far corrections that are still to come will move SUM, where silence is a label.
+PENDING_POSITIVES = AGES + BY_AGE * BUCKETS
+HEADER = PENDING_POSITIVES + 1
 
 # Passing work: five numbers of each entry, see ``together``, and what ``peek`` keeps behind them.
 WORK_AT = -HEADER % 8  # on a cache line

@@ -12,7 +12,7 @@ from belated.arrays import Code, Floats
 from belated.kernels.choices import only, switch
 from belated.kernels.exact import exp, ln
 from belated.kernels.jit import leaf, limb
-from belated.kernels.linear import belief, leaning, taming
+from belated.kernels.linear import censoring_binary, censoring_numeric, taming
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear.links import power, sigmoid
 from belated.kernels.parts import Leaf, Part, Parts
@@ -41,7 +41,7 @@ def _no_unit(code: Code, f: Floats) -> float:
 
 
 @leaf
-def _owes_nothing(code: Code) -> bool:
+def _never(code: Code) -> bool:
     return False
 
 
@@ -101,14 +101,7 @@ def _as_mixed(code: Code, f: Floats, experts: Floats, p: float) -> float:
 
 @leaf
 def _mean_odds(code: Code, f: Floats, experts: Floats, p: float) -> float:
-    """Log odds of the mean probability.
-
-    It is the mixture itself where that probability is all but 0 or 1, and while all labels are
-    alike, and take their time: then experts go to that answer at speeds of their own, and the mean
-    probability of the other one, which may be open, is that of the slowest.
-    """
-    if f[lm.LOW] == f[lm.HIGH] and f[lm.AGED] > 0.0:
-        return p
+    """Log odds of the mean probability; the mixture itself where that is all but 0 or 1."""
     yes, no = 0.0, 0.0
     for k in range(lm.EXPERTS):
         e = exp(-abs(experts[k]))
@@ -229,7 +222,7 @@ def _zero_or_one(code: Code, y: float) -> bool:
 
 
 @leaf
-def _owes(code: Code) -> bool:
+def _always(code: Code) -> bool:
     return True
 
 
@@ -240,8 +233,8 @@ def _probability(code: Code, p: float) -> float:
 
 @leaf
 def _log_odds(code: Code, f: Floats) -> None:
-    """Log odds of (sum y + 1/2) / (N + 1), with labels that are still owed; see ``owed``."""
-    yes = f[lm.SUM] + f[lm.OWED]
+    """Log odds of (sum y + 1/2) / (N + 1), with positives that are still to come."""
+    yes = f[lm.SUM] + f[lm.PENDING_POSITIVES]
     f[lm.BASE] = ln((max(yes, 0.0) + 0.5) / (max(f[lm.COUNT] - yes, 0.0) + 0.5))
     f[lm.SIZE] = 1.0
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, math.inf
@@ -306,11 +299,11 @@ def _log_mean(code: Code, f: Floats) -> None:
     f[lm.FLOOR], f[lm.CEILING] = -math.inf, ln(max(f[lm.HIGH], 1.0)) + 1.0
 
 
-# --- What labels say -----------------------------------------------------------------------------
+# --- Residuals -----------------------------------------------------------------------------------
 
 
 @leaf
-def _above(code: Code, f: Floats, p: float, y: float) -> float:
+def _negative_slope(code: Code, f: Floats, p: float, y: float) -> float:
     """Return how far a label pulls its prediction up."""
     return -slope(code, f, p, y)
 
@@ -318,19 +311,19 @@ def _above(code: Code, f: Floats, p: float, y: float) -> float:
 # --- All of them ---------------------------------------------------------------------------------
 
 _OF_NUMBERS: dict[str, Leaf] = {
-    "owes": _owes_nothing,
+    "expects_positives": _never,
     "is_label": _any_number,
     "link": _as_it_is,
     "blended": _as_mixed,
     "rebase": _centre,
-    "saying": _above,
-    "shown": leaning.moved,
+    "residual": _negative_slope,
+    "shown": censoring_numeric.corrected,
     "tame": taming.tamed,
     "slipped": taming.slipped,
 }
 _OF_ANSWERS: dict[str, Leaf] = {
-    "saying": belief.is_yes,
-    "shown": belief.doubted,
+    "residual": censoring_binary.is_yes,
+    "shown": censoring_binary.corrected,
     "tame": taming.as_it_is,
     "slipped": taming.never_slipped,
 }
@@ -344,7 +337,7 @@ LOSSES = Parts(
         slope=_squared_slope,
         step=_squared_step,
         unit=_unit_of_labels,
-        believe=leaning.lean,
+        set_correction=censoring_numeric.set_offset,
         **_OF_NUMBERS,
     ),
     Part(
@@ -354,7 +347,7 @@ LOSSES = Parts(
         slope=_absolute_slope,
         step=_absolute_step,
         unit=_no_unit,
-        believe=leaning.lean_by_slopes,
+        set_correction=censoring_numeric.set_offset_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -364,7 +357,7 @@ LOSSES = Parts(
         slope=_quantile_slope,
         step=_quantile_step,
         unit=_no_unit,
-        believe=leaning.lean_by_slopes,
+        set_correction=censoring_numeric.set_offset_by_slopes,
         **_OF_NUMBERS,
     ),
     Part(
@@ -374,7 +367,7 @@ LOSSES = Parts(
         slope=_huber_slope,
         step=_huber_step,
         unit=_unit_of_labels,
-        believe=leaning.lean,
+        set_correction=censoring_numeric.set_offset,
         **_OF_NUMBERS,
     ),
     Part(
@@ -385,12 +378,12 @@ LOSSES = Parts(
         bend=_logistic_bend,
         step=_root,
         unit=_no_unit,
-        owes=_owes,
+        expects_positives=_always,
         is_label=_zero_or_one,
         link=_probability,
         blended=_mean_odds,
         rebase=_log_odds,
-        believe=belief.doubt,
+        set_correction=censoring_binary.set_log_odds,
         **_OF_ANSWERS,
     ),
     Part(
@@ -400,12 +393,12 @@ LOSSES = Parts(
         slope=_hinge_slope,
         step=_hinge_step,
         unit=_no_unit,
-        owes=_owes_nothing,
+        expects_positives=_never,
         is_label=_sign,
         link=_as_it_is,
         blended=_as_mixed,
         rebase=_centre,
-        believe=belief.doubt_sign,
+        set_correction=censoring_binary.set_score,
         **_OF_ANSWERS,
     ),
     Part(
@@ -416,14 +409,14 @@ LOSSES = Parts(
         bend=_poisson_bend,
         step=_root,
         unit=_no_unit,
-        owes=_owes_nothing,
+        expects_positives=_never,
         is_label=_not_negative,
         link=_rate,
         blended=_log_mean_rate,
         rebase=_log_mean,
-        saying=_above,
-        believe=leaning.lean_rate,
-        shown=leaning.moved,
+        residual=_negative_slope,
+        set_correction=censoring_numeric.set_log_rate,
+        shown=censoring_numeric.corrected,
         tame=taming.tamed,
         slipped=taming.slipped,
     ),
@@ -434,14 +427,14 @@ slope = switch(lm.LOSS, LOSSES.choices("slope"))  # l'(p, y)
 _bend = switch(lm.LOSS, LOSSES.choices("bend"))  # l''(p, y), where the step has no closed form
 _step = switch(lm.LOSS, LOSSES.choices("step"))  # solves r = l'(p - q r, y), for q > 0, g != 0
 slope_unit = switch(lm.LOSS, LOSSES.choices("unit"))  # U: what slopes are measured in
-owes = switch(lm.LOSS, LOSSES.choices("owes"))  # whether ``owed`` counts what is still out
+expects_positives = switch(lm.LOSS, LOSSES.choices("expects_positives"))  # with silence
 is_label = switch(lm.LOSS, LOSSES.choices("is_label"))  # whether y can be one; NaN never can
 link = switch(lm.LOSS, LOSSES.choices("link"))  # what the user gets for a prediction p
 blended = switch(lm.LOSS, LOSSES.choices("blended"))  # what experts say together, of what is shown
 _rebase = switch(lm.LOSS, LOSSES.choices("rebase"))  # where predictions start, and their unit
-saying = switch(lm.LOSS, LOSSES.choices("saying"))  # what a label says; see ``belief``
-believe = switch(lm.LOSS, LOSSES.choices("believe"))  # sets LEAN and TRUST
-shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p as LEAN and TRUST leave it
+residual = switch(lm.LOSS, LOSSES.choices("residual"))  # of a label; see ``censoring``
+set_correction = switch(lm.LOSS, LOSSES.choices("set_correction"))  # OFFSET and SHRINKAGE
+shown = switch(lm.LOSS, LOSSES.choices("shown"))  # p after that correction
 tame = switch(lm.LOSS, LOSSES.choices("tame"))  # what is learned of a label; see ``taming``
 slipped = switch(lm.LOSS, LOSSES.choices("slipped"))  # which of the first labels is far; ``slips``
 

@@ -16,24 +16,41 @@ from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.learners.uses import of_lags
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.doubt import hear, look_after, ponder, rest
+from belated.kernels.linear.censoring import (
+    estimate,
+    record_label_age,
+    reset_if_none_pending,
+    schedule_update,
+)
 from belated.kernels.linear.due import first_due, pop, push
-from belated.kernels.linear.experts import charge, correct, forgive, issue, learn, recharge
+from belated.kernels.linear.experts import (
+    charge,
+    correct,
+    issue,
+    learn,
+    recharge,
+    reset_expert_losses,
+)
+from belated.kernels.linear.ipcw import relative_weight
 from belated.kernels.linear.losses import (
     blended,
     count_label,
+    expects_positives,
     is_label,
     link,
     loss,
     of_loss,
-    owes,
     recount_label,
+    residual,
+    set_correction,
     shown,
     tame,
 )
-from belated.kernels.linear.owed import ENOUGH, foresee, hear_correction
+from belated.kernels.linear.pending_positives import (
+    record_correction,
+    update_pending_positives,
+)
 from belated.kernels.linear.rows import bad_entry, keep, leave, pool_has_room, put_back, row_of
-from belated.kernels.linear.scarcity import times
 from belated.kernels.linear.slips import look_back, note_first
 from belated.kernels.linear.together import ask_first
 from belated.kernels.linear.waiting import REVIEW, count_age, count_kind, review
@@ -62,7 +79,7 @@ _GHOSTS = 900
 _PER_OPEN = 8
 # Corrections after which experts are weighed anew, where silence is a label: before the first ones
 # come, all that is charged is that nothing was heard, which says little about experts.
-_SETTLING = ENOUGH
+_SETTLING = 50
 _NOTHING = C.NOTHING  # nobody looks at lags here
 
 
@@ -114,7 +131,7 @@ def _close_late(s: State, c: Ints, pool: Floats, entry: int) -> None:
     record = entry * lm.KEEP
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
-    rest(s)
+    reset_if_none_pending(s)
     close_without_answer(s, entry, True)
     if _is_heard(s, record):
         s.n[N.HEARD] += 1
@@ -200,12 +217,21 @@ def predict(
     if code[lm.SILENT]:
         silence = s.f[lm.SILENCE]  # learned as it is: nobody sent it by mistake
         ticket = s.table[2 * entry]
-        if owes(of_loss(code)):
-            foresee(s, value)
+        if expects_positives(of_loss(code)) and s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
+            update_pending_positives(s)
         _learn(of_loss(code), s, c, pool, record, ticket, silence, silence, 1.0, 1.0)
-    elif s.n[N.ROUNDS] >= s.f[lm.AGAIN]:
-        ponder(of_loss(code), s)
+    elif s.n[N.ROUNDS] >= s.f[lm.NEXT_UPDATE]:
+        _update_correction(of_loss(code), s)
     return s.table[2 * entry], value
+
+
+@leaf
+def _update_correction(code: Code, s: State) -> None:
+    """Correct later predictions by what labels and open tickets say by now."""
+    found = estimate(s)
+    if found.labels > 0.0:
+        set_correction(code, s.f, found)
+    schedule_update(s)
 
 
 @leaf
@@ -290,8 +316,9 @@ def observe(
         learned = tame(of_loss(code), s.f, y, s.kept[record + lm.LEARNED])
         s.f[lm.TAMED] += 1.0 if learned != y else 0.0
         if old != old:
-            hear(of_loss(code), s, record, ticket, learned)
-            often = times(s.f, s.n[N.ROUNDS], ticket) if is_last else 1.0
+            issued = s.kept[record + lm.MIXTURE]
+            record_label_age(s, ticket, residual(of_loss(code), s.f, issued, learned))
+            often = relative_weight(s.f, s.n[N.ROUNDS], ticket) if is_last else 1.0
             s.f[lm.AGED] += s.n[N.ROUNDS] - ticket - 1
             note_first(s, learned, weight * often, is_last)
             _learn(of_loss(code), s, c, pool, record, ticket, y, learned, weight, often)
@@ -302,7 +329,7 @@ def observe(
         count_arrival(of_lags(_NOTHING), s, entry)
         s.table[2 * entry + 1] = T.DEAD
     if not code[lm.SILENT]:
-        look_after(of_loss(code), s)
+        reset_if_none_pending(s)
     return S.USED
 
 
@@ -357,9 +384,9 @@ def _relearn(
     if not stays:
         recharge(s, record, ticket, before, learned)
     if code[lm.SILENT] and s.n[N.CORRECTED] == _SETTLING:
-        forgive(s)
-    if code[lm.SILENT] and owes(of_loss(code)):
-        hear_correction(s, ticket, old)
+        reset_expert_losses(s)
+    if code[lm.SILENT] and expects_positives(of_loss(code)):
+        record_correction(s, ticket, old)
     if not stays:
         recount_label(of_loss(code), f, before, learned)
         correct(of_loss(code), s, c, pool, record, before, learned)
@@ -378,6 +405,6 @@ def cancel(s: State, c: Ints, pool: Floats, ticket: int) -> int:
         return S.DROPPED
     _release(s, c, pool, entry)
     count_arrival(of_lags(_NOTHING), s, entry)
-    rest(s)
+    reset_if_none_pending(s)
     close_without_answer(s, entry, False)
     return S.USED

@@ -13,8 +13,8 @@ from belated.arrays import Code, Ints
 from belated.kernels.jit import leaf
 from belated.kernels.learners.state import State
 from belated.kernels.linear import layout as lm
-from belated.kernels.linear.doubt import attend_from
-from belated.kernels.linear.experts import forgive, unlearn
+from belated.kernels.linear.censoring import restart_counts
+from belated.kernels.linear.experts import reset_expert_losses, unlearn
 from belated.kernels.linear.losses import count_label, slipped
 from belated.kernels.linear.rows import row_of
 from belated.kernels.linear.taming import of_others
@@ -43,10 +43,10 @@ def look_back(code: Code, s: State, c: Ints, y: float) -> None:
             row = row_of(c, i)
             if count(row, lm.SEEN) > 0:
                 unlearn(row)
-        forgive(s)
+        reset_expert_losses(s)
         for k in range(lm.EXPERTS):
             s.f[lm.SHARE + k] = 1.0 / lm.EXPERTS
-        attend_from(s)
+        restart_counts(s)
 
 
 @leaf
