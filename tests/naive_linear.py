@@ -396,6 +396,7 @@ class Correction:
         running = (sum(answers) + 0.5) / (len(answers) + 1)
         late = [y for age, y in labelled if age_group(age) > age_group(tickets // 2)]
         stopped = sigmoid(stopped_coming(tickets, [age for age, _ in labelled]) - math.log(100.0))
+        stopped *= rank_correlation(labelled) ** 2
         low = (sum(older) + 1) / (len(earlier) + 2)
         high = (sum(older) + len(earlier) - len(older) + 1) / (len(earlier) + 2)
         like_others = clip(clip(0.5, low, high), yes, yes + tail) - yes
@@ -414,6 +415,14 @@ def stopped_coming(tickets: int, ages: list[int]) -> float:
     """Return the log of the likelihood ratio of 4 (1 - a / t)^3 / t and 2 (1 - a / t) / t."""
     middles = [min(middle_of(age) + 0.5, tickets - 0.5) for age in ages]
     return sum(math.log(2.0) + 2.0 * math.log(1.0 - a / tickets) for a in middles)
+
+
+def rank_correlation(labelled: list[tuple[int, float]]) -> float:
+    """Return how often a yes comes later than a no, less how often earlier; 1 of one answer."""
+    yes, no = ([age_group(age) for age, said in labelled if said == y] for y in (1.0, 0.0))
+    if not yes or not no:
+        return 1.0
+    return sum(sign(late - soon) for late in yes for soon in no) / (len(yes) * len(no))
 
 
 def middle_of(age: int) -> float:

@@ -210,6 +210,24 @@ def test_promise_after_a_backlog_was_answered(share: float) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.needs_compiler
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_labels_that_are_lost_cost_no_more_than_the_running_share(share: float) -> None:
+    """Three in ten never come, whatever the answer is: both take as long as each other."""
+    pairs = []
+    for seed in range(4):
+        rng = np.random.default_rng([59, seed])
+        x, y = rng.normal(size=(8000, 2)), (rng.random(8000) < share).astype(float)
+        known = np.arange(8000) + 300.0 * rng.exponential(size=8000)
+        known[rng.random(8000) < 0.3] = np.nan
+        timeline = bl.Timeline.from_intervals(np.arange(8000.0), known)
+        model = LinearModel("logistic", bits=3)
+        values, running = model.replay(x, y, timeline), means_so_far(y, timeline)
+        pairs.append((model.losses(values, y).sum(), model.losses(running, y).sum()))
+    assert total_ratio(pairs) < 1.02
+
+
+@pytest.mark.compiled
+@pytest.mark.needs_compiler
 @pytest.mark.parametrize(
     ("share", "span"), [(0.001, 1000.0), (0.01, 300.0), (0.01, 1000.0), (0.3, 100.0), (0.3, 1000.0)]
 )

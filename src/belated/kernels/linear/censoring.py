@@ -53,6 +53,8 @@ class Estimate(NamedTuple):
     """Sum of m_j s_j / n_j."""
     stopped: float
     """Log likelihood ratio of labels that have stopped coming, over a constant rate."""
+    pairs: float
+    """Pairs of a yes and a no at a younger age; half of those at the same age."""
     late: float
     """Labels at ages beyond half of the time since the first label ..."""
     late_residuals: float
@@ -116,7 +118,7 @@ def estimate(s: State) -> Estimate:
     tickets = s.n[N.ROUNDS] - f[lm.SINCE]
     middle = bucket_of(int(tickets) // 2)
     reached, left, mean, stopped = labels + pending, 1.0, 0.0, 0.0
-    late, late_residuals = 0.0, 0.0
+    before, pairs, late, late_residuals = 0.0, 0.0, 0.0, 0.0
     for j in range(lm.BUCKETS):
         place = lm.AGES + lm.BY_AGE * j
         count, total = f[place + lm.LABELLED], f[place + lm.RESIDUALS]
@@ -126,6 +128,8 @@ def estimate(s: State) -> Estimate:
             mean += share * total / count
             age = min(0.5 * (edge_of(j) + edge_of(j + 1)), tickets - 0.5)
             stopped += count * (_LN_2 + 2.0 * ln(1.0 - age / tickets))
+            pairs += total * (before + 0.5 * (count - total))
+            before += count - total
             if j > middle:
                 late += count
                 late_residuals += total
@@ -138,6 +142,7 @@ def estimate(s: State) -> Estimate:
         tail=left,
         mean=mean,
         stopped=stopped,
+        pairs=pairs,
         late=late,
         late_residuals=late_residuals,
         earlier=max(f[lm.LABELS] - labels, 0.0),

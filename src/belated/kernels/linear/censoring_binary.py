@@ -4,9 +4,10 @@
 the running share of known answers, (yes + 1/2) / (n + 1) over the n labels so far.
 
 With F the share of tickets whose yes comes at an age so far, and S the tail (see ``censoring``),
-the share of yes is between F and F + S. Where in between depends on whether labels have stopped
-coming, which has the probability f = L / (L + 100) with the likelihood ratio L and odds of 1 to 100
-before any label.
+the share of yes is between F and F + S. Where in between depends on how surely labels have stopped
+coming, f = r^2 L / (L + 100). Here L is the likelihood ratio, with odds of 1 to 100 before any
+label, and r the rank correlation of answer and age, 1 while there is only one answer: if both
+answers take as long as each other, labels that do not come say nothing.
 
 * While labels still come, the tail has yes in the running share q.
 * When they have stopped, the tail may have the other answer, and the share of yes is as near to h
@@ -54,12 +55,14 @@ def set_log_odds(code: Code, f: Floats, e: Estimate) -> None:
     """Set OFFSET and SHRINKAGE for log odds."""
     total = e.labels + e.earlier
     running = (e.residuals + e.earlier_residuals + 0.5) / (total + 1.0)
-    stopped = sigmoid(e.stopped - _COMING)
+    yes, no = e.residuals, e.labels - e.residuals
+    r = 2.0 * e.pairs / (yes * no) - 1.0 if yes > 0.0 and no > 0.0 else 1.0
+    stopped = r * r * sigmoid(e.stopped - _COMING)
     nearest = min(max(_nearest_to_half(e), e.mean), e.mean + e.tail) - e.mean
     assumed = stopped * nearest + (1.0 - stopped) * e.tail * running
     in_tail = (e.tail * e.late_residuals + _PRIOR * assumed) / (e.late + _PRIOR)
     share = ((e.mean + in_tail) * total + 0.5) / (total + 1.0)
-    rarer = 0.5 + min(e.residuals, e.labels - e.residuals)
+    rarer = 0.5 + min(yes, no)
     f[lm.OFFSET] = ln(share / (1.0 - share))
     f[lm.SHRINKAGE] = rarer / (rarer + e.tickets * abs(in_tail - e.tail * running))
 
