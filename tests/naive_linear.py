@@ -396,7 +396,8 @@ class Correction:
         running = (sum(answers) + 0.5) / (len(answers) + 1)
         late = [y for age, y in labelled if age_group(age) > age_group(tickets // 2)]
         stopped = sigmoid(stopped_coming(tickets, [age for age, _ in labelled]) - math.log(100.0))
-        stopped *= rank_correlation(labelled) ** 2
+        depends = depends_on_age(labelled)
+        stopped *= depends
         low = (sum(older) + 1) / (len(earlier) + 2)
         high = (sum(older) + len(earlier) - len(older) + 1) / (len(earlier) + 2)
         like_others = clip(clip(0.5, low, high), yes, yes + tail) - yes
@@ -407,7 +408,7 @@ class Correction:
         if self.loss == "hinge":
             self.offset = clip(self.offset, -1.0, 1.0)
         b = 0.5 + min(sum(y == which for _, y in labelled) for which in (0.0, 1.0))
-        d = tickets * abs(tail_yes - tail * running)
+        d = depends * tickets * abs(tail_yes - tail * running)
         self.shrinkage = b / (b + d)
 
 
@@ -417,12 +418,13 @@ def stopped_coming(tickets: int, ages: list[int]) -> float:
     return sum(math.log(2.0) + 2.0 * math.log(1.0 - a / tickets) for a in middles)
 
 
-def rank_correlation(labelled: list[tuple[int, float]]) -> float:
-    """Return how often a yes comes later than a no, less how often earlier; 1 of one answer."""
+def depends_on_age(labelled: list[tuple[int, float]]) -> float:
+    """Return the squared rank correlation of answer and age beyond chance; 1 of one answer."""
     yes, no = ([age_group(age) for age, said in labelled if said == y] for y in (1.0, 0.0))
     if not yes or not no:
         return 1.0
-    return sum(sign(late - soon) for late in yes for soon in no) / (len(yes) * len(no))
+    r = sum(sign(late - soon) for late in yes for soon in no) / (len(yes) * len(no))
+    return max(r**2 - 1.0 / (3.0 * min(len(yes), len(no))), 0.0)
 
 
 def middle_of(age: int) -> float:

@@ -5,9 +5,10 @@ the running share of known answers, (yes + 1/2) / (n + 1) over the n labels so f
 
 With F the share of tickets whose yes comes at an age so far, and S the tail (see ``censoring``),
 the share of yes is between F and F + S. Where in between depends on how surely labels have stopped
-coming, f = r^2 L / (L + 100). Here L is the likelihood ratio, with odds of 1 to 100 before any
-label, and r the rank correlation of answer and age, 1 while there is only one answer: if both
-answers take as long as each other, labels that do not come say nothing.
+coming, f = k L / (L + 100). Here L is the likelihood ratio, with odds of 1 to 100 before any label,
+and k says whether the delay depends on the answer: with B of the rarer answer and r the rank
+correlation of answer and age, B r^2 is 1/3 by chance, so k = max(r^2 - 1 / (3 B), 0), and 1 while
+there is only one answer. If both take equally long, labels that do not come say nothing.
 
 * While labels still come, the tail has yes in the running share q.
 * When they have stopped, the tail may have the other answer, and the share of yes is as near to h
@@ -20,8 +21,8 @@ This counts as two labels, beside N' labels at ages beyond half of the time so f
 
     share = F + (S y' + 2 T) / (N' + 2).
 
-With b the number of the rarer answer, plus 1/2, and d = t |share - F - S q| the number of the t
-tickets in the tail that are not as the labels so far would have it,
+With b = B + 1/2 and d = k t |share - F - S q|, the number of the t tickets that are in the tail and
+not like the labels so far,
 
     shown = offset + shrinkage (prediction - offset),   shrinkage = b / (b + d),
 
@@ -55,16 +56,26 @@ def set_log_odds(code: Code, f: Floats, e: Estimate) -> None:
     """Set OFFSET and SHRINKAGE for log odds."""
     total = e.labels + e.earlier
     running = (e.residuals + e.earlier_residuals + 0.5) / (total + 1.0)
-    yes, no = e.residuals, e.labels - e.residuals
-    r = 2.0 * e.pairs / (yes * no) - 1.0 if yes > 0.0 and no > 0.0 else 1.0
-    stopped = r * r * sigmoid(e.stopped - _COMING)
+    depends = _depends(e)
+    stopped = depends * sigmoid(e.stopped - _COMING)
     nearest = min(max(_nearest_to_half(e), e.mean), e.mean + e.tail) - e.mean
     assumed = stopped * nearest + (1.0 - stopped) * e.tail * running
     in_tail = (e.tail * e.late_residuals + _PRIOR * assumed) / (e.late + _PRIOR)
     share = ((e.mean + in_tail) * total + 0.5) / (total + 1.0)
-    rarer = 0.5 + min(yes, no)
     f[lm.OFFSET] = ln(share / (1.0 - share))
-    f[lm.SHRINKAGE] = rarer / (rarer + e.tickets * abs(in_tail - e.tail * running))
+    rarer = min(e.residuals, e.labels - e.residuals) + 0.5
+    unlike = depends * e.tickets * abs(in_tail - e.tail * running)
+    f[lm.SHRINKAGE] = rarer / (rarer + unlike)
+
+
+@leaf
+def _depends(e: Estimate) -> float:
+    """Return k."""
+    yes, no = e.residuals, e.labels - e.residuals
+    if min(yes, no) <= 0.0:
+        return 1.0
+    r = 2.0 * e.pairs / (yes * no) - 1.0
+    return max(r * r - 1.0 / (3.0 * min(yes, no)), 0.0)
 
 
 @leaf
