@@ -24,6 +24,7 @@ where it is stored, and nowhere else.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import math
@@ -564,6 +565,9 @@ class NaiveLinear:
     due ``deadline`` after its prediction, by a clock that counts predictions where no times are
     given; from then on its label so far is the last word.
 
+    Labels wait for the next prediction, for a ticket that is cancelled, or for a time at which an
+    open one is due. Then all that wait are learned in ``learning_order``.
+
     Where labels are numbers, what is learned of one is no farther from the mean of what was learned
     of the n others than max(20, sqrt(n)) of their standard deviations, if n >= 5 and they are not
     all the same. A label that replaces another takes back what was learned of that; where both are
@@ -598,6 +602,7 @@ class NaiveLinear:
         self.most_open = most_open
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
+        self.answers: list[tuple[int, float, float, bool]] = []  # that wait
         self.labels = Labels()
         self.counted: dict[int, tuple[float, float]] = {}  # learned of tickets, weights
         self.tamed = 0
@@ -628,6 +633,7 @@ class NaiveLinear:
         self, row: Row, at: float | None = None, span: float | None = None
     ) -> tuple[int, float]:
         """Return the next ticket and the mixture's prediction, as the user sees it."""
+        self.learn()
         self.tick(self.predictions if at is None else at)
         self._give_up()
         ticket = self.predictions
@@ -689,13 +695,17 @@ class NaiveLinear:
 
     def tick(self, at: float) -> None:
         """Let the clock go on, and close what was due before."""
+        self.learn()
+        self._set_clock(at)
+
+    def _set_clock(self, at: float) -> None:
         self.clock = max(self.clock, at)
         for ticket, kept in sorted(self.open.items()):
             if kept.due < self.clock:
                 self._close(ticket)
 
     def _close(self, ticket: int) -> None:
-        self.cancel(ticket)
+        self._remove(ticket)
         self.given_up.add(ticket)
 
     def _give_up(self) -> None:
@@ -740,19 +750,40 @@ class NaiveLinear:
     def observe(
         self, ticket: int, label: float, weight: float = 1.0, at: float | None = None
     ) -> bool:
-        """Learn the last word on a ticket; False, and nothing else, if it was given up."""
-        used = self._told(ticket, label, weight, at, is_last=True)
-        if used:
-            self.cancel(ticket)
-            self._look_after()
-        return used
+        """Hear the last word on a ticket; False if it was given up."""
+        return self._hear_of(ticket, label, weight, at, is_last=True)
 
     def revise(self, ticket: int, label: float, at: float | None = None) -> bool:
-        """Learn a label that may change again."""
-        used = self._told(ticket, label, 1.0, at, is_last=False)
-        if used:
-            self._look_after()
-        return used
+        """Hear a label that may change again."""
+        return self._hear_of(ticket, label, 1.0, at, is_last=False)
+
+    def _hear_of(
+        self, ticket: int, label: float, weight: float, at: float | None, *, is_last: bool
+    ) -> bool:
+        if at is not None:
+            if any(kept.due < at for kept in self.open.values()):
+                self.learn()
+            self._set_clock(at)
+        self.answers.append((ticket, label, weight, is_last))
+        return ticket not in self.given_up
+
+    def learn(self) -> None:
+        """Learn what waits; of a ticket the later label after the earlier one."""
+        answers, self.answers = self.answers, []
+        for place in learning_order([ticket for ticket, *_ in answers]):
+            ticket, label, weight, is_last = answers[place]
+            if self._told(ticket, label, weight, is_last=is_last):
+                if is_last:
+                    self._remove(ticket)
+                self._look_after()
+
+    def looked_at(self) -> NaiveLinear:
+        """Return what the model would be if it learned what waits."""
+        if not self.answers:
+            return self
+        model = copy.deepcopy(self)
+        model.learn()
+        return model
 
     def _look_after(self) -> None:
         """Look again after each of the first labels, and when half of what was open is not."""
@@ -760,11 +791,7 @@ class NaiveLinear:
         if self.silence is None and self.open and self.looked and is_due:
             self._ponder()
 
-    def _told(
-        self, ticket: int, label: float, weight: float, at: float | None, *, is_last: bool
-    ) -> bool:
-        if at is not None:
-            self.tick(at)
+    def _told(self, ticket: int, label: float, weight: float, *, is_last: bool) -> bool:
         self.ages.append(self.predictions - ticket - 1)
         self.ages_of.setdefault(label, []).append(self.ages[-1])
         if ticket in self.given_up:
@@ -912,7 +939,12 @@ class NaiveLinear:
                 c.w[k] = c.short(c.w[k] - eta * s * r)
 
     def cancel(self, ticket: int) -> None:
-        """Close a ticket: what was learned of it stays. Where none is open, nothing is moved."""
+        """Close a ticket: what was learned of it stays."""
+        self.learn()
+        self._remove(ticket)
+
+    def _remove(self, ticket: int) -> None:
+        """Forget an open ticket. Where none is open, nothing is moved."""
         del self.open[ticket]
         if not self.open:
             self.doubt.lean, self.doubt.trust, self.looked = 0.0, 1.0, 0
@@ -974,10 +1006,24 @@ class NaiveLinear:
 
 
 def learning_order(tickets: list[int]) -> list[int]:
-    """Return the tickets of one call in the order in which their labels are learned."""
-    ranks = {ticket: rank for rank, ticket in enumerate(sorted(tickets))}
+    """Return the places of tickets in the order in which their labels are learned."""
+    places = sorted(range(len(tickets)), key=lambda place: (tickets[place], place))
     near = max(len(tickets), 1000)
-    return sorted(tickets, key=lambda t: (ranks[t] + near * scattered(t), t))
+    late = {place: rank + near * scattered(tickets[place]) for rank, place in enumerate(places)}
+    return sorted(places, key=lambda place: (late[place], tickets[place]))
+
+
+def sorted_in_sets(events: list[int]) -> list[int]:
+    """Return events with labels between two predictions in the order in which they are learned.
+
+    So those that tell labels one by one know what the model will be then.
+    """
+    found: list[int] = []
+    for is_label, run in itertools.groupby(events, lambda event: event < 0):
+        given = list(run)
+        order = learning_order([~event for event in given]) if is_label else range(len(given))
+        found += [given[place] for place in order]
+    return found
 
 
 def scattered(ticket: int) -> float:
@@ -997,6 +1043,7 @@ def is_tied(model: NaiveLinear, ticket: int, y: float, h: float) -> bool:
     of an expert cancel. Weights of the mixture jump where R_k = 0, whatever the size of R_k beside
     it.
     """
+    model = model.looked_at()
     kept = model.open[ticket]
     y = model.learnable(ticket, y)
     h *= model.scarcity(ticket)

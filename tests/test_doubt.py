@@ -17,6 +17,7 @@ from naive_linear import (
     Loss,
     NaiveLinear,
     is_tied,
+    sorted_in_sets,
     shares,
     stopped,
     trend,
@@ -51,7 +52,8 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
     slow = NaiveLinear(kind, patience=1000, narrow=True)
     events = []
     moved = 0
-    for event in timeline.events[: count + int(timeline.observed.sum())].tolist():
+    known = timeline.events[: count + int(timeline.observed.sum())].tolist()
+    for event in sorted_in_sets(known):
         if event < 0 and is_tied(slow, ~event, float(y[~event]), 1.0):
             continue  # rounding alone would decide what is learned; it stays open
         events.append(event)

@@ -34,14 +34,14 @@ def test_keys_of_a_batch_are_those_of_its_rows() -> None:
     assert list(zip(tickets.tolist(), values.tolist(), strict=True)) == said
     assert many.snapshot() == single.snapshot()
     assert (many.ticket("a"), many.ticket("c")) == (0, 2)
-    assert many.observe_many(["c", 1], [4.0, 5.0], in_order=True).tolist() == [True, True]
+    assert many.observe_many(["c", 1], [4.0, 5.0]).tolist() == [True, True]
     assert [single.observe("c", 4.0), single.observe(1, 5.0)] == [True, True]
     assert many.snapshot() == single.snapshot()
     for each in (many, single):
         with pytest.raises(UnknownTicket, match="'c'"):
             each.observe("c", 1.0)  # it is free again
     assert many.predict_many([[1.0]], keys=["c"])[0].tolist() == [3]
-    assert many.observe_many(("a", "c"), [1.0, 2.0], [2.0, 1.0], in_order=True).all()
+    assert many.observe_many(("a", "c"), [1.0, 2.0], [2.0, 1.0]).all()
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_any_life_of_batches_is_that_of_single_events(
                 rows = [[float(i), float(number)] for i in range(len(keys))]
                 tickets, values = many.predict_many(rows, keys=keys)
             elif verb == "o":
-                used = many.observe_many(keys, np.arange(len(keys)) + 0.5, in_order=True)
+                used = many.observe_many(keys, np.arange(len(keys)) + 0.5)
             elif verb == "x" and many.open:
                 ticket = Ticket(sorted(many.answerable())[-1])
                 many.cancel(ticket)

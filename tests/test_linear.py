@@ -141,7 +141,7 @@ def test_batches_equal_live(kind: Any) -> None:
             zip(tickets.tolist(), values.tolist(), strict=True)
         )
         late = tickets[::-2]
-        used = other.observe_many(late, log.labels[late], log.weights[late], in_order=True)
+        used = other.observe_many(late, log.labels[late], log.weights[late])
         for ticket, was_used in zip(late.tolist(), used.tolist(), strict=True):
             assert one.observe(ticket, log.labels[ticket], log.weights[ticket]) == was_used
     assert other.snapshot() == one.snapshot()

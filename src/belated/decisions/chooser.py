@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, starmap
+from operator import call
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -19,9 +20,7 @@ from belated.decisions.tally import OfAction, Tally, heard
 from belated.errors import AlreadyObserved, BadFeedback, SpecError, UnknownTicket
 from belated.explore import Exploration, GapWeighted
 from belated.files import StrPath, write_whole
-from belated.kernels.linear import entries
 from belated.kernels.slots import ints as N
-from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket
 from belated.learner.keys import Key, Keys
@@ -274,7 +273,7 @@ class Chooser:
         if at is not None or deadline is not None or model._settings.deadline is not None:
             times = model._times.issued(at, deadline)
         if at is not None:
-            kind = model._memory.times_with(is_date=is_date(at))
+            kind = model._base.times_with(is_date=is_date(at))
         name, counts = action, self._tally.actions.get(action)
         if counts is None:
             name, counts = self._tally.of(action)
@@ -287,7 +286,7 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            shown = model._memory.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
+            shown = model._base.n.item(N.ROUNDS), kind, name, counts, counts.chosen + 1
             whole.left = self._told, _ASKED, (), (then, shown, noted)
             try:
                 whole_events.issue_alone(model, row, times, row[:2])
@@ -303,7 +302,7 @@ class Chooser:
     ) -> None:
         """Do what comes then, if the model has issued a ticket."""
         twin, kind, name, counts, chosen = shown
-        n = self._model._memory.n
+        n = self._model._base.n
         if n.item(N.ROUNDS) > twin:
             if kind:
                 n[N.HAS_TIMES] = kind
@@ -448,15 +447,6 @@ class Chooser:
             name, counts = self._tally.of(name)
         said = (*heard(counts, kept.reward, reward), reward)
         noted = name, counts, kept, said, number, ticket, is_last
-        quick = model._hear_now
-        if quick is not None and is_last and now is NEVER:
-            n = model._memory.n
-            whole.left = self._heard, _ASKED, (), (n.item(N.ARRIVED), n.item(N.LATE), noted)
-            used = quick(kept.twin, reward, 1.0)
-            if used is not None:
-                self._note((used,), *noted)
-                whole.left = None
-                return used
         answers: list[Any] = []
         whole.left = self._note, answers, (), noted
         turn = model._turn
@@ -468,24 +458,14 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            if is_last:
-                whole_events.hear(model, answers, kept.twin, reward, now, who)
-            else:
-                revise, told = entries.revise(model.settings.code), (kept.twin, reward, 1.0, now)
-                whole_events.ask(model, answers, revise, told, who)
+            used, _, calls = model._answering(kept.twin, reward, 1.0, now, who, is_last=is_last)
+            answers += starmap(call, (whole_events.as_answer(used, calls),))
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
         finally:
             turn.append(None)
             used = whole.finish()
         return bool(used)
-
-    def _heard(self, _: Sequence[Any], arrived: int, late: int, noted: tuple[Any, ...]) -> None:
-        """Note a last word, if the model has heard it; its clock stood still."""
-        n = self._model._memory.n
-        is_used = n.item(N.ARRIVED) > arrived
-        if is_used or n.item(N.LATE) > late:
-            self._note((is_used,), *noted)
 
     def _note(
         self,
@@ -503,7 +483,7 @@ class Chooser:
             self._kept.pop(number, None)
             if self._keys.tickets:
                 self._keys.drop(ticket)
-        is_used: bool = answers[0] == S.USED
+        is_used: bool = answers[0]
         if is_used:
             counts.answered, counts.total, kept.reward = said
             self._tally.actions[name] = counts

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import repeat, starmap
+from operator import call
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,6 +22,8 @@ from belated.errors import (
     BadFeatures,
     BadFeedback,
     BadKey,
+    BusyError,
+    UnknownTicket,
 )
 from belated.files import StrPath, write_whole
 from belated.kernels.linear import direct, entries
@@ -27,11 +33,12 @@ from belated.kernels.slots import status as S
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_ticket, events_of
 from belated.learner.keys import Key, Keys
-from belated.learner.named import Named, keys_of, named
-from belated.learner.turns import alone, busy
-from belated.learner.whole import together
+from belated.learner.named import keys_of, named
+from belated.learner.turns import alone, busy, holding
+from belated.learner.whole import Call, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
+from belated.linear.answer_set import Answer, AnswerSet, Undo
 from belated.linear.answers import Answers, labels_of, number
 from belated.linear.clock import (
     Duration,
@@ -41,10 +48,9 @@ from belated.linear.clock import (
 )
 from belated.linear.explain import Explanation, explained, names_of
 from belated.linear.features import Features, Hasher
-from belated.linear.given import GivenRows, Many, Row
-from belated.linear.losses import Loss
+from belated.linear.given import Entries, GivenRows, Many, Row
+from belated.linear.losses import LOSSES, Loss
 from belated.linear.memory import ModelMemory
-from belated.linear.order import order_of
 from belated.linear.report import LinearReport, report_of
 from belated.linear.settings import Late, Settings, Wait, checked
 from belated.linear.times import NEVER, Times
@@ -56,6 +62,8 @@ if TYPE_CHECKING:
 
 _as_tuple = tuple.__new__  # a named tuple made from a tuple takes half the time
 _CHUNK = 250_000  # events between two chances to interrupt a long replay
+_MANY = 1000  # answers of one call that are applied at once, and not by the next prediction
+_put = object.__setattr__
 
 
 class Forecast(NamedTuple):
@@ -103,6 +111,10 @@ class LinearModel:
     Nothing needs tuning. What is shown is no surer than what open tickets may still say allows. No
     theorem covers the whole.
 
+    Labels that arrive between two predictions are a set: no prediction was made in between, so
+    their order says nothing, and they are learned in one that depends on their tickets alone
+    (``linear.order``), whichever calls they came in. What a model says always reflects all of them.
+
     >>> import belated as bl
     >>> model = bl.LinearModel("squared")
     >>> ticket, value = model.predict({"origin": "JFK", "distance": 187.0})
@@ -118,8 +130,8 @@ class LinearModel:
     """
 
     __slots__ = (
-        *("_settings", "_memory", "_arrays", "_turn", "_predict", "_observe", "_cancel"),
-        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
+        *("_settings", "_base", "_base_arrays", "_set", "_turn", "_predict", "_cancel"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_takes"),
         *("__dict__", "__weakref__"),
     )
 
@@ -166,12 +178,12 @@ class LinearModel:
         settings = self._settings
         self._keys = keys
         self._turn: list[None] = [None]
-        self._memory = memory
+        self._base = memory
+        self._set: AnswerSet | None = None
         self._predict = entries.predict(settings.code)
-        self._observe = entries.observe(settings.code)
-        if settings.silence is not None:
-            entries.revise(settings.code)  # now, and not in the middle of live use
+        entries.observe(settings.code)  # now, and not in the middle of live use
         self._cancel = entries.cancel()
+        self._takes = LOSSES[settings.loss].labels.takes
         self._reach(memory)
         self._given = GivenRows(settings)
         self._hasher = self._given.hasher
@@ -183,20 +195,17 @@ class LinearModel:
 
         Between the assignments no call is made, so that an interrupt comes before all or after all.
         """
-        settings, turn = self._settings, self._turn
-        memory, arrays = self._memory, grown.arrays
+        memory, arrays = self._base, grown.arrays
         issue: Callable[..., Forecast | None] | None = None
-        if settings.deadline is None:
-            issue = direct.predict(self._predict, arrays, turn, Forecast)
-        takes_weights = settings.silence is None
-        hear = direct.observe(self._observe, arrays, turn, takes_weights=takes_weights)
+        if self._settings.deadline is None:
+            issue = direct.predict(self._predict, arrays, self._turn, Forecast)
         memory.f, memory.n, memory.c, memory.pool = arrays
-        self._arrays, self._issue_now, self._hear_now = arrays, issue, hear
+        self._base_arrays, self._issue_now = arrays, issue
 
     def _share_turn(self, other: LinearModel) -> None:
         """Let nobody be at work here while somebody is at work on another model."""
         self._turn = other._turn
-        self._reach(self._memory)
+        self._reach(self._base)
 
     def fresh(self) -> Self:
         """Return a model with the same settings that has seen nothing."""
@@ -218,22 +227,22 @@ class LinearModel:
     @property
     def rounds(self) -> int:
         """Predictions made so far; also the next ticket."""
-        return self._memory.rounds
+        return self._base.rounds
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays; those of coordinates never seen are not taken from the system."""
-        return sum(array.nbytes for array in self._memory.arrays)
+        return sum(array.nbytes for array in self._base.arrays)
 
     @property
     def open(self) -> int:
         """Tickets that still wait for their label (those given up on and cancelled ones do not)."""
-        return self._memory.open
+        return self._base.open - sum(self._closed.values())
 
     @property
     def spread(self) -> float:
         """Standard deviation of the labels so far, as they were learned; 0 before the first."""
-        return self._memory.spread
+        return self._looked().spread
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
@@ -241,7 +250,10 @@ class LinearModel:
 
     def is_open(self, ticket: int | Key) -> bool:
         """Tell whether a ticket, or that of a key, still waits for its label."""
-        return self._keys.is_open(ticket, self._memory.is_open)
+        return self._keys.is_open(ticket, self._is_open)
+
+    def _is_open(self, ticket: int) -> bool:
+        return self._base.is_open(ticket) and ticket not in self._closed
 
     def _check_times(self, at: Time | None, deadline: Duration | None) -> None:
         """Refuse times that ``predict`` would refuse."""
@@ -249,7 +261,147 @@ class LinearModel:
 
     def answerable(self) -> set[int]:
         """Return the tickets whose label would not be refused: open ones, and some given up on."""
-        return self._memory.answerable()
+        return self._base.answerable() - self._closed.keys()
+
+    # --- The answers since the last prediction --------------------------------------------------
+
+    @property
+    def _closed(self) -> Mapping[int, bool]:
+        """The tickets that answers close which are not applied, and whether these are used."""
+        answers = self._set
+        if answers is None or answers.undo is not None or answers.rounds != self._base.rounds:
+            return {}
+        return answers.closed
+
+    @property
+    def _memory(self) -> ModelMemory:
+        """The memory, with all answers."""
+        if self._set is not None:
+            self._reflect()
+        return self._base
+
+    @property
+    def _arrays(self) -> tuple[Floats, Ints, Ints, Floats]:
+        """The arrays of the memory, with all answers."""
+        if self._set is not None:
+            self._reflect()
+        return self._base_arrays
+
+    def _looked(self) -> ModelMemory:
+        """Return the memory with all answers, or as it is while another call is at work."""
+        if self._set is not None:
+            with suppress(BusyError):
+                holding(self, "report", self._reflect)
+        return self._base
+
+    def _reflect(self) -> None:
+        """Apply the answers for the time being."""
+        answers = self._since()
+        if answers is not None and answers.undo is None:
+            undo = Undo(self._base, answers)
+            applying = answers.applying(self._settings, self._base_arrays)
+            together(applying, (_put, answers, "undo", undo))
+
+    def _take_back(self) -> AnswerSet | None:
+        """Return the set that the next answer belongs to, if there is one; it is not applied."""
+        answers = self._since()
+        if answers is not None and answers.undo is not None:
+            together(*answers.undo.calls(self._base), (_put, answers, "undo", None))
+        return answers
+
+    def _since(self) -> AnswerSet | None:
+        """Return the set, unless a prediction has closed it."""
+        answers = self._set
+        if answers is not None and answers.rounds != self._base.n.item(N.ROUNDS):
+            answers = self._set = None
+        return answers
+
+    def _applying(self) -> tuple[Call, ...]:
+        """Return the call that applies the answers for good, if they are not applied."""
+        answers = self._since()
+        if answers is None or answers.undo is not None:
+            return ()
+        return (answers.applying(self._settings, self._base_arrays),)
+
+    def _close_set(self, *more: Call) -> None:
+        """Apply the answers for good, together with the event that closes the set."""
+        together(*self._applying(), *more, (_put, self, "_set", None))
+
+    def _ready(self, given: int) -> None:
+        """Make room for one more row, so that no ticket moves while answers may be taken back."""
+        if self._base.has_room(given + self._settings.intercept):
+            return
+        self._take_back()
+        # Where rows of closed tickets can make room, the entry that only looks has them do so.
+        row = np.zeros(given, dtype=np.int64), np.zeros(given), given
+        status, _ = entries.peek(self._settings.code)(*self._base_arrays, *row)
+        if status == S.FULL:
+            self._make_room(given)
+
+    def _answering(
+        self,
+        ticket: int,
+        label: float,
+        weight: float,
+        now: float,
+        who: str,
+        *,
+        is_last: bool = True,
+    ) -> tuple[bool, bool, tuple[Call, ...]]:
+        """Return whether an answer is used, whether it is late, and the calls that take it in.
+
+        Raises what is wrong with it, and then nothing has changed.
+        """
+        memory, answers = self._base, self._take_back()
+        status = entry = memory.found(ticket)
+        if entry >= 0:
+            if answers is not None and ticket in answers.closed:
+                status = S.CLOSED
+            elif not (self._takes(label) and 0.0 < weight <= lm.HUGE_WEIGHT):
+                status = S.BAD
+            elif weight != 1.0 and (not is_last or self._replaces(ticket, entry, answers)):
+                status = S.TOO_LARGE
+        if status < 0:
+            raise self._answers.refusal(status, ticket, label, weight, who)
+        is_used, is_late = self._fate(ticket, entry, now, answers)
+        answer = ticket, label, weight, is_last or not is_used, is_used
+        return is_used, is_late, self._taking_in([answer], now, answers)
+
+    def _replaces(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
+        """Tell whether a label takes the place of another one."""
+        if self._settings.silence is not None:
+            return True
+        return self._base.is_waiting(entry) and self._has_label(ticket, entry, answers)
+
+    def _has_label(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
+        is_revised = answers is not None and ticket in answers.revised
+        return is_revised or not math.isnan(self._base.label(entry))
+
+    def _fate(
+        self, ticket: int, entry: int, now: float, answers: AnswerSet | None
+    ) -> tuple[bool, bool]:
+        """Tell whether an answer at a time is used, and whether it is late."""
+        if not self._base.is_waiting(entry):
+            return False, True
+        if self._settings.deadline is None:
+            return True, False
+        due = self._base.due(entry)
+        if not due < now:
+            return True, due == -math.inf  # where labels may be late, and one is known
+        return self._settings.late == "learn" and self._has_label(ticket, entry, answers), True
+
+    def _taking_in(
+        self, more: list[Answer], now: float, answers: AnswerSet | None
+    ) -> tuple[Call, ...]:
+        """Return the calls that take in answers; a time at which tickets close begins a set."""
+        calls: tuple[Call, ...] = ()
+        if self._settings.deadline is not None and now > self._base.clock:
+            calls = ((entries.tick(), *self._base_arrays, now),)
+            if self._base.has_due(now):
+                calls, answers = (*self._applying(), *calls), None
+        if answers is None:
+            return *calls, (_put, self, "_set", AnswerSet(self._base.rounds, more))
+        return *calls, (answers.answers.extend, more)
 
     # --- One event ------------------------------------------------------------------------------
 
@@ -269,7 +421,7 @@ class LinearModel:
         """
         issue, keys = self._issue_now, self._keys
         is_noted = key is not None or at is not None or keys.left is not None
-        if issue is not None and not is_noted and deadline is None:
+        if issue is not None and self._set is None and not is_noted and deadline is None:
             issued = issue(features)
             if issued is not None:
                 return issued
@@ -292,7 +444,11 @@ class LinearModel:
             else:
                 row = self._given.quick(features)
             forecast: tuple[int, float] | None = None
-            if issue is not None and now is NEVER and span is NEVER:
+            if self._set is not None:
+                if features.__class__ is not dict:
+                    row = self._given.row(features)
+                forecast = call(*self._closing_call(row, now, span, features))
+            elif issue is not None and now is NEVER and span is NEVER:
                 forecast = issue(*row)
             if forecast is None:
                 try:
@@ -304,27 +460,36 @@ class LinearModel:
                 entry = self._predict
                 forecast = self._retried(entry, forecast[0], (*row, now, span), features, "predict")
             if is_noted:
-                keys.finish(self._memory)
+                keys.finish(self._base)
         except BaseException:
-            keys.finish(self._memory)
+            keys.finish(self._base)
             raise
         finally:
             turn.append(None)
         return forecast if forecast.__class__ is Forecast else _as_tuple(Forecast, forecast)
 
+    def _closing_call(self, row: Entries, now: float, span: float, features: Row) -> Call:
+        """Return the call that issues a ticket and applies the answers, whose set that closes."""
+        if self._given.is_bad(row):
+            raise self._given.refusal(features, row, "predict")
+        self._ready(row[2])
+        issue = self._predict, *self._base_arrays, *row, now, span
+        applying = self._applying()
+        return (next, filter(None, starmap(call, (*applying, issue)))) if applying else issue
+
     def _note(self, key: Key | None, at: Time | None) -> None:
         """Note what the next ticket leaves to ``Keys.finish``; a key that cannot be is refused."""
-        keys, memory = self._keys, self._memory
+        keys, memory = self._keys, self._base
         if keys.left is not None:
             keys.finish(memory)
         if key is not None:
-            keys.check(key, memory.is_open)
+            keys.check(key, self._is_open)
         kind = 0 if at is None else memory.times_with(is_date=is_date(at))
         keys.left = key, memory.n.item(N.ROUNDS), kind
 
     def _finish(self) -> None:
         """Do what is left of an event that was interrupted after its kernels."""
-        self._keys.finish(self._memory)
+        self._keys.finish(self._base)
 
     @alone
     def peek(self, features: Row) -> float:
@@ -334,6 +499,8 @@ class LinearModel:
     def _peeked(self, features: Row, who: str) -> float:
         entry = entries.peek(self._settings.code)
         row = self._given.row(features)
+        if self._set is not None:
+            self._ready(row[2])
         status, value = entry(*self._arrays, *row)
         if status < 0:
             status, value = self._retried(entry, status, row, features, who)
@@ -370,7 +537,7 @@ class LinearModel:
             if not isinstance(name, str) and not _is_name_and_string(name):
                 raise BadFeatures(f"weights: a name or a pair (name, string), got {name!r}")
         indices = np.array([self._hasher.coordinate(name) for name in wanted], dtype=np.int64)
-        return dict(zip(wanted, self._memory.weights(indices).tolist(), strict=True))
+        return dict(zip(wanted, self._looked().weights(indices).tolist(), strict=True))
 
     def observe(
         self, ticket: int | Key, label: float, weight: float = 1.0, *, at: Time | None = None
@@ -381,12 +548,7 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
-            used = hear(ticket, label, weight)
-            if used is not None:
-                return used
-        turn = self._turn
+        keys, turn = self._keys, self._turn
         try:
             turn.pop()
         except IndexError:
@@ -396,7 +558,7 @@ class LinearModel:
             raise
         try:
             if keys.left is not None:
-                keys.finish(self._memory)
+                keys.finish(self._base)
             name = ticket
             if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
                 ticket = checked_ticket(keys.ticket(ticket))
@@ -404,17 +566,14 @@ class LinearModel:
                 label = number(label, "observe", "label")
             if weight.__class__ is not float:
                 weight = number(weight, "observe", "weight")
-            if weight != 1.0 and self._settings.silence is not None:
-                self._refuse_weight(ticket, label, weight)
             now = NEVER if at is None else self._times.of(at, "observe")
-            status = self._observe(*self._arrays, ticket, label, weight, now)
-            if status < 0:
-                raise self._answers.refusal(status, ticket, label, weight, "observe")
+            used, _, calls = self._answering(ticket, label, weight, now, "observe")
+            together(*calls)
             if keys.tickets:
                 keys.drop(name)
         finally:
             turn.append(None)
-        return status == S.USED
+        return used
 
     @alone
     def revise(self, ticket: int | Key, label: float, *, at: Time | None = None) -> bool:
@@ -449,27 +608,32 @@ class LinearModel:
 
     def _before(self, ticket: int) -> float:
         """Return the label so far of a ticket; of one that is closed, what it was at first."""
-        entry = self._memory.entry(ticket) if self._memory.is_open(ticket) else None
-        if entry is not None:
-            return self._memory.label(entry)
+        answers, entry = self._take_back(), self._base.found(ticket)
+        if entry >= 0 and self._base.is_waiting(entry):
+            told = () if answers is None else reversed(answers.answers)
+            return next((each[1] for each in told if each[0] == ticket), self._base.label(entry))
         return 0.0 if self._settings.silence is None else self._settings.silence
 
     def _revised(self, ticket: int, label: float, at: Time | None, who: str) -> bool:
         now = self._times.of_answer(at, who)
-        status = entries.revise(self._settings.code)(*self._arrays, ticket, label, 1.0, now)
-        if status < 0:
-            raise self._answers.refusal(status, ticket, label, 1.0, who)
-        return status == S.USED
+        used, _, calls = self._answering(ticket, label, 1.0, now, who, is_last=False)
+        together(*calls)
+        return used
 
     @alone
     def cancel(self, ticket: int | Key) -> None:
         """Close a ticket whose label will never come; a label so far, also silence, stays."""
         self._finish()
-        which = checked_ticket(self._keys.ticket(ticket))
-        status = self._cancel(*self._arrays, which)
+        together(*self._cancelling(checked_ticket(self._keys.ticket(ticket))))
+        self._keys.drop(ticket)
+
+    def _cancelling(self, which: int) -> tuple[Call, ...]:
+        """Return the calls that close a ticket, and the set of answers; it is still open."""
+        status = S.CLOSED if which in self._closed else self._base.found(which)
         if status < 0:
             raise self._answers.refusal(status, which, 0.0, 1.0, "cancel")
-        self._keys.drop(ticket)
+        cancel = self._cancel, *self._base_arrays, which
+        return *self._applying(), cancel, (_put, self, "_set", None)
 
     @alone
     def tick(self, at: Time) -> None:
@@ -479,9 +643,9 @@ class LinearModel:
         """
         self._finish()
         now = self._times.of_tick(at)
-        kind = self._memory.times_with(is_date=is_date(at))
-        note = operator.setitem, self._memory.n, N.HAS_TIMES, kind
-        together((entries.tick(), *self._arrays, now), note)
+        kind = self._base.times_with(is_date=is_date(at))
+        note = operator.setitem, self._base.n, N.HAS_TIMES, kind
+        self._close_set((entries.tick(), *self._base_arrays, now), note)
 
     # --- Many events ----------------------------------------------------------------------------
 
@@ -506,18 +670,23 @@ class LinearModel:
         sparse = self._given.rows(rows, "predict_many")
         names = None if keys is None else keys_of(keys, sparse.height, "predict_many")
         if names is not None:
-            self._keys.check_many(names, self._memory.is_open, "predict_many")
+            self._keys.check_many(names, self._is_open, "predict_many")
         now = self._times.of(at, "predict_many")
         begin = self.rounds
         values = np.empty(sparse.height)
         entry = entries.predict_many(self._settings.code)
-        kind = 0 if at is None else self._memory.times_with(is_date=is_date(at))
+        kind = 0 if at is None else self._base.times_with(is_date=is_date(at))
         self._keys.left = names, begin, kind
         try:
-            done = entry(*self._arrays, *sparse, 0, now, NEVER, values)
+            done = 0
+            if self._set is not None and sparse.height:
+                self._ready(sparse.widest)
+                first = entry, *self._base_arrays, *sparse, 0, now, NEVER, values
+                done = deque(starmap(call, (*self._applying(), first)), maxlen=1).pop()
             while done < sparse.height:
-                self._make_room(sparse.widest)
                 done = entry(*self._arrays, *sparse, done, now, NEVER, values)
+                if done < sparse.height:
+                    self._make_room(sparse.widest)
         finally:  # also when interrupted
             self._finish()
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
@@ -528,6 +697,8 @@ class LinearModel:
         sparse = self._given.rows(rows, "peek_many")
         values = np.empty(sparse.height)
         entry = entries.peek_many(self._settings.code)
+        if self._set is not None:
+            self._ready(sparse.widest)
         done = entry(*self._arrays, *sparse, 0, values)
         while done < sparse.height:
             self._make_room(sparse.widest)
@@ -542,33 +713,15 @@ class LinearModel:
         weights: ArrayLike | None = None,
         *,
         at: Time | None = None,
-        in_order: bool = False,
     ) -> NDArray[np.bool_]:
         """Learn many labels at one time; return which were used.
 
         ``tickets`` has tickets, keys, or both: each is what ``observe`` would take it for. Labels
         of tickets that were given up on before were not used. All are checked before the first is
-        used. Files are sorted by something, which says nothing, as all labels came at once: they
-        are learned in an order that depends on the tickets alone (``linear.order``), mixed where
-        they are some hundred. ``in_order`` learns them as they are given; the result is then the
-        same, bit for bit, as one by one.
+        used. The result is the same, bit for bit, as one by one, in any order.
         """
         self._finish()
         heard = named(tickets, self._keys, "observe_many")
-        return self._heard_many(heard, labels, weights, at, order_of(heard.tickets, in_order))
-
-    def _heard_many(
-        self,
-        heard: Named,
-        labels: ArrayLike,
-        weights: ArrayLike | None,
-        at: Time | None,
-        order: NDArray[np.intp],
-    ) -> NDArray[np.bool_]:
-        """Learn the labels of tickets that a caller has found, in an order of their places.
-
-        Whoever calls keeps others out.
-        """
         wanted = heard.tickets
         labels, weights = labels_of(labels, weights, wanted.size, "observe_many")
         who = partial(heard.at, "observe_many")
@@ -576,17 +729,29 @@ class LinearModel:
         if first.size < wanted.size:
             again = int(np.delete(np.arange(wanted.size), first)[0])
             raise AlreadyObserved(f"{who(again)}: ticket {wanted[again]} is there twice")
-        self._answers.check_known(wanted, who)
-        self._answers.check(wanted, labels, weights, who)
+        answers = self._take_back()
+        self._answers.check_known(wanted, answers, who)
+        self._answers.check(wanted, labels, weights, answers, who)
         now = self._times.of_answer(at, "observe_many")
-        status = np.empty(wanted.size, dtype=np.int64)
-        entry = entries.observe_many(self._settings.code)
-        entry(*self._arrays, wanted[order], labels[order], weights[order], now, status)
+        if not wanted.size:
+            return np.empty(0, dtype=np.bool_)
+        used = self._used(wanted, now, answers)
+        given = wanted.tolist(), labels.tolist(), weights.tolist(), repeat(True), used.tolist()
+        together(*self._taking_in(list(zip(*given, strict=False)), now, answers))
         for name in heard.names or ():
             self._keys.drop(name)
-        used = np.empty(wanted.size, dtype=np.bool_)
-        used[order] = status == S.USED
+        answers = self._set
+        if answers is not None and wanted.size >= max(_MANY, len(answers.answers) // 2):
+            self._reflect()
         return used
+
+    def _used(self, tickets: Ints, now: float, answers: AnswerSet | None) -> NDArray[np.bool_]:
+        """Tell which answers to known tickets are used at a time."""
+        found = self._answers.found(tickets)
+        if self._settings.deadline is None:
+            return self._base.n[N.HEADER + 2 * found + 1] >= 0
+        pairs = zip(tickets.tolist(), found.tolist(), strict=True)
+        return np.array([self._fate(*pair, now, answers)[0] for pair in pairs], dtype=np.bool_)
 
     @alone
     def replay(
@@ -627,29 +792,74 @@ class LinearModel:
         spans = self._times.spans(deadlines, sparse.height, "replay")
         if keys is not None:
             self._check_keys(keys, sparse.height, observed - begin)
+        log = of_log.Log(events, labels, weights, first, times)
         values = np.empty(count)
-        entry = entries.replay(self._settings.code)
+        if not count:
+            self._take_in(log, 0, events.size)
+            return values
         # As live, where the times of labels alone are not kept.
-        kind = 0 if at is None else self._memory.times_with(is_date=holds_dates(at))
+        kind = 0 if at is None else self._base.times_with(is_date=holds_dates(at))
         self._keys.left = None, begin, kind
-        done = 0
+        begun, ended = log.begun, log.ended
+        entry = entries.replay(self._settings.code)
+        told = log.sorted_in_sets()
+        runs = self._runs_with_deadlines(log, spans, begin)
         try:
-            while done < events.size:
-                part = events[done : done + _CHUNK]
-                when = times[done : done + _CHUNK] if times.size > 1 else times
-                now = entry(
-                    *self._arrays, part, *sparse, begin, labels, weights, first, when, spans, values
-                )
+            self._take_in(log, 0, begun)
+            done = begun
+            while done < ended:
+                if runs and runs[0][0] == done:
+                    self._take_in(log, *runs[0])
+                    done = runs.pop(0)[1]
+                self._close_set()
+                part = told.part(done, runs[0][0] if runs else ended, _CHUNK)
+                row = *sparse, begin, labels, weights, first
+                now = entry(*self._base_arrays, part.events, *row, part.times, spans, values)
                 done += now
-                if now < part.size:
+                if now < part.events.size:
                     self._make_room(sparse.widest)
                 elif progress is not None:
                     progress(done)
+            self._take_in(log, ended, events.size)
         finally:  # also when interrupted
             self._finish()
             if keys is not None:
                 self._give_keys(keys, begin)
         return values
+
+    def _take_in(self, log: of_log.Log, begin: int, end: int) -> None:
+        """Take in labels of a log that come one after the other; some may be refused."""
+        tickets = ~log.events[begin:end]
+        if self._settings.deadline is None or log.times.size == 1:
+            tickets = tickets[self._answers.found(tickets) >= 0]
+            if tickets.size:
+                answers, places = self._take_back(), tickets - log.first
+                used = self._used(tickets, NEVER, answers)
+                numbers = log.labels[places].tolist(), log.weights[places].tolist()
+                given = tickets.tolist(), *numbers, repeat(True), used.tolist()
+                together(*self._taking_in(list(zip(*given, strict=False)), NEVER, answers))
+        else:
+            for ticket, now in zip(tickets.tolist(), log.times[begin:end].tolist(), strict=True):
+                label, weight = (
+                    log.labels.item(ticket - log.first),
+                    log.weights.item(ticket - log.first),
+                )
+                with suppress(AlreadyObserved, UnknownTicket):
+                    together(*self._answering(ticket, label, weight, now, "replay")[2])
+        if end - begin >= _MANY:
+            self._reflect()
+
+    def _runs_with_deadlines(
+        self, log: of_log.Log, spans: Floats, begin: int
+    ) -> list[tuple[int, int]]:
+        """Return the runs of labels with a time at which an open ticket may be due."""
+        if self._settings.deadline is None or log.times.size == 1:
+            return []
+        memory = self._memory
+        is_open = memory.entries[:, 1] >= 0
+        older = memory.entries[is_open, 0], memory.records[is_open, lm.DUE]
+        spans = np.where(np.isnan(spans), self._settings.deadline, spans)
+        return of_log.runs_with_deadlines(log, begin, spans, older, memory.clock)
 
     def _check_labels(self, events: Ints, first: int, labels: Floats, weights: Floats) -> Ints:
         """Return the tickets whose labels a log has, in their order; refuse what cannot be."""
@@ -657,14 +867,15 @@ class LinearModel:
         older = observed[observed < self.rounds]
         if np.unique(older).size < older.size:
             raise AlreadyObserved("replay: the label of an older ticket is there twice")
-        self._answers.check_known(older, "replay")
+        answers = self._take_back()
+        self._answers.check_known(older, answers, "replay")
         places = observed - first
-        self._answers.check(observed, labels[places], weights[places], "replay")
+        self._answers.check(observed, labels[places], weights[places], answers, "replay")
         return observed
 
     def _give_keys(self, keys: Sequence[Key], begin: int) -> None:
         """Give their keys to tickets from ``begin`` on that can still be answered."""
-        for ticket in sorted(self._memory.answerable()):
+        for ticket in sorted(self.answerable()):
             if ticket >= begin:
                 self._keys.give(keys[ticket - begin], ticket)
 
@@ -676,22 +887,16 @@ class LinearModel:
         is_answered[observed[observed >= 0]] = True
         given: set[Key] = set()
         for key in (keys[row] for row in np.flatnonzero(~is_answered).tolist()):
-            self._keys.check(key, self._memory.is_open)
+            self._keys.check(key, self._is_open)
             if key in given:
                 raise BadKey(f"replay: two rows without a label have the key {key!r}")
             given.add(key)
-
-    def _refuse_weight(self, ticket: int, label: float, weight: float) -> None:
-        """Refuse a weight where silence counts, also that of a label that would be dropped."""
-        wanted, weights = np.array([ticket], dtype=np.int64), np.array([weight])
-        self._answers.check_known(wanted, "observe")
-        self._answers.check(wanted, np.array([label]), weights, "observe")
 
     # --- State ----------------------------------------------------------------------------------
 
     def report(self) -> LinearReport:
         """Return counts, delays so far, the mean loss, and how much each expert counts."""
-        return report_of(self._settings.loss, self._memory)
+        return report_of(self._settings.loss, self._looked())
 
     def losses(self, values: ArrayLike, labels: ArrayLike) -> Floats:
         """Return the losses of predictions, as ``predict`` gave them.
@@ -711,7 +916,8 @@ class LinearModel:
         not have it.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        answers = self._take_back()
+        return snapshot.pack(self._settings, self._base, answers, self._keys, key)
 
     @classmethod
     def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
@@ -722,8 +928,9 @@ class LinearModel:
         were handed out later holds here too.
         """
         model = cls.__new__(cls)
-        model._settings, memory, keys = snapshot.unpack(blob, key)
+        model._settings, memory, answers, keys = snapshot.unpack(blob, key)
         model._connect(memory, keys)
+        model._set = answers
         return model
 
     def save(self, path: StrPath, *, key: bytes | None = None) -> None:
@@ -752,7 +959,8 @@ class LinearModel:
 
     def _make_room(self, entries_of_row: int) -> None:
         """Let grow whatever is too small for one more ticket."""
-        self._reach(self._memory.with_room(entries_of_row + int(self._settings.intercept)))
+        self._take_back()
+        self._reach(self._base.with_room(entries_of_row + int(self._settings.intercept)))
 
     def _retried(
         self,

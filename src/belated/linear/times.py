@@ -91,6 +91,11 @@ class Times:
             )
 
     @property
+    def has_times(self) -> bool:
+        """Whether times were given."""
+        return self._memory.has_times
+
+    @property
     def are_counted(self) -> bool:
         """Whether deadlines are counted in predictions, so that no times can be given any more."""
         memory = self._memory

@@ -51,7 +51,7 @@ def _end(model: LinearModel, events: list[Event], begin: int) -> int:
         is_timed = _time(event) is not None
         if has_times is None:
             has_times = is_timed
-            if model._memory.has_times and not is_timed:  # the clock stands still, see ``_time``
+            if model._times.has_times and not is_timed:  # the clock stands still, see ``_time``
                 return place
         if not is_plain or is_timed is not has_times:
             return place

@@ -257,7 +257,6 @@ def observe(
     ticket: int,
     y: float,
     weight: float,
-    at: float,
     is_last: bool,
 ) -> int:
     """Learn a label, which closes the ticket if it is the last. All checks come before any change.
@@ -272,8 +271,6 @@ def observe(
     replaces = s.table[2 * entry + 1] >= 0 and _is_heard(s, entry * lm.KEEP)
     if weight != 1.0 and (replaces or not is_last):
         return S.TOO_LARGE
-    if code[lm.TIMED] and at == at:
-        tick(s, c, pool, at)
     count_age(s.f, s.n[N.ROUNDS] - ticket - 1)
     count_kind(s.f, s.n[N.ROUNDS] - ticket - 1, y)
     if is_ghost(s, entry):
