@@ -17,8 +17,8 @@ from naive_linear import (
     Loss,
     NaiveLinear,
     is_tied,
-    sorted_in_sets,
     shares,
+    sorted_in_sets,
     stopped,
     trend,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, islice, starmap
-from operator import call
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -458,8 +457,7 @@ class Chooser:
             turn.append(None)
             raise
         try:
-            used, _, calls = model._answering(kept.twin, reward, 1.0, now, who, is_last=is_last)
-            answers += starmap(call, (whole_events.as_answer(used, calls),))
+            whole_events.hear(model, answers, (kept.twin, reward, now), who, is_last=is_last)
         except (AlreadyObserved, UnknownTicket):
             raise self._closed(number, who) from None
         finally:

@@ -1,9 +1,10 @@
 """Answers since the last prediction: a set, as no prediction was made between any two of them.
 
 Their order says nothing, so they are applied in one that depends on their tickets alone (see
-``belated.linear.order``), when the next event comes that is no answer. A model that is looked at
-before applies them for the time being, and keeps what takes that back (``Undo``): if another answer
-comes it is taken back, and the whole set is applied later; if not, it stays.
+``belated.linear.order``), when the next event comes that is no answer. The first of them is applied
+at once, as nearly always it is the only one. A model that is looked at applies all of them for the
+time being, and keeps what takes that back: if another answer comes it is taken back, and the whole
+set is applied later; if not, it stays.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from belated.arrays import Floats, Ints
-from belated.kernels.linear import entries
+from belated.kernels.linear import direct, entries
 from belated.kernels.linear import layout as lm
+from belated.kernels.linear import undo as kernel
 from belated.kernels.slots import ints as N
+from belated.kernels.slots import status as S
 from belated.learner.whole import Call
 from belated.linear.memory import ModelMemory, ranges
 from belated.linear.order import order_of
@@ -42,7 +45,7 @@ class AnswerSet:
     def __init__(self, rounds: int, answers: list[Answer] | None = None) -> None:
         self.rounds = rounds
         self.answers = [] if answers is None else answers
-        self.undo: Undo | None = None
+        self.undo: Undo | FirstAnswer | None = None
         """What takes the answers back, where they are applied for the time being."""
         self._read = 0
         self._closed: dict[int, bool] = {}
@@ -135,3 +138,33 @@ class Undo:
             (put, memory.entries, (self._entries, 1), self._states),
             (put, memory.rows, self._coordinates, self._rows),
         )
+
+
+class FirstAnswer:
+    """The first answer of a set, which kernels apply at once; see ``kernels.linear.undo``."""
+
+    __slots__ = ("saved",)
+
+    def __init__(self) -> None:
+        most = kernel.ROWS + (1 + lm.ROW) * (direct.LONGEST + 1)
+        self.saved: tuple[Floats, Ints] = np.zeros(kernel.SAVED), np.zeros(most, dtype=np.int64)
+        """What takes it back."""
+
+    def has_room(self, memory: ModelMemory, entry: int) -> bool:
+        """Tell whether the row of a ticket is short enough."""
+        if not memory.is_waiting(entry):
+            return True
+        return memory.pairs(entry) <= direct.LONGEST + 1
+
+    def as_set(self, rounds: int) -> AnswerSet:
+        """Return the set of this answer alone, which is applied."""
+        numbers, marks = self.saved
+        label, weight = numbers.item(kernel.LABEL), numbers.item(kernel.WEIGHT)
+        is_used = bool(marks[kernel.USED] == S.USED)
+        answers = AnswerSet(rounds, [(marks.item(kernel.TICKET), label, weight, True, is_used)])
+        answers.undo = self
+        return answers
+
+    def calls(self, memory: ModelMemory) -> tuple[Call, ...]:
+        """Return the call that takes it back."""
+        return ((entries.take_back(), *memory.arrays, *self.saved),)

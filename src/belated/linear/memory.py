@@ -126,6 +126,10 @@ class ModelMemory(TimedMemory):
         """Tell whether the ticket of an entry is open."""
         return self.n.item(N.HEADER + 2 * entry + 1) >= 0
 
+    def pairs(self, entry: int) -> float:
+        """Return how many pairs the row of an entry has."""
+        return self.f.item(self.n.item(N.KEPT_AT) + entry * lm.KEEP + lm.PAIRS)
+
     def due(self, entry: int) -> float:
         """Return when the ticket of an entry is due."""
         return self.f.item(self.n.item(N.KEPT_AT) + entry * lm.KEEP + lm.DUE)
@@ -204,7 +208,7 @@ class ModelMemory(TimedMemory):
         counts = records[:, lm.PAIRS].astype(np.int64)
         records[:, lm.START] = np.where(is_open, np.cumsum(counts) - counts, 0)
         pairs = np.repeat(starts, counts) + ranges(counts)
-        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE] = lm.HEADER, pairs.size, 0
+        n[N.KEPT_AT], n[N.POOL_TAIL], n[N.DUE], n[N.APPLIED] = lm.HEADER, pairs.size, 0, 0
         parts["f"] = sound.shortened(parts["f"][: lm.HEADER])
         seen = np.flatnonzero(self.rows.view(np.uint32)[:, lm.SEEN])
         more = {"pairs": self.pool.reshape(-1, 2)[pairs], "seen": seen, "rows": self.rows[seen]}

@@ -38,7 +38,7 @@ from belated.learner.turns import alone, busy, holding
 from belated.learner.whole import Call, together
 from belated.linear import events as of_log
 from belated.linear import snapshot
-from belated.linear.answer_set import Answer, AnswerSet, Undo
+from belated.linear.answer_set import Answer, AnswerSet, FirstAnswer, Undo
 from belated.linear.answers import Answers, labels_of, number
 from belated.linear.clock import (
     Duration,
@@ -131,7 +131,8 @@ class LinearModel:
 
     __slots__ = (
         *("_settings", "_base", "_base_arrays", "_set", "_turn", "_predict", "_cancel"),
-        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_takes"),
+        *("_given", "_times", "_answers", "_hasher", "_keys", "_issue_now", "_hear_now"),
+        *("_first", "_observe", "_takes"),
         *("__dict__", "__weakref__"),
     )
 
@@ -181,7 +182,8 @@ class LinearModel:
         self._base = memory
         self._set: AnswerSet | None = None
         self._predict = entries.predict(settings.code)
-        entries.observe(settings.code)  # now, and not in the middle of live use
+        self._first = FirstAnswer()
+        self._observe = entries.observe_first(settings.code)
         self._cancel = entries.cancel()
         self._takes = LOSSES[settings.loss].labels.takes
         self._reach(memory)
@@ -199,8 +201,10 @@ class LinearModel:
         issue: Callable[..., Forecast | None] | None = None
         if self._settings.deadline is None:
             issue = direct.predict(self._predict, arrays, self._turn, Forecast)
+        weighted, saved = self._settings.silence is None, self._first.saved
+        hear = direct.observe(self._observe, arrays, saved, self._turn, takes_weights=weighted)
         memory.f, memory.n, memory.c, memory.pool = arrays
-        self._base_arrays, self._issue_now = arrays, issue
+        self._base_arrays, self._issue_now, self._hear_now = arrays, issue, hear
 
     def _share_turn(self, other: LinearModel) -> None:
         """Let nobody be at work here while somebody is at work on another model."""
@@ -300,7 +304,8 @@ class LinearModel:
         if answers is not None and answers.undo is None:
             undo = Undo(self._base, answers)
             applying = answers.applying(self._settings, self._base_arrays)
-            together(applying, (_put, answers, "undo", undo))
+            mark = operator.setitem, self._base.n, N.APPLIED, answers.rounds + 1
+            together(applying, mark, (_put, answers, "undo", undo))
 
     def _take_back(self) -> AnswerSet | None:
         """Return the set that the next answer belongs to, if there is one; it is not applied."""
@@ -311,9 +316,12 @@ class LinearModel:
 
     def _since(self) -> AnswerSet | None:
         """Return the set, unless a prediction has closed it."""
-        answers = self._set
-        if answers is not None and answers.rounds != self._base.n.item(N.ROUNDS):
+        answers, item = self._set, self._base.n.item
+        rounds = item(N.ROUNDS)
+        if answers is not None and answers.rounds != rounds:
             answers = self._set = None
+        if answers is None and item(N.APPLIED) == rounds + 1:
+            answers = self._set = self._first.as_set(rounds)
         return answers
 
     def _applying(self) -> tuple[Call, ...]:
@@ -325,7 +333,8 @@ class LinearModel:
 
     def _close_set(self, *more: Call) -> None:
         """Apply the answers for good, together with the event that closes the set."""
-        together(*self._applying(), *more, (_put, self, "_set", None))
+        mark = operator.setitem, self._base.n, N.APPLIED, 0
+        together(*self._applying(), *more, mark, (_put, self, "_set", None))
 
     def _ready(self, given: int) -> None:
         """Make room for one more row, so that no ticket moves while answers may be taken back."""
@@ -364,8 +373,17 @@ class LinearModel:
         if status < 0:
             raise self._answers.refusal(status, ticket, label, weight, who)
         is_used, is_late = self._fate(ticket, entry, now, answers)
+        if answers is None and is_last and self._is_plain(entry, now):
+            told = ticket, label, weight, *self._first.saved
+            return is_used, is_late, ((self._observe, *self._base_arrays, *told),)
         answer = ticket, label, weight, is_last or not is_used, is_used
         return is_used, is_late, self._taking_in([answer], now, answers)
+
+    def _is_plain(self, entry: int, now: float) -> bool:
+        """Tell whether kernels can apply the first answer of a set, and take it back."""
+        is_early = self._base.f.item(lm.LABELS) == lm.FIRST_LABELS  # a slip may be found
+        stands_still = self._settings.deadline is None or not now > self._base.clock
+        return stands_still and not is_early and self._first.has_room(self._base, entry)
 
     def _replaces(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
         """Tell whether a label takes the place of another one."""
@@ -499,8 +517,6 @@ class LinearModel:
     def _peeked(self, features: Row, who: str) -> float:
         entry = entries.peek(self._settings.code)
         row = self._given.row(features)
-        if self._set is not None:
-            self._ready(row[2])
         status, value = entry(*self._arrays, *row)
         if status < 0:
             status, value = self._retried(entry, status, row, features, who)
@@ -548,7 +564,12 @@ class LinearModel:
         because the model had given up on it, so that the label is dropped. Raises
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
-        keys, turn = self._keys, self._turn
+        hear, keys, turn = self._hear_now, self._keys, self._turn
+        is_plain = at is None and self._set is None
+        if is_plain and hear is not None and not (keys.tickets or keys.has_numbers or keys.left):
+            used = hear(ticket, label, weight)
+            if used is not None:
+                return used
         try:
             turn.pop()
         except IndexError:
@@ -686,7 +707,7 @@ class LinearModel:
             while done < sparse.height:
                 done = entry(*self._arrays, *sparse, done, now, NEVER, values)
                 if done < sparse.height:
-                    self._make_room(sparse.widest)
+                    self._ready(sparse.widest)
         finally:  # also when interrupted
             self._finish()
         return np.arange(begin, begin + sparse.height, dtype=np.int64), values
@@ -697,11 +718,9 @@ class LinearModel:
         sparse = self._given.rows(rows, "peek_many")
         values = np.empty(sparse.height)
         entry = entries.peek_many(self._settings.code)
-        if self._set is not None:
-            self._ready(sparse.widest)
         done = entry(*self._arrays, *sparse, 0, values)
         while done < sparse.height:
-            self._make_room(sparse.widest)
+            self._ready(sparse.widest)
             done = entry(*self._arrays, *sparse, done, values)
         return values
 
@@ -817,7 +836,7 @@ class LinearModel:
                 now = entry(*self._base_arrays, part.events, *row, part.times, spans, values)
                 done += now
                 if now < part.events.size:
-                    self._make_room(sparse.widest)
+                    self._ready(sparse.widest)
                 elif progress is not None:
                     progress(done)
             self._take_in(log, ended, events.size)
@@ -973,7 +992,7 @@ class LinearModel:
         """Make room and call again, or raise."""
         if status == S.BAD:
             raise self._given.refusal(features, arguments[:3], who)
-        self._make_room(arguments[2])
+        self._ready(arguments[2])
         return entry(*self._arrays, *arguments)
 
 

@@ -23,6 +23,7 @@ from belated.linear.times import NEVER
 
 # Tell whether something is no refusal, without a call of Python code.
 _is_ticket: Callable[[Any], bool] = (0,).__le__
+_is_said: Callable[[Any], bool] = frozenset((True, False)).__contains__
 
 
 def issue(
@@ -51,8 +52,8 @@ def issue(
     if not answers:
         if model._given.is_bad(row):  # to ask the entry again could give a ticket
             raise model._given.refusal(features, row, "predict")
-        model._make_room(row[2])
-        answers += starmap(call, ((model._predict, *model._base_arrays, *row, now, span), *more))
+        model._ready(row[2])
+        answers += starmap(call, ((model._predict, *model._arrays, *row, now, span), *more))
 
 
 def issue_alone(
@@ -68,6 +69,24 @@ def issue_alone(
         ticket, _ = model._predict(*model._base_arrays, *row, now, span)
         if ticket < 0:
             model._retried(model._predict, ticket, (*row, now, span), features, "predict")
+
+
+def hear(
+    model: LinearModel,
+    answers: list[Any],
+    told: tuple[int, float, float],
+    who: str,
+    *,
+    is_last: bool,
+) -> None:
+    """Tell a ticket, its label and when it came; ``who`` says it."""
+    ticket, label, now = told
+    quick = model._hear_now
+    if quick is not None and is_last and now is NEVER and model._set is None:
+        answers += takewhile(_is_said, starmap(call, ((quick, ticket, label, 1.0, None),)))
+    if not answers:
+        used, _, calls = model._answering(ticket, label, 1.0, now, who, is_last=is_last)
+        answers += starmap(call, (as_answer(used, calls),))
 
 
 def as_answer(is_used: bool, calls: tuple[Call, ...]) -> Call:

@@ -1,9 +1,11 @@
-"""Single predictions of a linear model, called directly; see ``belated.kernels.direct``.
+"""Single events of a linear model, called directly; see ``belated.kernels.direct``.
 
 ``predict`` takes a pair of plain arrays or one, or of whoever has the turn two arrays that begin
-with a row and its length. It looks at its arguments, calls the entry of the model where numba has
-put it, and makes an object of its answer. Whatever else it is given it declines, and whatever the
-entry refuses: then None is returned and nothing has changed.
+with a row and its length; ``observe`` takes a ticket, a label and a weight, all of the types that
+they have most of the time, and of whoever has the turn anything as a fourth. They look at their
+arguments, call the entry of the model where numba has put it, and make an object of its answer.
+Whatever else they are given they decline, and whatever the entry refuses: then None is returned and
+nothing has changed.
 
 The interpreter lock is not let go of: for so short a time that costs more than two threads gain by
 it. So nobody can come in between, and it is enough to see that nobody is at work. Rows are short,
@@ -21,13 +23,15 @@ import numpy as np
 from belated.arrays import Array, Floats, Ints
 from belated.kernels import direct
 from belated.kernels.direct.objects import FLOAT, INT
+from belated.kernels.slots import status as S
 
 LONGEST = 256
 """Entries of the longest row that is taken."""
 
-# Words that are held: where the entry is, where arrays are and how long, the list with the turn,
-# and what the answer is an instance of.
+# Words that both hold: where the entry is, where arrays are and how long, the list with the turn.
 _ENTRY, _ARRAYS, _TURN, _LAST = 0, 1, 9, 10
+# The last one says for ``predict`` what its answer is an instance of, and for ``observe`` whether
+# it takes any weight; that holds two arrays more.
 _WORDS = 11
 _NOBODY = 1  # turns that are left when nobody is at work
 _NEVER = "0x7FF8000000000000"  # NaN
@@ -50,8 +54,9 @@ def _passed(*kinds: str) -> str:
 
 _STATE = ("[double]", "[i64]", "[i64]", "[double]")
 _RAISED = "{i8*, i32, i8*, i8*, i32}**"
-_ROW, _TWO = ("[i64]", "[double]", "i64"), ("double",) * 2
+_ROW, _TWO, _SAVED = ("[i64]", "[double]", "i64"), ("double",) * 2, ("[double]", "[i64]")
 _PREDICT = f"i32 ({{i64, double}}*, {_RAISED}, {_passed(*_STATE, *_ROW, *_TWO)})"
+_OBSERVE = f"i32 (i64*, {_RAISED}, {_passed(*_STATE, 'i64', *_TWO, *_SAVED)})"
 
 
 def _loads(names: str) -> str:
@@ -75,7 +80,8 @@ def _given(*arrays: str) -> str:
     )
 
 
-_HELD = _loads("entry f f.size n n.size c c.size pool pool.size turn last")
+_NAMES = "entry f f.size n n.size c c.size pool pool.size turn last"
+_HELD = _loads(_NAMES)
 _ALONE = f"""
   %turns = call i64 @PyList_Size(ptr %turn)
   %is.alone = icmp eq i64 %turns, {_NOBODY}"""
@@ -195,6 +201,76 @@ declined:
 """
 
 
+_OBSERVE_SOURCE = f"""
+define ptr @observe(ptr %held, ptr %arguments, i64 %count) {{
+{_loads(f"{_NAMES} saved saved.size marks marks.size")}
+  %answer = alloca i64
+  %raised = alloca ptr
+{_ALONE}
+  %are.three = icmp eq i64 %count, 3
+  %are.four = icmp eq i64 %count, 4
+  %is.ours = icmp eq i64 %turns, 0
+  %may.alone = and i1 %is.alone, %are.three
+  %may.too = and i1 %is.ours, %are.four
+  %may = or i1 %may.alone, %may.too
+  br i1 %may, label %begin, label %declined
+begin:
+  %label.at = getelementptr ptr, ptr %arguments, i64 1
+  %weight.at = getelementptr ptr, ptr %arguments, i64 2
+  %ticket.object = load ptr, ptr %arguments
+  %label.object = load ptr, ptr %label.at
+  %weight.object = load ptr, ptr %weight.at
+  %ticket.type = call i64 @type(ptr %ticket.object)
+  %label.type = call i64 @type(ptr %label.object)
+  %weight.type = call i64 @type(ptr %weight.object)
+  %is.int = icmp eq i64 %ticket.type, {id(int)}
+  %is.float = icmp eq i64 %label.type, {id(float)}
+  %is.of.numpy = icmp eq i64 %label.type, {id(np.float64)}
+  %is.whole = icmp eq i64 %label.type, {id(int)}
+  %is.either = or i1 %is.float, %is.of.numpy
+  %is.label = or i1 %is.either, %is.whole
+  %is.weight = icmp eq i64 %weight.type, {id(float)}
+  %are.numbers = and i1 %is.label, %is.weight
+  %are.known = and i1 %is.int, %are.numbers
+  br i1 %are.known, label %known, label %declined
+known:
+  %weight = call double @PyFloat_AsDouble(ptr %weight.object)
+  %is.usual = fcmp oeq double %weight, 1.0
+  %takes.any = icmp ne i64 %last, 0
+  %is.taken = or i1 %is.usual, %takes.any
+  br i1 %is.taken, label %number, label %declined
+number:
+  %label = call double @PyFloat_AsDouble(ptr %label.object)
+  %ticket = call i64 @PyLong_AsLongLong(ptr %ticket.object)
+  %trouble = call ptr @PyErr_Occurred()
+  %no.trouble = icmp eq ptr %trouble, null
+  %is.counted = icmp sge i64 %ticket, 0
+  %may.be.ticket = and i1 %no.trouble, %is.counted
+  br i1 %may.be.ticket, label %called, label %large
+large:
+  call void @PyErr_Clear()
+  br label %declined
+called:
+  %failed = call i32 %entry(ptr %answer, ptr %raised, {_given("f", "n", "c", "pool")},
+    i64 %ticket, double %label, double %weight, {_given("saved", "marks")})
+  %is.through = icmp eq i32 %failed, 0
+  %status = load i64, ptr %answer
+  %is.heard = icmp sge i64 %status, 0
+  %is.good = and i1 %is.through, %is.heard
+  br i1 %is.good, label %good, label %declined
+good:
+  %is.used = icmp eq i64 %status, {S.USED}
+  %which = select i1 %is.used, i64 {id(True)}, i64 {id(False)}
+  %object = inttoptr i64 %which to ptr
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+declined:
+  %none = call ptr @decline()
+  ret ptr %none
+}}
+"""
+
+
 @functools.cache
 def _made(name: str, source: str) -> direct.Made:
     return direct.made(name, source)
@@ -212,12 +288,16 @@ def _address(entry: Any, kind: str) -> int | None:
     return address
 
 
-def _words(address: int, arrays: tuple[Array, ...], turn: list[None], last: int) -> Ints:
-    words = np.zeros(_WORDS, dtype=np.int64)
+def _words(
+    address: int, arrays: tuple[Array, ...], turn: list[None], last: int, *more: Array
+) -> Ints:
+    words = np.zeros(_WORDS + 2 * len(more), dtype=np.int64)
     words[_ENTRY] = address
     for i, array in enumerate(arrays):
         words[_ARRAYS + 2 * i : _ARRAYS + 2 * i + 2] = array.ctypes.data, array.size
     words[_TURN], words[_LAST] = id(turn), last
+    for i, array in enumerate(more):
+        words[_WORDS + 2 * i : _WORDS + 2 * i + 2] = array.ctypes.data, array.size
     return words
 
 
@@ -235,3 +315,24 @@ def predict(
         return None
     words = _words(address, arrays, turn, id(forecast))
     return direct.bound(_made("predict", _PREDICT_SOURCE), words, arrays, turn, forecast, entry)
+
+
+def observe(
+    entry: Any,
+    arrays: tuple[Floats, Ints, Ints, Floats],
+    saved: tuple[Floats, Ints],
+    turn: list[None],
+    *,
+    takes_weights: bool,
+) -> Callable[..., bool | None] | None:
+    """Return what takes (ticket, label, weight) to whether it was used, or to None.
+
+    ``entry`` is the one that keeps in ``saved`` what takes the answer back.
+    """
+    if not direct.IS_KNOWN:
+        return None
+    address = _address(entry, _OBSERVE)
+    if address is None:
+        return None
+    words = _words(address, arrays, turn, int(takes_weights), *saved)
+    return direct.bound(_made("observe", _OBSERVE_SOURCE), words, arrays, saved, turn, entry)

@@ -14,7 +14,7 @@ from belated.kernels import tickets
 from belated.kernels.jit import entry
 from belated.kernels.linear import layout as lm
 from belated.kernels.linear import model as linear
-from belated.kernels.linear import rows
+from belated.kernels.linear import rows, undo
 from belated.kernels.linear.losses import is_label, of_loss
 from belated.kernels.slots import status as S
 from belated.kernels.stamps import stamp
@@ -33,6 +33,8 @@ Cancel = Callable[[Floats, Ints, Ints, Floats, int], int]
 PredictMany = Callable[
     [Floats, Ints, Ints, Floats, Ints, Ints, Floats, int, float, float, Floats], int
 ]
+ObserveFirst = Callable[[Floats, Ints, Ints, Floats, int, float, float, Floats, Ints], int]
+TakeBack = Callable[[Floats, Ints, Ints, Floats, Floats, Ints], None]
 ObserveMany = Callable[[Floats, Ints, Ints, Floats, Ints, Floats, Floats, Ints], None]
 Replay = Callable[
     [
@@ -171,6 +173,57 @@ def observe(code: Code) -> Observe:
         linear.observe(linear.of_all(stamped), s, table, pairs, ticket, label, weight, is_last)
 
     return entry(linear_observe, f"void({_STATE}, int64, float64, float64, boolean)")
+
+
+@functools.cache
+def observe_first(code: Code) -> ObserveFirst:
+    """Return the entry (..., ticket, label, weight, saved, marks) -> USED, DROPPED or a refusal.
+
+    See ``undo``.
+    """
+    stamped = (*code, stamp(__name__))
+
+    def linear_observe_first(
+        f: Floats,
+        n: Ints,
+        c: Ints,
+        pool: Floats,
+        ticket: int,
+        label: float,
+        weight: float,
+        saved: Floats,
+        marks: Ints,
+    ) -> int:
+        s = rows.state_of(f, n)
+        table, pairs = vector(c), vector(pool)
+        return undo.observe_first(
+            linear.of_all(stamped),
+            s,
+            table,
+            pairs,
+            ticket,
+            label,
+            weight,
+            vector(saved),
+            vector(marks),
+        )
+
+    tail = f"int64, float64, float64, {_FLOATS}, {_INTS}"
+    return entry(linear_observe_first, f"int64({_STATE}, {tail})")
+
+
+@functools.cache
+def take_back() -> TakeBack:
+    """Return the entry (..., saved, marks), which undoes ``observe_first``."""
+    sources = stamp(__name__)
+
+    def linear_take_back(
+        f: Floats, n: Ints, c: Ints, pool: Floats, saved: Floats, marks: Ints
+    ) -> None:
+        if sources:
+            undo.take_back(rows.state_of(f, n), vector(c), vector(saved), vector(marks))
+
+    return entry(linear_take_back, f"void({_STATE}, {_FLOATS}, {_INTS})")
 
 
 @functools.cache
