@@ -59,7 +59,8 @@ class NaiveChooser:
 
     def spread(self) -> float:
         """Return the standard deviation of all rewards so far, each as often as it counts."""
-        known = [(r, self.model.counted[ticket][1]) for ticket, r in self.rewards.items()]
+        counted = self.model.looked_at().counted
+        known = [(r, counted[ticket][1]) for ticket, r in self.rewards.items()]
         if not known:
             return 0.0
         total = sum(h for _, h in known)

@@ -78,9 +78,9 @@ def test_fast_and_slow_agree_and_so_do_live_and_whole(kind: Loss) -> None:
 def test_log_odds_are_mixed_while_all_labels_are_alike_and_come_late() -> None:
     """Shown is then LEAN + TRUST (mixture - LEAN), and of mean probabilities once there are two."""
     model = LinearModel("logistic", bits=3)
-    f = model._memory.f
     mixed = []
     for t in range(80):
+        f = model._memory.f
         lean, trust = f[lm.LEAN], f[lm.TRUST]
         model.predict([1.0, float(t % 3)])
         record = model._memory.records[-1]
@@ -324,10 +324,10 @@ def answered_backlog(
 
 @pytest.mark.parametrize("kind", ["logistic", "hinge"])
 def test_fast_and_slow_agree_after_answers_to_a_backlog(kind: Loss) -> None:
-    x, y, events = answered_backlog(1, 60, 200, 80)
+    x, y, events = answered_backlog(2, 60, 200, 80)
     y = y if kind == "logistic" else 2.0 * y - 1.0
     fast, slow = LinearModel(kind, bits=3), NaiveLinear(kind, patience=1000, narrow=True)
-    for event in events.tolist():
+    for event in sorted_in_sets(events.tolist()):
         if event >= 0:
             row = list(enumerate(x[event].tolist()))
             value = fast.predict(x[event]).value

@@ -292,7 +292,7 @@ def test_an_end_may_be_further_than_the_threshold() -> None:
         issued = Issued(0, value, q)
         for label in (low, high):
             missed = state.threshold.missed
-            state.threshold.put(state.judged(issued, label, abs(label - value))[0])
+            state.threshold.put(state.judged(issued, label, abs(label - value), is_late=False)[0])
             assert state.threshold.missed == missed
     assert found > 10
 

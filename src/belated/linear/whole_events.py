@@ -96,9 +96,9 @@ def as_answer(is_used: bool, calls: tuple[Call, ...]) -> Call:
 
 def forecast_call(model: LinearModel, row: Entries) -> Call:
     """Return a call for one more ticket that is not refused."""
+    model._ready(row[2])
     if model._set is not None:
         return model._closing_call(row, NEVER, NEVER, row[:2])
-    model._ready(row[2])
     if model._issue_now is not None and row[2] <= direct.LONGEST:
         return model._issue_now, *row
     return model._predict, *model._base_arrays, *row, NEVER, NEVER
