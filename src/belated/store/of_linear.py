@@ -152,7 +152,8 @@ class StoredLinear(CorrectedModel):
         now = self._now(at, "observe_many")
         heard = named(tickets, model._keys, "observe_many")
         names = _names_out(model, heard)
-        used = model.observe_many(tickets, labels, weights, at=now)
+        given = heard.tickets if heard.names is None else heard.names
+        used = model.observe_many(given, labels, weights, at=now)
         counts = None if weights is None else of.floats_out(np.asarray(weights))
         numbers = of.ints_out(heard.tickets), of.floats_out(np.asarray(labels))
         return used, [of.OBSERVE_MANY, *numbers, now, counts, names]
