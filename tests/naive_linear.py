@@ -617,7 +617,7 @@ class NaiveLinear:
     tickets that are 10 L old by now, times the share of all that had no label before L; from then
     on what is older than L is closed, and nothing before the first label. A number: a ticket is
     closed before the next prediction once so many predictions followed its own. None: never. If
-    ``most_open`` are open, the oldest is closed before the next prediction.
+    ``max_open`` are open, the oldest is closed before the next prediction.
 
     What is shown is moved for what open tickets may still say: see ``Doubt``. It is looked at again
     after a prediction, first when 8 tickets were issued since the first label, then after as many
@@ -650,7 +650,7 @@ class NaiveLinear:
         patience: int = 0,
         silence: float | None = None,
         deadline: float = math.inf,
-        most_open: int | None = None,
+        max_open: int | None = None,
         narrow: bool = False,
     ) -> None:
         """Start with weights of zero and a uniform mixture."""
@@ -662,7 +662,7 @@ class NaiveLinear:
         self.patience = patience
         self.silence = silence
         self.deadline = deadline
-        self.most_open = most_open
+        self.max_open = max_open
         self.narrow = narrow
         self.coordinates: dict[int, Coordinate] = {}
         self.labels = Labels()
@@ -843,7 +843,7 @@ class NaiveLinear:
             limit = self.limit if self.wait == "skip" else self.wait
             if limit is not None and t - s > limit:
                 self._close(s)
-        while self.most_open is not None and len(self.open) >= self.most_open:
+        while self.max_open is not None and len(self.open) >= self.max_open:
             self._close(min(self.open))
 
     def _review(self) -> int | None:

@@ -487,7 +487,7 @@ REVISED: dict[str, dict[str, Any]] = {
     "silence until a deadline": {"silence": 0, "deadline": 6},
     "deadline in times": {"deadline": 2.5},
     "late ones learned": {"silence": 1, "deadline": 3.0, "late": "learn"},
-    "four open": {"silence": 0, "most_open": 4, "l2": 0.05},
+    "four open": {"silence": 0, "max_open": 4, "l2": 0.05},
 }
 
 
@@ -646,7 +646,7 @@ CHOOSERS: dict[str, dict[str, Any]] = {
     "silence": {"silence": 0.0, "deadline": 6},
     "uniform": {"explore": bl.explore.Uniform(0.2, floor=0.05)},
     "greedy": {"explore": bl.explore.Greedy(), "interactions": "none"},
-    "some interactions": {"interactions": ["place"], "most_open": 4},
+    "some interactions": {"interactions": ["place"], "max_open": 4},
     "apprentice": {"mode": "apprentice", "baseline": "b"},
 }
 

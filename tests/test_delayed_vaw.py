@@ -223,8 +223,8 @@ def test_a_restored_model_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> 
         second = DelayedVAW.restore(first.snapshot())
         assert before + follow(second, events[cut:], rows, labels) == values
         assert second.snapshot() == whole.snapshot()
-    whole.save(tmp_path / "model", key=b"k" * 32)
-    assert DelayedVAW.load(tmp_path / "model", key=b"k" * 32).snapshot() == whole.snapshot()
+    whole.save(tmp_path / "model", secret=b"k" * 32)
+    assert DelayedVAW.load(tmp_path / "model", secret=b"k" * 32).snapshot() == whole.snapshot()
     for twin in (pickle.loads(pickle.dumps(whole)), copy.deepcopy(whole)):
         assert twin.snapshot() == whole.snapshot()
     assert whole.fresh().snapshot() == DelayedVAW(3, **TOLD).snapshot()

@@ -252,7 +252,7 @@ def chooser(rounds: int = 12, **more: Any) -> bl.Chooser:
 
 
 def crowded() -> bl.Chooser:
-    return chooser(rounds=64, most_open=3)
+    return chooser(rounds=64, max_open=3)
 
 
 def choose_on(made: bl.Chooser) -> None:

@@ -545,7 +545,7 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
     "more",
     [
         {"wait": 5},
-        pytest.param({"most_open": 5}, marks=pytest.mark.slow),
+        pytest.param({"max_open": 5}, marks=pytest.mark.slow),
         pytest.param({"deadline": 5.0, "wait": None}, marks=pytest.mark.slow),
     ],
 )
@@ -672,10 +672,10 @@ def test_a_restored_one_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> No
     play(intervals, 150)
     intervals.predict([1.0], key="mine")
     blob = intervals.snapshot()
-    intervals.save(tmp_path / "blob", key=b"secret")
+    intervals.save(tmp_path / "blob", secret=b"secret")
     others = [
         bl.Intervals.restore(blob),
-        bl.Intervals.load(tmp_path / "blob", key=b"secret"),
+        bl.Intervals.load(tmp_path / "blob", secret=b"secret"),
         pickle.loads(pickle.dumps(intervals)),
         copy.deepcopy(intervals),
     ]
@@ -699,8 +699,8 @@ def test_other_bytes_are_refused() -> None:
         bl.Intervals.restore(blob[:-1] + bytes([blob[-1] ^ 1]))
     with pytest.raises(SnapshotError, match="of a LinearModel, not of a Intervals"):
         bl.Intervals.restore(intervals.model.snapshot())
-    with pytest.raises(SnapshotError, match="key"):
-        bl.Intervals.restore(intervals.snapshot(key=b"k"))
+    with pytest.raises(SnapshotError, match="secret"):
+        bl.Intervals.restore(intervals.snapshot(secret=b"k"))
 
 
 def forged(name: str, place: Any, value: Any) -> bytes:

@@ -254,7 +254,7 @@ def test_an_empty_batch_names_nothing() -> None:
 
 
 def test_keys_of_closed_tickets_are_forgotten() -> None:
-    live = model(most_open=10)
+    live = model(max_open=10)
     for begin in range(0, 6000, 100):
         live.predict_many([[1.0]] * 100, keys=[f"k{i}" for i in range(begin, begin + 100)])
     assert len(live._keys.tickets) <= 2 * len(live.answerable()) + 100 < 4000
@@ -286,7 +286,7 @@ BATCHES = st.lists(
 
 
 @examples(40)
-@given(BATCHES, st.sampled_from([{}, {"most_open": 4}, {"deadline": 6}, {"silence": 0.0}]))
+@given(BATCHES, st.sampled_from([{}, {"max_open": 4}, {"deadline": 6}, {"silence": 0.0}]))
 def test_any_life_of_batches_is_that_of_single_events(
     life: list[tuple[str, list[Any], int]], settings: dict[str, Any]
 ) -> None:

@@ -464,9 +464,9 @@ def test_files_pickles_and_copies(tmp_path: Path) -> None:
     knobs = Knobs(THREE, start={"price": 50, "timeout": 1.0, "retries": 3})
     follow(knobs, life(12), costs_of(12))
     knobs.predict(key="a")
-    knobs.save(tmp_path / "knobs", key=b"secret")
+    knobs.save(tmp_path / "knobs", secret=b"secret")
     for again in (
-        Knobs.load(tmp_path / "knobs", key=b"secret"),
+        Knobs.load(tmp_path / "knobs", secret=b"secret"),
         pickle.loads(pickle.dumps(knobs)),
         copy.deepcopy(knobs),
     ):

@@ -105,7 +105,7 @@ def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings:
     kind="squared",
     silence=1.0,
     deadline=None,
-    most_open=None,
+    max_open=None,
     patience=3,
     timed=False,
     seed=4910,
@@ -114,7 +114,7 @@ def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings:
     kind=st.sampled_from(LINEAR),
     silence=st.sampled_from([None, 0.0, 1.0]),
     deadline=st.sampled_from([None, 3.0, 25.0, math.inf]),
-    most_open=st.sampled_from([None, 1, 7]),
+    max_open=st.sampled_from([None, 1, 7]),
     patience=st.sampled_from([3, 1000]),
     timed=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
@@ -299,7 +299,7 @@ def test_what_is_late_can_be_learned() -> None:
 
 def test_what_is_settled_is_counted_once() -> None:
     """Settled by the deadline, learned late more than once, and given up on in the end."""
-    model = Model("logistic", bits=4, silence=0, deadline=1, late="learn", most_open=3)
+    model = Model("logistic", bits=4, silence=0, deadline=1, late="learn", max_open=3)
     for t in range(10):
         ticket = model.predict([1.0]).ticket
         if t >= 2:
@@ -398,7 +398,7 @@ def test_corrections_without_end_do_not_break_the_model() -> None:
 
 
 def test_a_cap_on_what_is_open() -> None:
-    model = Model("squared", bits=4, wait=None, most_open=5)
+    model = Model("squared", bits=4, wait=None, max_open=5)
     tickets = [model.predict([1.0]).ticket for _ in range(20)]
     assert model.open == 5
     assert [model.observe(t, 1.0) for t in tickets] == [False] * 15 + [True] * 5

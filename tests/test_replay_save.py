@@ -138,8 +138,8 @@ def test_with_silence_and_a_clock(tmp_path: Path) -> None:
     half = written(tmp_path / "half.csv", until(yes, HALF))
     found = replay(whole, *columns, **options)
     part = replay(half, *columns, **options)
-    part.model.save(tmp_path / "model", key=b"secret")
-    model = bl.LinearModel.load(tmp_path / "model", key=b"secret")
+    part.model.save(tmp_path / "model", secret=b"secret")
+    model = bl.LinearModel.load(tmp_path / "model", secret=b"secret")
     first = len(until(yes, HALF))
     in_time = [
         row

@@ -80,7 +80,7 @@ def knobs(**changes: Any) -> bl.Knobs:
 
 SPECS: dict[str, Callable[[], Any]] = {
     "linear": linear,
-    "patient": lambda: linear(loss="logistic", silence=None, wait=2, most_open=3),
+    "patient": lambda: linear(loss="logistic", silence=None, wait=2, max_open=3),
     "timed": lambda: linear(deadline=5, late="learn"),
     "chooser": chooser,
     "intervals": intervals,

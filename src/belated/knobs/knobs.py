@@ -556,33 +556,33 @@ class Knobs:
         return knobs
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return all of it as one blob; equal knobs give equal blobs.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        return snapshot.pack(self._settings, self._memory, self._keys, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return what a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
+        ``secret`` is the one that ``snapshot`` was given. Raises ``SnapshotError``. What
         ``LinearModel.load`` says of later tickets holds here.
         """
         knobs = cls.__new__(cls)
-        knobs._connect(*snapshot.unpack(blob, key))
+        knobs._connect(*snapshot.unpack(blob, secret))
         return knobs
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return what a file holds; arguments and errors are those of ``restore``."""
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

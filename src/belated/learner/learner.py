@@ -389,27 +389,27 @@ class Learner:
         return answers
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole learner as one blob; equal learners give equal blobs.
 
-        With a ``key`` nobody can write or change one unseen who does not have it.
+        With a ``secret``, only those who know it can write or change one unseen.
         """
         self._finish()
         saved = saved_base(self._program)
         if self._program.code[C.BASE] == K.USER_BASE and saved is None:
             name = type(self._program.base).__name__
             raise SnapshotError(f"snapshot: {name} has no save() -> bytes and load(bytes)")
-        return pack(self._program, self._memory, self._keys, saved, key)
+        return pack(self._program, self._memory, self._keys, saved, secret)
 
     @classmethod
     def restore(
-        cls, blob: bytes, spec: Playable | None = None, *, key: bytes | None = None
+        cls, blob: bytes, spec: Playable | None = None, *, secret: bytes | None = None
     ) -> Self:
         """Return the learner that a snapshot holds; it goes on as if nothing had happened.
 
         ``spec`` is needed only when it contains Python objects, which a snapshot cannot hold.
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a learner
-        that plays in its set, or a ``SnapshotError``.
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a
+        learner that plays in its set, or a ``SnapshotError``.
 
         Tickets that were handed out after the snapshot are not known to it, and their numbers are
         handed out again: an answer to one of them would be taken for another's. Keys do not have
@@ -427,22 +427,24 @@ class Learner:
         belated.errors.UnknownTicket: no open ticket has the key 'order-120'; nothing has changed
         """
         learner = cls.__new__(cls)
-        learner._program, learner._memory, learner._keys = unpack(blob, spec, key)
+        learner._program, learner._memory, learner._keys = unpack(blob, spec, secret)
         learner._turn = [None]
         learner._connect()
         return learner
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, spec: Playable | None = None, *, key: bytes | None = None) -> Self:
+    def load(
+        cls, path: StrPath, spec: Playable | None = None, *, secret: bytes | None = None
+    ) -> Self:
         """Return the learner that a file holds.
 
         Arguments, checks and what becomes of later tickets are those of ``restore``.
         """
-        return cls.restore(Path(path).read_bytes(), spec, key=key)
+        return cls.restore(Path(path).read_bytes(), spec, secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

@@ -79,7 +79,7 @@ class LinearModel:
     ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
     above ``patience`` later predictions, and where there is a ``deadline`` by that alone; an int
     waits for so many, None for ever, and a duration (a timedelta, "30d", "36h") is a deadline. At
-    most ``most_open`` tickets are open: before there are more, the oldest is closed, so late labels
+    most ``max_open`` tickets are open: before there are more, the oldest is closed, so late labels
     are lost for good. (``Capacity``, which is for learners, draws which tickets it loses, and lets
     the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
@@ -136,7 +136,7 @@ class LinearModel:
         interactions: Iterable[Sequence[str]] = (),
         wait: Wait = "skip",
         patience: int = 1000,
-        most_open: int | None = None,
+        max_open: int | None = None,
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
@@ -153,7 +153,7 @@ class LinearModel:
             interactions=interactions,
             wait=wait,
             patience=patience,
-            most_open=most_open,
+            max_open=max_open,
             silence=silence,
             deadline=deadline,
             late=late,
@@ -704,41 +704,41 @@ class LinearModel:
         return VALUES[self._settings.loss](self._settings, v, y)
 
     @alone
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, as long as the coordinates that it has seen.
 
-        Equal models give equal blobs. With a ``key`` nobody can write or change one unseen who does
-        not have it.
+        Equal models give equal blobs. With a ``secret``, only those who know it can write
+        or change one unseen.
         """
         self._finish()
-        return snapshot.pack(self._settings, self._memory, self._keys, key)
+        return snapshot.pack(self._settings, self._memory, self._keys, secret)
 
     @classmethod
-    def restore(cls, blob: bytes, *, key: bytes | None = None) -> Self:
+    def restore(cls, blob: bytes, *, secret: bytes | None = None) -> Self:
         """Return the model that a snapshot holds; it goes on as if nothing had happened.
 
-        ``key`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
+        ``secret`` is the one that ``snapshot`` was given. Whatever the bytes are, there is a model
         that goes on predicting numbers, or a ``SnapshotError``. What ``load`` says of tickets that
         were handed out later holds here too.
         """
         model = cls.__new__(cls)
-        model._settings, memory, keys = snapshot.unpack(blob, key)
+        model._settings, memory, keys = snapshot.unpack(blob, secret)
         model._connect(memory, keys)
         return model
 
-    def save(self, path: StrPath, *, key: bytes | None = None) -> None:
+    def save(self, path: StrPath, *, secret: bytes | None = None) -> None:
         """Write a snapshot to a file as a whole, or leave the file as it was."""
-        write_whole(path, self.snapshot(key=key))
+        write_whole(path, self.snapshot(secret=secret))
 
     @classmethod
-    def load(cls, path: StrPath, *, key: bytes | None = None) -> Self:
+    def load(cls, path: StrPath, *, secret: bytes | None = None) -> Self:
         """Return the model that a file holds; the checks are those of ``restore``.
 
         Tickets that were handed out after it was saved are not known to it, and their numbers are
         handed out again: a label for one of them would be taken for another's. Keys do not have
         that problem, as a lost one is simply unknown.
         """
-        return cls.restore(Path(path).read_bytes(), key=key)
+        return cls.restore(Path(path).read_bytes(), secret=secret)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """Pickle and copy by snapshot, and what subclasses add."""

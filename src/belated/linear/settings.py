@@ -52,7 +52,7 @@ class Settings:
     needs_times: bool
     """Whether the deadline is a length of time, so that predictions have to come with times."""
     late: Late
-    most_open: int | None
+    max_open: int | None
     columns: Kinds | None = None
     """What the columns of a log become; None: features are as they are given."""
 
@@ -94,7 +94,7 @@ class Settings:
             N.INTERCEPT: int(self.intercept),
             N.KEEP: lm.KEEP,
             N.LEARNS_LATE: int(self.late == "learn"),
-            N.MOST_OPEN: self.most_open or 0,
+            N.MOST_OPEN: self.max_open or 0,
         }
         if self.wait == "skip" and self.deadline is None:  # which says how long to wait
             numbers |= {N.GIVES_UP: lm.BY_AGES, N.LEAST: self.patience}
@@ -120,7 +120,7 @@ def checked(
     silence: Any,
     deadline: Any,
     late: Any,
-    most_open: Any,
+    max_open: Any,
     needs_times: Any = False,
     columns: Any = None,
 ) -> Settings:
@@ -157,7 +157,7 @@ def checked(
         deadline=deadline,
         needs_times=bool(needs_times),
         late="learn" if late == "learn" else "drop",
-        most_open=None if most_open is None else _whole("most_open", most_open, 1, LONGEST_WAIT),
+        max_open=None if max_open is None else _whole("max_open", max_open, 1, LONGEST_WAIT),
         columns=None if columns is None else _columns(columns),
         **penalties,
     )

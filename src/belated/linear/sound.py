@@ -88,7 +88,7 @@ def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= DATES, "counts of labels")
     demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
-    demand(settings.most_open is None or memory.open <= settings.most_open, "too many open")
+    demand(settings.max_open is None or memory.open <= settings.max_open, "too many open")
     if settings.wait == "skip":
         demand(n[N.LIMIT] <= 1 << 40 and n[N.PATIENCE] == n[N.LIMIT] ** 2, "patience")
         return

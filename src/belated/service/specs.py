@@ -25,7 +25,7 @@ from belated.store.stored import clocked
 NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""
 _NAME = re.compile(NAME + r"\Z")
-_SHARED = ("silence", "deadline", "late", "wait", "most_open", "bits", "loss")
+_SHARED = ("silence", "deadline", "late", "wait", "max_open", "bits", "loss")
 _LINEAR = frozenset(
     (*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions", "patience")
 )

@@ -372,9 +372,9 @@ class StoredModel:
         """Tell whether a ticket, or that of a key, still waits for its answer."""
         return self.read(lambda model: bool(model.is_open(ticket)))
 
-    def snapshot(self, *, key: bytes | None = None) -> bytes:
+    def snapshot(self, *, secret: bytes | None = None) -> bytes:
         """Return the whole model as one blob, for ``restore`` of its class in memory."""
-        return self.read(lambda model: bytes(model.snapshot(key=key)))
+        return self.read(lambda model: bytes(model.snapshot(secret=secret)))
 
     def save(self) -> None:
         """Write a snapshot to the store, so that the next start is quick."""
