@@ -28,7 +28,9 @@ from belated.adapters.river import LinearClassifier, LinearRegressor, keyed, wor
 
 ESTIMATORS: list[Any] = [
     LinearRegressor(),
-    LinearRegressor("huber", bits=8, delta=2.0, interactions=[("gallup", "ipsos")], wait=5),
+    LinearRegressor(
+        "huber", bits=8, delta=2.0, interactions=[("gallup", "ipsos")], wait={"predictions": 5}
+    ),
     LinearRegressor("quantile", bits=8, quantile=0.9, l1=0.1, l2=0.1, intercept=False, wait=None),
     LinearRegressor("poisson", bits=8),
     LinearClassifier(),
@@ -183,7 +185,7 @@ def test_never_answered_keys() -> None:
 
 
 def test_a_label_that_was_given_up_on_is_dropped() -> None:
-    model = LinearRegressor(bits=4, wait=1)
+    model = LinearRegressor(bits=4, wait={"predictions": 1})
     for key in range(4):
         model.predict_one({"a": 1.0}, key=key)
     model.learn_one({}, 3.0, key=0)

@@ -46,7 +46,7 @@ WAYS: list[dict[str, Any]] = [
     {"loss": "logistic", "silence": 0, "bits": 6},
     {"intercept": False, "max_open": 20, "bits": 5},
     {"deadline": 30, "bits": 5},
-    {"wait": 10, "loss": "absolute"},
+    {"wait": {"predictions": 10}, "loss": "absolute"},
 ]
 
 

@@ -101,12 +101,15 @@ OF_INTERVALS: dict[str, Event] = {
     ),
     "growing": (lambda: intervals(bits=8), lambda i: i.predict(WIDE, key="new")),
     "more tickets": (lambda: intervals(rounds=8), lambda i: i.predict({"x": 1.0})),
-    "tidying": (lambda: intervals(rounds=65, wait=5), lambda i: i.predict({"x": 1.0})),
+    "tidying": (
+        lambda: intervals(rounds=65, wait={"predictions": 5}),
+        lambda i: i.predict({"x": 1.0}),
+    ),
     "observe": (intervals, lambda i: i.observe(10, 1.5)),
     "by key": (intervals, lambda i: i.observe("k11", 1.5)),
     "far away": (intervals, lambda i: i.observe("k11", 1e50)),
     "unbounded": (intervals, lambda i: i.observe(0, 1.5)),
-    "late": (lambda: intervals(wait=3), lambda i: i.observe(0, 1.5)),
+    "late": (lambda: intervals(wait={"predictions": 3}), lambda i: i.observe(0, 1.5)),
     "too late": (
         lambda: intervals(deadline=5.0, wait=None),
         lambda i: i.observe("k5", 1.5, at=13.0),

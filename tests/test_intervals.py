@@ -521,7 +521,7 @@ def test_a_call_during_another_one_is_refused() -> None:
 
 def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
     """They came, and were covered or not."""
-    intervals = made(wait=3)
+    intervals = made(wait={"predictions": 3})
     first = intervals.predict([1.0])
     for _ in range(6):
         intervals.predict([1.0])
@@ -544,7 +544,7 @@ def test_labels_that_the_model_drops_count_for_the_coverage() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"wait": 5},
+        {"wait": {"predictions": 5}},
         pytest.param({"max_open": 5}, marks=pytest.mark.slow),
         pytest.param({"deadline": 5.0, "wait": None}, marks=pytest.mark.slow),
     ],
@@ -591,7 +591,7 @@ def test_labels_after_their_deadline_are_late() -> None:
 
 def test_late_labels_of_an_earlier_life_of_the_model_are_not_counted() -> None:
     """Those that came before there were intervals, and those of tickets without one."""
-    model = bl.LinearModel("squared", bits=4, wait=2)
+    model = bl.LinearModel("squared", bits=4, wait={"predictions": 2})
     for _ in range(6):
         model.predict([1.0])
     assert not model.observe(0, 1.0)
@@ -668,7 +668,7 @@ def test_the_report_says_when_the_guarantee_is_vacuous() -> None:
 
 def test_a_restored_one_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """From bytes, from a file, from a pickle and from a copy."""
-    intervals = made(wait=20)
+    intervals = made(wait={"predictions": 20})
     play(intervals, 150)
     intervals.predict([1.0], key="mine")
     blob = intervals.snapshot()

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import belated as bl
+from adaptive import least_wait
 from belated.errors import (
     AlreadyObserved,
     BadFeedback,
@@ -49,7 +50,7 @@ class Both:
 
     def __init__(self, kind: Any, **settings: Any) -> None:
         self.model = Model(kind, bits=4, **settings)
-        defaults: dict[str, Any] = {"wait": "skip", "patience": 1000, "narrow": True}
+        defaults: dict[str, Any] = {"wait": "adaptive", "patience": 1000, "narrow": True}
         self.naive = NaiveLinear(kind, **(defaults | settings))
         self.apart = 0.0
         """By how much predictions differed at most."""
@@ -106,7 +107,6 @@ def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings:
     silence=1.0,
     deadline=None,
     max_open=None,
-    patience=3,
     timed=False,
     seed=4910,
 )
@@ -115,7 +115,6 @@ def apart(kind: str, seed: int, deadline: float | None, timed: bool, **settings:
     silence=st.sampled_from([None, 0.0, 1.0]),
     deadline=st.sampled_from([None, 3.0, 25.0, math.inf]),
     max_open=st.sampled_from([None, 1, 7]),
-    patience=st.sampled_from([3, 1000]),
     timed=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
@@ -127,7 +126,7 @@ def test_agrees_with_the_slow_version(kind: str, seed: int, **settings: Any) -> 
 def test_most_lives_are_those_of_the_slow_version_to_ten_digits(kind: str) -> None:
     deadlines = [None, 3.0, 25.0, math.inf]
     found = [
-        apart(kind, seed, deadline, seed % 2 == 0, silence=silence, patience=10 ** (seed % 4))
+        apart(kind, seed, deadline, seed % 2 == 0, silence=silence)
         for seed, (deadline, silence) in enumerate(itertools.product(deadlines, [None, 1.0]))
     ]
     assert sum(each <= 1e-10 for each in found) >= 7
@@ -368,14 +367,15 @@ def test_most_answers_never_come_and_memory_stays_small() -> None:
     events = bl.Timeline.from_delays(rng.integers(0, 2000, size=count)).events
     events = events[(events >= 0) | answered[~events]]
     losses = {}
-    for wait in ("skip", 2000):
+    waits: dict[str, Any] = {"adaptive": "adaptive", "fixed": {"predictions": 2000}}
+    for name, wait in waits.items():
         model = Model("squared", bits=4, wait=wait)
         values = model.replay(x, labels, events)
-        losses[wait] = np.mean((values - labels) ** 2)
-        if wait == "skip":
+        losses[name] = np.mean((values - labels) ** 2)
+        if name == "adaptive":
             assert model.open <= 5000
             assert model.report().late == 0
-    assert losses["skip"] <= 1.002 * losses[2000]
+    assert losses["adaptive"] <= 1.002 * losses["fixed"]
 
 
 @pytest.mark.compiled
@@ -549,7 +549,7 @@ def test_a_model_that_has_seen_nothing_can_be_restored() -> None:
 
 def test_reports_say_how_late_each_label_is() -> None:
     """Late ones count too, also those of tickets that were given up on."""
-    model = Model("logistic", bits=4, wait=5)
+    model = Model("logistic", bits=4, wait={"predictions": 5})
     tickets = [model.predict([1.0]).ticket for _ in range(8)]
     assert model.report().by_label == ()
     assert not model.observe(tickets[1], 0.0)
@@ -830,8 +830,9 @@ def test_texts_that_are_no_length_of_time_say_what_is_one(wrong: str) -> None:
 
 def test_a_model_with_a_deadline_waits_until_then() -> None:
     """However quickly most labels come: a slow one before its deadline is learned."""
-    model = bl.LinearModel("logistic", silence=0, bits=3, patience=10, deadline=10_000)
-    without = bl.LinearModel("logistic", silence=0, bits=3, patience=10)
+    with least_wait(10):
+        model = bl.LinearModel("logistic", silence=0, bits=3, deadline=10_000)
+        without = bl.LinearModel("logistic", silence=0, bits=3)
     for each in (model, without):
         for t in range(3000):
             each.predict([1.0])

@@ -23,7 +23,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 import belated as bl
 from belated.cli import main
 from belated.errors import LogError, ServiceError, SpecError
-from belated.knobs.ranges import Span
+from belated.ranges import Span
 from belated.service import Limits, Server, Settings, evaluating, tokens
 from belated.service.calls import VERBS, members
 from belated.service.forwarding import Forwarding, Unreachable
@@ -38,8 +38,8 @@ from service_calls import CHOOSER, LINEAR, Caller, fill, serving
 KNOBS = {
     "knobs": {
         "price": [10, 200],
-        "retries": {"type": "Whole", "low": 0, "high": 6},
-        "size": {"type": "Among", "values": ["small", "large"]},
+        "retries": {"type": "Int", "low": 0, "high": 6},
+        "size": {"type": "Categories", "values": ["small", "large"]},
     },
     "context": {"hour": [0, 24], "device": ["phone", "desktop", "other"]},
     "deadline": 100,
@@ -150,16 +150,16 @@ def test_knobs_are_turned_held_and_let_go(tmp_path: Path) -> None:
         late = ask("POST", "/models/timed/observe", {"key": "t", "value": 2})  # now, long after
         assert late.body == {"outcome": "late"}
         assert ask("GET", "/models/timed/report").body["settled"] == 1
-        first = model.ask({"hour": 7, "device": "phone"}, key="a")
+        first = model.predict(context={"hour": 7, "device": "phone"}, key="a")
         assert first.setting.keys() == {"price", "retries", "size"}
-        second = model.ask(key="b")
+        second = model.predict(key="b")
         real = {"price": 20.5, "retries": 2, "size": "large"}
         assert model.played("a", real) == "applied"
         assert model.revise("a", 2.0) == "applied"
         with pytest.raises(ServiceError, match="inside of the range"):
             model.played("b", {**real, "price": 1000})
         with pytest.raises(ServiceError) as caught:
-            model.ask({"hour": "x"})
+            model.predict(context={"hour": "x"})
         assert caught.value.code == "bad_features"
         assert model.observe("a", 1.5) == "applied"
         assert model.cancel(ticket=second.ticket) == "applied"
@@ -201,9 +201,9 @@ def test_ranges_and_deadlines_of_knobs_are_read_as_they_are_meant() -> None:
     }
     settings = made("Knobs", told, 7, Limits()).settings
     assert settings.context == {
-        "country": bl.Among(["PT", "NO"]),
+        "country": bl.ranges.Categories(["PT", "NO"]),
         "hour": Span(0, 24),
-        "day": bl.Among([1, 2, 3]),
+        "day": bl.ranges.Categories([1, 2, 3]),
     }
     assert (
         settings.deadline == made("Knobs", {**told, "deadline": 100}, 7, Limits()).settings.deadline

@@ -202,10 +202,10 @@ def test_settings_are_expected_to_cost_something(client: Any) -> None:
     local = bl.Knobs({"x": (0, 1)}, seed=3)
     assert math.isnan(remote.expect({"x": 0.5}).cost)
     for turn in range(12):
-        assert remote.ask(key=turn).setting == local.ask(turn).setting
+        assert remote.predict(key=f"{turn}").setting == local.predict(key=f"{turn}").setting
         cost = float(turn % 4)
-        remote.observe(turn, cost)
-        local.observe(turn, cost)
+        remote.observe(f"{turn}", cost)
+        local.observe(f"{turn}", cost)
     assert tuple(remote.expect({"x": 0.25})) == tuple(local.expect({"x": 0.25}))
     with pytest.raises(ServiceError) as refused:
         remote.expect({"y": 1})
@@ -282,7 +282,7 @@ def test_every_verb_with_a_clock_takes_times(client: Any) -> None:
     assert layout.shown("k", at=START + timedelta(minutes=1)) == "applied"
     assert layout.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
     _, knobs = new(client, "Knobs", knobs={"x": [0, 1]}, deadline="1h")
-    knobs.ask(key="k", at=START)
+    knobs.predict(key="k", at=START)
     assert knobs.observe("k", 1.0, at=START + timedelta(hours=2)) == "late"
     _, ranges = new(client, "Intervals", deadline="1h", bits=8)
     ranges.predict([1.0], key="k", at=START)

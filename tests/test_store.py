@@ -64,7 +64,7 @@ def chooser(**changes: Any) -> bl.Chooser:
 
 
 def intervals(**changes: Any) -> bl.Intervals:
-    return bl.Intervals(bl.LinearModel("squared", bits=6, wait=3, **changes))
+    return bl.Intervals(bl.LinearModel("squared", bits=6, wait={"predictions": 3}, **changes))
 
 
 def learner(**changes: Any) -> bl.Learner:
@@ -74,13 +74,17 @@ def learner(**changes: Any) -> bl.Learner:
 
 def knobs(**changes: Any) -> bl.Knobs:
     told: dict[str, Any] = {"context": {"hour": (0, 24)}, "deadline": 5, "silence": 1.0, **changes}
-    ranges = {"price": bl.Log(10, 200), "size": bl.Among(["small", "large"]), "n": bl.Whole(0, 6)}
+    ranges = {
+        "price": bl.ranges.Log(10, 200),
+        "size": bl.ranges.Categories(["small", "large"]),
+        "n": bl.ranges.Int(0, 6),
+    }
     return bl.Knobs(ranges, **told)
 
 
 SPECS: dict[str, Callable[[], Any]] = {
     "linear": linear,
-    "patient": lambda: linear(loss="logistic", silence=None, wait=2, max_open=3),
+    "patient": lambda: linear(loss="logistic", silence=None, wait={"predictions": 2}, max_open=3),
     "timed": lambda: linear(deadline=5, late="learn"),
     "chooser": chooser,
     "intervals": intervals,
@@ -1880,7 +1884,7 @@ def test_a_key_that_was_used_again(
     monkeypatch.setattr(stretches, "_SHORT", 2)
     key: Any = "a" if number is None else number
     specs: dict[str, dict[str, Any]] = {
-        "wait": {"wait": 3, "silence": None},
+        "wait": {"wait": {"predictions": 3}, "silence": None},
         "due": {"deadline": 3},
     }
     with bl.open(path) as store:

@@ -28,9 +28,10 @@ def made(kind: str, deadline: Any) -> Any:
 
 def asked(model: Any, key: str, **more: Any) -> None:
     """Ask for a ticket."""
-    if isinstance(model, bl.Knobs) or model.kind == "Knobs":
+    kind = getattr(model, "kind", type(model).__name__)  # stored, or not
+    if kind == "Knobs":
         model.predict(key, **more)
-    elif isinstance(model, bl.Chooser) or model.kind == "Chooser":
+    elif kind == "Chooser":
         model.choose({"x": 1.0}, key=key, **more)
     else:
         model.predict({"x": 1.0}, key=key, **more)
@@ -154,3 +155,43 @@ def test_the_first_prediction_decides_where_settings_changed_in_between(
     without_snapshots(path)
     with bl.open(path) as store:
         assert store.model("m").snapshot() == state
+
+
+# --- Deadlines in predictions --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deadline_in_predictions_is_one_and_refuses_times(kind: str, tmp_path: Path) -> None:
+    """It closes what a number alone would close, live, restored, in a store and from its log."""
+    plain, model = made(kind, 3), made(kind, {"predictions": 3})
+    lived(plain, False)
+    with bl.open(tmp_path / "s.db") as store:
+        stored = store.model("m", made(kind, {"predictions": 3}))
+        for each in (model, stored):
+            before = each.snapshot()
+            with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
+                asked(each, "early", at=START)
+            assert each.snapshot() == before
+            lived(each, False)
+        assert late_in(model) == late_in(plain) == 6
+        again = type(model).restore(model.snapshot())
+        assert again.snapshot() == model.snapshot() == stored.snapshot()
+        with pytest.raises(bl.errors.ClockError, match="counts its deadlines in predictions"):
+            asked(again, "late", at=START + 99 * DAY)
+
+
+@pytest.mark.parametrize("kind", ["linear", "chooser"])
+def test_a_ticket_has_a_deadline_in_predictions(kind: str, tmp_path: Path) -> None:
+    with bl.open(tmp_path / "s.db") as store:
+        for model in (made(kind, 9), store.model("m", made(kind, 9))):
+            asked(model, "short", deadline={"predictions": 1})
+            asked(model, "long")
+            asked(model, "last")
+            asked(model, "more")
+            assert not model.observe("short", 1.0)
+            assert model.observe("long", 1.0)
+        for timed in (made(kind, "9d"), store.model("t", made(kind, "9d"))):
+            before = timed.snapshot()
+            with pytest.raises(bl.errors.ClockError, match="cannot be a number of predictions"):
+                asked(timed, "short", at=START, deadline={"predictions": 1})
+            assert timed.snapshot() == before

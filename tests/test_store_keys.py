@@ -138,7 +138,7 @@ def test_a_log_of_an_older_store_is_read(path: Path) -> None:
         assert model.open == 0
 
 
-@pytest.mark.parametrize("changes", [{}, {"wait": 3}, {"bits": 8}])
+@pytest.mark.parametrize("changes", [{}, {"wait": {"predictions": 3}}, {"bits": 8}])
 def test_a_replay_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
     with bl.open(path) as store:
         model = store.model("m", spec())

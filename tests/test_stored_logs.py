@@ -289,7 +289,7 @@ def test_silence_and_deadline_are_those_of_the_model(store: Any) -> None:
     by_hand = replay("m.parquet", answered_only=True)
     assert by_hand.task.how.silence is None
     with pytest.raises(LogError, match="the deadline is the wait"):
-        replay("m.parquet", wait=3)
+        replay("m.parquet", wait={"predictions": 3})
 
 
 def test_lines_of_a_store_are_read_as_the_file_is(store: Any) -> None:

@@ -27,7 +27,7 @@ except ImportError:
 __all__ = ["LinearClassifier", "LinearRegressor", "keyed", "world"]
 
 X = Mapping[Any, Any]
-Wait = Literal["skip"] | int | None
+Wait = Literal["adaptive"] | Mapping[str, int] | None
 
 
 def keyed(dataset: Iterable[Sequence[Any]]) -> Iterator[Any]:
@@ -137,7 +137,7 @@ class LinearRegressor(_Late, base.Regressor):
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] | None = None,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
     ) -> None:
         if loss in BINARY:
             raise SpecError(f"LinearRegressor: {loss!r} is a loss for classes")
@@ -185,7 +185,7 @@ class LinearClassifier(_Late, base.Classifier):
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] | None = None,
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
     ) -> None:
         self.bits = bits
         self.l1 = l1

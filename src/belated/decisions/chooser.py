@@ -110,7 +110,7 @@ class Chooser:
         silence: float | None = None,
         deadline: Duration | None = None,
         late: Late = "drop",
-        wait: Wait = "skip",
+        wait: Wait = "adaptive",
         max_open: int | None = None,
         baseline: str | None = None,
         mode: Mode = "learn",

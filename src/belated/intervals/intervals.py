@@ -302,7 +302,6 @@ def model_of_scores(settings: Settings, coverage: float) -> LinearModel:
         intercept=settings.intercept,
         interactions=settings.interactions,
         wait=settings.wait,
-        patience=settings.patience,
         max_open=settings.max_open,
         columns=settings.columns,
     )

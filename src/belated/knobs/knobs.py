@@ -64,10 +64,11 @@ class Expected(NamedTuple):
 class Knobs:
     """Finds good settings of a live system from costs that come late, noisy, in any order or never.
 
-    ``knobs`` is a dict of names and ranges: (low, high), ``bl.Log(low, high)``, ``bl.Whole(low,
-    high)`` or ``bl.Among([...])``. ``start`` is today's setting, the middle if it is not given.
-    ``goal`` is "min" for costs and "max" for what is to be large. ``context`` says what may be
-    known of a round before it is played: a dict of names and ranges, or lists of values.
+    ``knobs`` is a dict of names and ranges: (low, high), ``bl.ranges.Log(low, high)``,
+    ``bl.ranges.Int(low, high)`` or ``bl.ranges.Categories([...])``. ``start`` is today's setting,
+    the middle if it is not given. ``goal`` is "min" for costs and "max" for what is to be large.
+    ``context`` says what may be known of a round before it is played: a dict of names and ranges,
+    or lists of values.
     ``constraints`` are what settings must satisfy beside their ranges: dicts of factors by knob,
     with ``at_most`` or ``at_least``, such as ``{"low": 1, "high": -1, "at_most": -5}``.
 
@@ -88,7 +89,7 @@ class Knobs:
     Everything that is drawn is a function of ``seed`` and ticket; None draws a seed.
 
     >>> import belated as bl
-    >>> knobs = bl.Knobs({"price": (10, 200), "retries": bl.Whole(0, 6)})
+    >>> knobs = bl.Knobs({"price": (10, 200), "retries": bl.ranges.Int(0, 6)})
     >>> for visit in range(30):
     ...     ticket, setting = knobs.predict()
     ...     cost = (setting["price"] / 100 - 1.2) ** 2 + abs(setting["retries"] - 2)
@@ -222,8 +223,6 @@ class Knobs:
                 keys.finish(self._memory)
         return _as_tuple(Turn, (ticket, settings.setting(x.tolist())))
 
-    ask = predict
-
     def _at(self, at: Time) -> KnobsMemory:
         """Return memory that knows of what kind times are: a copy, where that is news.
 
@@ -277,8 +276,6 @@ class Knobs:
         changed.
         """
         return self._hear("observe", L.OBSERVE, ticket, cost, at)
-
-    tell = observe
 
     @alone
     def revise(self, ticket: int | Key, cost: float, *, at: Time | None = None) -> bool:

@@ -76,17 +76,18 @@ class LinearModel:
     ``interactions`` lists tuples of names to be multiplied; ``intercept`` adds a constant.
     ``l1`` and ``l2`` shrink weights.
 
-    ``wait`` says when to stop waiting for a label: "skip" goes by the ages at which labels came,
-    above ``patience`` later predictions, and where there is a ``deadline`` by that alone; an int
-    waits for so many, None for ever, and a duration (a timedelta, "30d", "36h") is a deadline. At
-    most ``max_open`` tickets are open: before there are more, the oldest is closed, so late labels
-    are lost for good. (``Capacity``, which is for learners, draws which tickets it loses, and lets
-    the other answers weigh more.)
+    ``wait`` says when to stop waiting for a label: "adaptive" goes by the ages at which labels
+    came, above 1,000 later predictions, and where there is a ``deadline`` by that alone;
+    ``{"predictions": n}`` waits for n later predictions, None for ever, and a duration (a
+    timedelta, "30d", "36h") is a deadline. At most ``max_open`` tickets are open: before there are
+    more, the oldest is closed, so late labels are lost for good. (``Capacity``, which is for
+    learners, draws which tickets it loses, and lets the other answers weigh more.)
     ``silence`` is the label of what nothing is heard of: it is learned at once, and corrected when
-    something is. A ticket is due ``deadline`` after its prediction, in the unit of ``at`` or in
-    predictions; then it closes, with the label so far as the last word. ``late="learn"`` keeps what
-    has one open for later labels. Times are numbers or dates, and dates are seconds since 1970;
-    beside a deadline with a unit, numbers are seconds too.
+    something is. A ticket is due ``deadline`` after its prediction. A number is in the unit of
+    ``at``, or in predictions where no times are given; ``{"predictions": n}`` is in predictions,
+    and times are then refused. A ticket that is due closes, with the label so far as the last word;
+    ``late="learn"`` keeps it open for later labels if it has one. Times are numbers or dates, and
+    dates are seconds since 1970; beside a deadline with a unit, numbers are seconds too.
 
     ``columns`` says what the columns of a log become (``Log.kinds``): then dicts are rows as the
     log has them, and mean what they mean there. A model that ``belated replay --save`` wrote has
@@ -134,8 +135,7 @@ class LinearModel:
         l2: float = 0.0,
         intercept: bool = True,
         interactions: Iterable[Sequence[str]] = (),
-        wait: Wait = "skip",
-        patience: int = 1000,
+        wait: Wait = "adaptive",
         max_open: int | None = None,
         silence: float | None = None,
         deadline: Duration | None = None,
@@ -152,7 +152,6 @@ class LinearModel:
             intercept=intercept,
             interactions=interactions,
             wait=wait,
-            patience=patience,
             max_open=max_open,
             silence=silence,
             deadline=deadline,

@@ -89,12 +89,13 @@ def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
     demand(settings.max_open is None or memory.open <= settings.max_open, "too many open")
-    if settings.wait == "skip":
+    if settings.wait == "adaptive":
         demand(n[N.LIMIT] <= 1 << 40 and n[N.PATIENCE] == n[N.LIMIT] ** 2, "patience")
         return
     demand(n[N.LIMIT] == 0, "patience")
     demand(memory.n[N.PATIENCE] == fresh.n[N.PATIENCE], "patience")
-    demand(settings.wait is None or memory.oldest_age <= settings.wait, "overdue tickets")
+    longest = settings.longest_wait
+    demand(longest is None or memory.oldest_age <= longest, "overdue tickets")
 
 
 def _check_sums(settings: Settings, f: Floats, memory: Memory) -> None:

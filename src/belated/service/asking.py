@@ -44,7 +44,7 @@ class Predicted(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """What ``ask`` returns."""
+    """What ``predict`` returns for knobs."""
 
     ticket: str
     setting: dict[str, Any]

@@ -13,9 +13,9 @@ from belated.decisions import Chooser
 from belated.errors import SpecError
 from belated.intervals import Intervals
 from belated.knobs import Knobs
-from belated.knobs.ranges import from_dict as range_from
 from belated.learner.learner import Learner
 from belated.linear.model import LinearModel
+from belated.ranges import from_dict as range_from
 from belated.service import bodies
 from belated.service.limits import Limits
 from belated.service.refusals import Refused
@@ -26,9 +26,7 @@ NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 """What the name of a model looks like."""
 _NAME = re.compile(NAME + r"\Z")
 _SHARED = ("silence", "deadline", "late", "wait", "max_open", "bits", "loss")
-_LINEAR = frozenset(
-    (*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions", "patience")
-)
+_LINEAR = frozenset((*_SHARED, "quantile", "delta", "l1", "l2", "intercept", "interactions"))
 _CHOOSER = frozenset((*_SHARED, "actions", "explore", "baseline", "mode", "interactions", "seed"))
 _KNOBS = frozenset(
     (
@@ -125,7 +123,8 @@ def _ranges(given: Any, what: str) -> dict[str, Any]:
     except (KeyError, TypeError):
         raise bodies.bad(
             f'{what}: a range is [low, high], or such as {{"type": "Log", "low": 1, "high": 9}}; '
-            'other types are "Whole", and "Among" with "values"; in a context a list is its values'
+            'other types are "Int", and "Categories" with "values"; in a context a list is '
+            "categories"
         ) from None
 
 
@@ -240,6 +239,7 @@ def described(kind: str, model: Any) -> dict[str, Any]:
         about = model.settings.to_dict()
         about.pop("seed")
         about.pop("needs_times", None)
+        about.pop("counts_predictions", None)
         return {**about, "deadline": _shown(kind, model)}
     if kind == "Intervals":
         return {**_of_linear(model.model), "coverage": model.coverage}
@@ -257,6 +257,6 @@ def _of_linear(model: LinearModel) -> dict[str, Any]:
     about = {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(settings)
-        if field.name not in ("needs_times", "columns")
+        if field.name not in ("needs_times", "counts_predictions", "columns")
     }
     return {**about, "deadline": _shown("LinearModel", model)}

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
 from belated.learner.keys import Key, may_be_key
-from belated.linear.clock import Duration, Time, check_seconds, has_unit, is_date, time_of
+from belated.linear.clock import Duration, Time, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
@@ -316,9 +316,8 @@ class StoredModel:
         if at is None and deadline is None and not self._entry.needs_times:
             return None, None
         now, span = self._now(at, who), span_in(deadline, who)
-        if has_unit(deadline):
-            self._clocked._times.check_timed(math.nan if now is None else now, who)
-            check_seconds(-math.inf if now is None else now, who)
+        if deadline is not None:
+            self._clocked._times.check_unit(math.nan if now is None else now, deadline, who)
         return now, span
 
     @property
