@@ -13,7 +13,6 @@ import pytest
 import belated as bl
 from belated.errors import AlreadyObserved, BadKey
 from belated.kernels.knobs import layout as L
-from belated.learner.keys import Ticket
 from belated.learner.whole import Whole
 from conftest import everything
 from interrupts import interrupted
@@ -80,7 +79,7 @@ def intervals(loss: Any = "squared", rounds: int = 12, **more: Any) -> bl.Interv
 def on(made: bl.Intervals) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made.model.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 5))
+        made.observe(ticket, float(ticket % 5))
     at = None if made.model.settings.deadline is None else 50.0
     for turn in range(3):
         ticket = made.predict({"x": float(turn), "y": 1.0}, key="again", at=at).ticket
@@ -172,7 +171,7 @@ def later_than(has_dates: bool, deadline: float | None) -> Any:
 def learn_on(made: bl.LinearModel) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 2))
+        made.observe(ticket, float(ticket % 2))
     needs_dates = made._memory.has_dates or made.settings.needs_times
     at = later_than(needs_dates, made.settings.deadline)
     for turn in range(3):
@@ -263,9 +262,9 @@ def choose_on(made: bl.Chooser) -> None:
     made.report()  # what was left of an event is done
     for ticket, kept in sorted(made._kept.items()):
         if kept.row is not None:
-            made.shown(Ticket(ticket), at=70.0)
+            made.shown(ticket, at=70.0)
         with suppress(AlreadyObserved):
-            made.observe(Ticket(ticket), float(ticket % 2))
+            made.observe(ticket, float(ticket % 2))
     for turn in range(3):
         made.choose({"x": float(turn)}, key="again", at=90.0)
         made.observe("again", 1.0)
@@ -324,7 +323,7 @@ def alarmed() -> bl.Knobs:
 def turn_on(made: bl.Knobs) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), float(ticket % 3))
+        made.observe(ticket, float(ticket % 3))
     at = later_than(made.settings.needs_times, made.settings.deadline)
     for _ in range(3):
         made.predict(key="again", at=at)
@@ -376,7 +375,7 @@ def tracked() -> bl.Learner:
 def play_on(made: bl.Learner) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), np.full(3, 0.1 * (ticket % 3)))
+        made.observe(ticket, np.full(3, 0.1 * (ticket % 3)))
     for _ in range(3):
         made.predict("again")
         made.observe("again", np.full(3, 0.5))
@@ -413,7 +412,7 @@ def regression(rounds: int = 12) -> bl.rivals.DelayedVAW:
 def regress_on(made: bl.rivals.DelayedVAW) -> None:
     """Answer what can be answered, and some more."""
     for ticket in sorted(made._memory.answerable()):
-        made.observe(Ticket(ticket), 0.25)
+        made.observe(ticket, 0.25)
     for _ in range(3):
         made.predict([0.5, 0.5], key="again")
         made.observe("again", 0.5)

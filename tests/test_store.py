@@ -41,7 +41,6 @@ from belated.errors import (
     StoreWarning,
     UnknownModel,
 )
-from belated.learner.keys import Ticket
 from belated.logs import dates
 from belated.logs.kinds import Kind, Kinds
 from belated.store import Store, parquet, stored, stretches
@@ -157,8 +156,7 @@ class Life(RuleBasedStateMachine):
             features = [{"n": number, "s": f"w{number % 2}"}, [float(number), 1.5]][number % 2]
             made = self.both("predict", features, key=name)
         if not isinstance(made[0], type):
-            ticket = Ticket(made[0]) if number % 2 else made[0]  # which may be a key by then
-            self.names += [ticket if name is None else name]
+            self.names += [made[0] if name is None else name]
 
     @precondition(lambda self: self.names)
     @rule(place=st.integers(0, 20), label=st.sampled_from([0.0, 1.0]), verb=st.integers(0, 9))
@@ -338,7 +336,7 @@ def test_stretches_of_the_log_give_the_same_bits(
             key = [None, f"k{i}", 1000 + i, i][int(draw.integers(4 if i > 60 else 2))]
             named = {"deadline": 2.5} if i % 29 == 28 else {}
             ticket = model.predict(row, key=key, at=float(i), **named).ticket
-            waiting.append(Ticket(ticket) if key is None else key)
+            waiting.append(ticket if key is None else key)
             if draw.random() < 0.6:
                 name = waiting.pop(int(draw.integers(len(waiting))))
                 at = float(i) if draw.random() < 0.9 else i - 40.0

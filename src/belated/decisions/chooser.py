@@ -581,7 +581,7 @@ class Chooser:
         return self._keys.is_open(ticket, self._is_open)
 
     def _number(self, name: int | Key) -> int:
-        if name.__class__ is int and not self._keys.has_numbers:
+        if name.__class__ is int:
             return name
         return checked_ticket(self._keys.ticket(name))
 

@@ -199,10 +199,7 @@ class Intervals:
         state, model, whole = self._state, self._state.model, self._state.whole
         if whole.left is not None:
             whole.finish()
-        if type(name) is int and not (name >> 63 or model._keys.has_numbers):
-            ticket = name
-        else:
-            ticket = model.ticket(name)
+        ticket = name if type(name) is int and not name >> 63 else model.ticket(name)
         label = given if given.__class__ is float else number(given, "observe", "label")
         now = NEVER if at is None else model._times.of(at, "observe")
         kept, judged = state.kept.get(ticket), None

@@ -194,9 +194,9 @@ class Knobs:
     ) -> Turn:
         """Return the next ticket and the setting to play; ``at`` is the time.
 
-        With a ``key``, text or a whole number that no open ticket has, every other verb takes the
-        key in the place of the ticket, and snapshots keep it. What is not said of a context that
-        was announced counts as the middle of its range, or as none of its values.
+        With a ``key``, a string that no open ticket has, every other verb takes the key in the
+        place of the ticket, and snapshots keep it. What is not said of a context that was announced
+        counts as the middle of its range, or as none of its values.
         """
         settings, keys, memory = self._settings, self._keys, self._memory
         if keys.left is not None:

@@ -71,7 +71,7 @@ def unpack(
         raise SnapshotError("restore: the learner is too large for this machine") from error
     keys = Keys.restored(about, memory.answerable)
     _load(program, content.base)
-    return program, memory, keys if keys or keys.has_numbers else None
+    return program, memory, keys if keys else None
 
 
 def _read(about: dict[str, Any]) -> tuple[str | None, tuple[int, ...] | None]:

@@ -22,7 +22,7 @@ from belated.learner import refusals
 from belated.learner.blob import pack, unpack
 from belated.learner.extras import extras_of
 from belated.learner.given import checked_seed, checked_ticket, events_of, numbers
-from belated.learner.keys import Key, Keys, NumberKey, may_be_key
+from belated.learner.keys import Key, Keys
 from belated.learner.program import Playable, compile_spec
 from belated.learner.report import Certificate, Report, report_of
 from belated.learner.turns import alone, busy
@@ -129,8 +129,6 @@ class Learner:
 
     def ticket(self, name: int | Key) -> int:
         """Return the ticket that a key stands for; a ticket stands for itself."""
-        if self._keys is None and name.__class__ is not NumberKey:
-            return checked_ticket(name)
         return checked_ticket((Keys() if self._keys is None else self._keys).ticket(name))
 
     def is_open(self, ticket: int | Key) -> bool:
@@ -143,7 +141,7 @@ class Learner:
         try:
             return self.ticket(name)
         except UnknownTicket:
-            if self._program.code[C.WEIGHED] and may_be_key(name, self._keys):
+            if self._program.code[C.WEIGHED] and isinstance(name, str):
                 return None
             raise
 
@@ -151,9 +149,8 @@ class Learner:
     def predict(self, key: Key | None = None) -> Decision:
         """Return the next ticket and play. The play is the caller's own copy.
 
-        With a ``key``, text or a whole number that no open ticket has, every other verb takes the
-        key in the place of the ticket, and snapshots keep it. Text is always a key; a number is one
-        as soon as a number has been given as a key, and until then it is a ticket.
+        With a ``key``, a string that no open ticket has, every other verb takes the key in the
+        place of the ticket, and snapshots keep it.
 
         A key is free again as soon as its ticket is closed, also where that was given up on
         (``Skip``, ``Deadline``) or lost (``Capacity``). A late answer to the old ticket would then

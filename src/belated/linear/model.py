@@ -381,7 +381,7 @@ class LinearModel:
         ``UnknownTicket``, ``AlreadyObserved`` or ``BadFeedback``, and then nothing has changed.
         """
         hear, keys = self._hear_now, self._keys
-        if hear is not None and at is None and not (keys.tickets or keys.has_numbers or keys.left):
+        if hear is not None and at is None and not (keys.tickets or keys.left):
             used = hear(ticket, label, weight)
             if used is not None:
                 return used
@@ -397,7 +397,7 @@ class LinearModel:
             if keys.left is not None:
                 keys.finish(self._memory)
             name = ticket
-            if ticket.__class__ is not int or ticket >> 63 or keys.has_numbers:
+            if ticket.__class__ is not int or ticket >> 63:
                 ticket = checked_ticket(keys.ticket(ticket))
             if label.__class__ is not float:
                 label = number(label, "observe", "label")

@@ -17,8 +17,8 @@ Outcome = Literal["applied", "late", "duplicate", "unknown", "invalid"]
 Actions = Sequence[str] | Mapping[str, Mapping[str, Any] | None]
 Row = Mapping[str, Any] | Sequence[float]
 Item = dict[str, Any]
-Key = str | int
-"""A name of a ticket: a text or a whole number, which are not the same."""
+Key = str
+"""A name of a ticket."""
 Span = float | str | timedelta | Mapping[str, float]
 """A duration: seconds, a text such as "P30D" or "30d", a timedelta, or {"predictions": 100}."""
 When = float | str | datetime

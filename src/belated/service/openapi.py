@@ -26,9 +26,7 @@ _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": _Most("t
 _NAME = {"type": "string", "pattern": f"^{NAME}$"}
 _KEY = {
     **_TEXT,
-    "type": ["string", "integer"],
-    "description": "A name of your own for the ticket. A number has at most 100 digits, no point "
-    "and no exponent; the number 7 and the text '7' are two keys.",
+    "description": "A name of your own for the ticket. An id that is a number is sent as text.",
 }
 _TICKET = {"type": "string", "description": "What was handed out; it is signed."}
 _NUMBER = {"type": "number"}

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from belated.errors import BelatedError, NotCommitted, SpecError, StoreWarning
 from belated.knobs import Knobs
-from belated.learner.keys import Key, may_be_key
+from belated.learner.keys import Key
 from belated.linear.clock import Duration, Time, is_date, time_of
 from belated.linear.model import LinearModel
 from belated.store.batches import COMMITTED, After, Batch, done
 from belated.store.entry import Entry
-from belated.store.events import CANCEL, Event, encoded, name_in, span_in
+from belated.store.events import CANCEL, Event, encoded, span_in
 from belated.store.queued import Queued
 
 T = TypeVar("T")
@@ -419,7 +419,4 @@ def clocked(model: Any) -> LinearModel | Knobs:
 
 def resolved(model: Any, name: Any) -> tuple[int, Any]:
     """Return the ticket of a name as it is logged, and the name where that is a key."""
-    if name.__class__ is str:
-        return model.ticket(name), name
-    plain = name_in(name)
-    return model.ticket(plain), plain if may_be_key(plain, model._keys) else None
+    return model.ticket(name), name if isinstance(name, str) else None
