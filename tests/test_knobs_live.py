@@ -178,7 +178,7 @@ def test_a_replay_compares_nothing(tmp_path: Path) -> None:
         told = model.report().comparison
         assert told is not None
         assert told.start_rounds + told.learner_rounds == 12
-        other = store.replay("m", Knobs(ONE, holdout=0.5, seed=1)).report()
+        other = store.rebuild("m", Knobs(ONE, holdout=0.5, seed=1)).report()
     assert other.observed == 12
     assert other.comparison is not None
     assert other.comparison is not None

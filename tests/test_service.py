@@ -268,9 +268,9 @@ def test_what_cannot_be_a_model_is_refused(ask: Caller, body: Any) -> None:
 def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
     ask("POST", "/models", {"name": "old", "kind": "LinearModel", "settings": LINEAR})
     ask("POST", "/models/old/predict", {"items": [{"features": {"x": 1.0}}] * 3})
-    built = ask("POST", "/models/old/replay", {"settings": {"loss": "squared", "bits": 9}})
+    built = ask("POST", "/models/old/rebuild", {"settings": {"loss": "squared", "bits": 9}})
     assert (built.status, built.body["rounds"], built.body["settings"]["bits"]) == (200, 3, 9)
-    copy = ask("POST", "/models/old/replay", {"settings": LINEAR, "to": "new"})
+    copy = ask("POST", "/models/old/rebuild", {"settings": LINEAR, "to": "new"})
     assert (copy.body["name"], copy.body["rounds"]) == ("new", 3)
     for name in ("old", "new"):
         assert ask("DELETE", f"/models/{name}").status == 204
@@ -282,7 +282,7 @@ def test_a_replay_that_says_nothing_makes_a_model_of_defaults(ask: Caller) -> No
     ask("POST", "/models", {"name": "fresh", "kind": "LinearModel"})
     defaults = ask("GET", "/models/fresh").body["settings"]
     assert defaults["bits"] != LINEAR["bits"]
-    built = ask("POST", "/models/plain/replay", {})
+    built = ask("POST", "/models/plain/rebuild", {})
     assert (built.status, built.body["rounds"]) == (200, 1)
     assert built.body["settings"] == defaults
     described = ask("GET", "/openapi.json").body["components"]["schemas"]["Replay"]

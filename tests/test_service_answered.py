@@ -49,7 +49,7 @@ def test_a_key_that_was_answered_by_its_ticket_was_answered(tmp_path: Path, kind
         assert set(outcomes(ask, "observe", again)) == {"duplicate"}
         if kind != "Learner":  # whose spec may have no other settings
             settings = ask("GET", "/models/m").body["settings"]
-            assert ask("POST", "/models/m/replay", {"settings": settings}).status == 200
+            assert ask("POST", "/models/m/rebuild", {"settings": settings}).status == 200
             assert set(outcomes(ask, "observe", again)) == {"duplicate"}
         both = [{"key": key, "value": value} for key in ("again", "open", "never")]
         assert outcomes(ask, "observe", both) == ["applied", "applied", "unknown"]

@@ -328,10 +328,10 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     assert copy.peek([1.0, 1.0]) == remote.peek([1.0, 1.0])
     assert copy.observe("open", 3.0) == "applied"
     settings = copy.about()["settings"]
-    other = copy.replay(to=f"{name}-other", **{**settings, "bits": 9})
+    other = copy.rebuild(to=f"{name}-other", **{**settings, "bits": 9})
     assert other.about()["settings"]["bits"] == 9
     assert other.about()["rounds"] == 21
-    assert copy.replay(**settings).about()["settings"] == settings
+    assert copy.rebuild(**settings).about()["settings"] == settings
     with pytest.raises(ServiceError) as refused:
         client.load(name, exported)
     assert refused.value.code == "name_taken"
@@ -351,10 +351,10 @@ def test_imports_and_replays_that_are_sent_again_happen_once(ask: Caller) -> Non
     other = ask.raw("POST", "/models/again/import", file + b"x", Idempotency_Key="i")
     assert (other.status, other.body["error"]["code"]) == (422, "other_request")
     body = {"settings": {"bits": 9}, "to": "again-9"}
-    said = [ask("POST", "/models/again/replay", body, Idempotency_Key="r") for _ in range(2)]
+    said = [ask("POST", "/models/again/rebuild", body, Idempotency_Key="r") for _ in range(2)]
     assert [each.status for each in said] == [200, 200]
     assert said[0].body == said[1].body
-    assert ask("POST", "/models/again/replay", body).body["error"]["code"] == "name_taken"
+    assert ask("POST", "/models/again/rebuild", body).body["error"]["code"] == "name_taken"
 
 
 def test_events_are_ranked_and_rewarded(client: Any) -> None:

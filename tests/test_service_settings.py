@@ -67,7 +67,7 @@ def test_what_is_shown_makes_the_same_model(ask: Caller, kind: str) -> None:
     assert (again.status, again.body) == (200, first.body)
     assert ask("GET", f"/models/a-{kind}").body == first.body
     other = {"settings": first.body["settings"], "to": f"b-{kind}"}
-    built = ask("POST", f"/models/a-{kind}/replay", other)
+    built = ask("POST", f"/models/a-{kind}/rebuild", other)
     assert (built.status, built.body["settings"]) == (200, first.body["settings"])
 
 
@@ -147,7 +147,7 @@ def test_a_deadline_with_a_fraction_is_shown_and_taken_back(tmp_path: Path) -> N
         made = {"name": "half", "kind": "LinearModel", "settings": about["settings"]}
         again = ask("POST", "/models", made)
         assert (again.status, again.body) == (200, about)
-        replayed = ask("POST", "/models/half/replay", {"settings": about["settings"]})
+        replayed = ask("POST", "/models/half/rebuild", {"settings": about["settings"]})
         assert (replayed.status, replayed.body) == (200, about)
 
 
@@ -193,7 +193,7 @@ def test_a_short_deadline_is_kept_exactly_everywhere(
         told = deadline if unit == "seconds" else {"predictions": 1e-9}
         made = client.create("other", kind, **{**LEAST[kind], "deadline": told})
         assert made.about()["settings"]["deadline"] == {unit: 1e-9}
-        assert ask("POST", "/models/short/replay", {"settings": about}).status == 200
+        assert ask("POST", "/models/short/rebuild", {"settings": about}).status == 200
         assert client.model("short").about()["settings"] == about
 
 
@@ -216,7 +216,7 @@ def test_a_deadline_without_end_is_shown_and_taken_back(tmp_path: Path) -> None:
         assert about["settings"]["deadline"] == {"predictions": None}
         again = {"name": "some", "kind": "LinearModel", "settings": about["settings"]}
         assert ask("POST", "/models", again).status == 200
-        assert ask("POST", "/models/some/replay", {"settings": about["settings"]}).status == 200
+        assert ask("POST", "/models/some/rebuild", {"settings": about["settings"]}).status == 200
         item = {"features": {"a": 1.0}, "deadline": {"predictions": None}}
         refused = ask("POST", "/models/some/predict", item)  # which is what it has anyway
         assert (refused.status, refused.body["error"]["code"]) == (422, "bad_request")

@@ -211,7 +211,7 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
         assert (live["late"], live["report"]["open"], live["why"]) == (1, 0, None)
         assert (live["clock"], found["clock"]) == (START + 1e6, START + 3e5)
         copied = {"settings": made["settings"], "to": "copy"}
-        assert ask("POST", "/models/past/replay", copied).status == 200
+        assert ask("POST", "/models/past/rebuild", copied).status == 200
         other = ask("GET", "/models/copy/live").body
         assert (other["late"], other["recent"]) == (1, live["recent"])
     with serving(tmp_path) as again:

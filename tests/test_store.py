@@ -240,12 +240,12 @@ def test_knobs_with_other_ranges_see_what_was_played(path: Path, tmp_path: Path)
         lines = list(store.log("m"))
         assert json.loads(str(lines[0].action)).keys() == {"x"}
         assert [line.verb for line in lines[:3]] == ["predict", "played", "predict"]
-        narrow = store.replay("m", bl.Knobs({"x": (0, 6)}, seed=3))
+        narrow = store.rebuild("m", bl.Knobs({"x": (0, 6)}, seed=3))
         assert (narrow.rounds, narrow.mode) == (40, "paused")
         assert narrow.report().cancelled >= 5
         assert abs(narrow.best()["x"] - 4.0) < 1.0
         assert model.expect({"x": 4.0}).cost < model.expect({"x": 9.0}).cost
-        same = store.replay("m", few())
+        same = store.rebuild("m", few())
         assert same.best() == model.best()
         pytest.importorskip("pyarrow")
         store.export("m", tmp_path / "m.parquet")
@@ -431,7 +431,7 @@ def test_answers_that_are_functions(path: Path) -> None:
         blob = model.snapshot()
         assert from_log(store, "m").model.snapshot() == blob
         with pytest.raises(StoreError, match="functions"):
-            store.replay("m", bl.Learner(spec, seed=3))
+            store.rebuild("m", bl.Learner(spec, seed=3))
 
 
 def test_a_rule_of_ones_own_is_asked_again(path: Path) -> None:
@@ -481,8 +481,8 @@ def test_a_rule_of_ones_own_must_be_given_again(path: Path, tmp_path: Path) -> N
         model.save()
         store.model("m", chooser(decide=first))  # nothing speaks against it any more
         assert model.choose({"x": 1.0}).action == "a"
-        assert store.replay("m", chooser(), to="m").choose({"x": 1.0}).ticket == 4
-        assert store.replay("again", chooser(), to="other").choose({"x": 1.0}).ticket == 1
+        assert store.rebuild("m", chooser(), to="m").choose({"x": 1.0}).ticket == 4
+        assert store.rebuild("again", chooser(), to="other").choose({"x": 1.0}).ticket == 1
     with bl.open(path) as store:
         assert store.model("m").rounds == 5
 
@@ -546,7 +546,7 @@ def test_a_log_is_copied_row_by_row(path: Path, monkeypatch: pytest.MonkeyPatch)
             return create(about, rows, snapshots)
 
         monkeypatch.setattr(database, "create", looked)
-        copied = store.replay("a", linear(bits=7), to="b")
+        copied = store.rebuild("a", linear(bits=7), to="b")
         assert not isinstance(given[0], list | tuple)  # all of it in memory
         assert (copied.rounds, copied.history.events) == (5, 5)
         assert list(store.log("b")) == list(store.log("a"))
@@ -728,7 +728,7 @@ def test_a_forked_process_leaves_the_store_alone(path: Path) -> None:
         lambda: model.save(),
         lambda: model.rounds,
         lambda: store.model("new", linear()),
-        lambda: store.replay("m", linear(), to="other"),
+        lambda: store.rebuild("m", linear(), to="other"),
         lambda: store.compact("m"),
         lambda: store.delete("m"),
         lambda: store.release("m"),
@@ -1647,26 +1647,26 @@ def test_replay_is_what_would_have_been(path: Path) -> None:
                 model.observe(f"k{i}", float(i))
                 other.observe(f"k{i}", float(i))
         before = model.snapshot()
-        built = store.replay("m", linear(bits=9, l2=0.1))
+        built = store.rebuild("m", linear(bits=9, l2=0.1))
         assert built.snapshot() == other.snapshot()
         assert model.snapshot() == before
-        copy = store.replay("m", linear(bits=9, l2=0.1), to="copy")
+        copy = store.rebuild("m", linear(bits=9, l2=0.1), to="copy")
         assert copy.snapshot() == other.snapshot()
-        assert store.replay("m", linear(bits=9, l2=0.1), to="m").snapshot() == other.snapshot()
+        assert store.rebuild("m", linear(bits=9, l2=0.1), to="m").snapshot() == other.snapshot()
         model.observe("k2", 7.0)
         other.observe("k2", 7.0)
         with pytest.raises(bl.SpecError, match="has seen nothing"):
-            store.replay("m", other)
+            store.rebuild("m", other)
         with pytest.raises(bl.SpecError, match="there is a model"):
-            store.replay("m", linear(), to="copy")
+            store.rebuild("m", linear(), to="copy")
         with pytest.raises(bl.SpecError, match="so must be"):
-            store.replay("m", chooser())
+            store.rebuild("m", chooser())
     with bl.open(path) as store:
         model = store.model("m", linear(bits=9, l2=0.1))
         assert model.snapshot() == other.snapshot()
         disk(store)._open().execute("DELETE FROM snapshots")
         assert from_log(store, "m").model.snapshot() == other.snapshot()
-        back = store.replay("m", linear(), to="m")
+        back = store.rebuild("m", linear(), to="m")
         assert (back.rounds, back.open) == (12, 5)
 
 
@@ -1687,7 +1687,7 @@ def test_a_model_goes_on_while_its_log_is_replayed(
         lived(model, 20)
         built: list[Any] = []
         work = threading.Thread(
-            target=lambda: built.append(store.replay("m", linear(bits=8), to="m"))
+            target=lambda: built.append(store.rebuild("m", linear(bits=8), to="m"))
         )
         work.start()
         for i in range(10):
@@ -1807,7 +1807,7 @@ def test_replay_with_a_deadline_that_was_not_there(
             now[0] += 5.0
             model.predict([1.0], key=f"k{i}")
         model.observe("k0", 1)  # 15 s late
-        built = store.replay("m", linear(loss="logistic", deadline=timedelta(seconds=12)))
+        built = store.rebuild("m", linear(loss="logistic", deadline=timedelta(seconds=12)))
         report = built.report()
         assert (report.rounds, report.late, built.open) == (4, 1, 3)
 
@@ -1843,12 +1843,12 @@ def test_replay_of_ticks_with_a_deadline_in_predictions(kind: str, path: Path) -
                     at = {"at": 1000.0 + place} if is_timed else {}
                     model.observe(place - 1 if place < 6 else 1, 1.0, **at)  # the last is late
         for deadline in (3, 100, None):
-            built = [store.replay(name, counting(kind, deadline)) for name in models]
+            built = [store.rebuild(name, counting(kind, deadline)) for name in models]
             if deadline is not None:
                 assert built[0].snapshot() == built[1].snapshot()
             else:
                 assert built[0].snapshot() == models["timed"].snapshot()
-        kept = store.replay("timed", counting(kind, 3), to="kept")
+        kept = store.rebuild("timed", counting(kind, 3), to="kept")
         state = kept.snapshot()
     with bl.open(path) as store:
         assert store.model("kept", counting(kind, 3)).snapshot() == state
@@ -1861,12 +1861,12 @@ def test_replay_of_a_chooser_keeps_what_was_played(path: Path) -> None:
         model.mode = "learn"
         for i in range(0, 20, 2):
             model.observe(f"k{i}", float(made[i].action == "b"))
-        other = store.replay("m", chooser(actions=["b", "c"], seed=5, explore=bl.explore.Greedy()))
+        other = store.rebuild("m", chooser(actions=["b", "c"], seed=5, explore=bl.explore.Greedy()))
         assert [other.choice(f"k{i}") for i in range(1, 20, 2)] == made[1::2]
         counts = {name: each.chosen for name, each in other._tally.actions.items()}
         assert counts == {name: sum(choice.action == name for choice in made) for name in counts}
         assert sum(counts.values()) == 20
-        changed = store.replay("m", chooser(actions={"b": {"x": 1.0}, "d": None}), to="m")
+        changed = store.rebuild("m", chooser(actions={"b": {"x": 1.0}, "d": None}), to="m")
         assert {option.action for option in changed.peek()} == {"b", "d"}
         changed.observe("k1", 1.0)
         assert from_log(store, "m").model.snapshot() == changed.snapshot()
@@ -1901,12 +1901,12 @@ def test_a_key_that_was_used_again(
                     model.observe(ticket, 1.0)
                 state = model.snapshot()
                 assert from_log(store, model.name).model.snapshot() == state
-                assert store.replay(model.name, given).snapshot() == state
+                assert store.rebuild(model.name, given).snapshot() == state
                 model.predict({"x": 1.0}, key=key)
                 assert from_log(store, model.name).model.ticket(key) == ticket + 1
                 model.cancel(key)
                 assert from_log(store, model.name).model.snapshot() == model.snapshot()
-                assert store.replay(model.name, given).snapshot() == model.snapshot()
+                assert store.rebuild(model.name, given).snapshot() == model.snapshot()
 
 
 @pytest.mark.parametrize("kind", ["intervals", "learner"])
@@ -1919,7 +1919,7 @@ def test_replay_of_other_kinds(kind: str, path: Path) -> None:
             (model.predict([1.0, i], key=name) if kind == "intervals" else model.predict(name))
             if i % 2:
                 model.observe(name, [0.5, 0.5] if kind == "learner" else 3.0)
-        built = store.replay("m", spec())
+        built = store.rebuild("m", spec())
         assert built.snapshot() == model.snapshot()
 
 
@@ -1985,7 +1985,7 @@ def test_compacted_events_are_gone_and_the_state_is_not(
         assert model.history[:2] == (10, 3)
         assert model.snapshot() == from_log(store, "m").model.snapshot() == state
         with pytest.raises(StoreError, match="compacted"):
-            store.replay("m", linear(bits=7))
+            store.rebuild("m", linear(bits=7))
         assert store.compact("m") == 7
         model.observe("k0", 3.0)
     with bl.open(path) as store:

@@ -73,11 +73,11 @@ def test_a_number_alone_is_one_of_predictions_where_the_store_gave_the_times(
             asked(plain, f"k{number}")
         for number in range(10):
             plain.observe(f"k{number}", 1.0)
-        built = store.replay("timed", made(kind, 5))
+        built = store.rebuild("timed", made(kind, 5))
         assert late_in(built) == 4  # the first ones, which later predictions have closed
-        told = store.replay("plain", made(kind, 5))
+        told = store.rebuild("plain", made(kind, 5))
         assert built.snapshot() == told.snapshot()
-        copy = store.replay("timed", made(kind, 5), to="copy")
+        copy = store.rebuild("timed", made(kind, 5), to="copy")
         asked(copy, "new")  # and it goes on without times
         assert copy.open == 1
         state = copy.snapshot()
@@ -95,7 +95,7 @@ def test_times_of_a_user_stay_the_unit_of_a_number(kind: str, tmp_path: Path) ->
                 asked(model, f"k{number}", at=float(number))
             for number in range(10):
                 model.observe(f"k{number}", 1.0, at=10.0)
-            assert late_in(store.replay(model.name, made(kind, 5))) == 5  # of ages 6 to 10
+            assert late_in(store.rebuild(model.name, made(kind, 5))) == 5  # of ages 6 to 10
 
 
 @pytest.mark.parametrize("kind", ["linear", "chooser"])
@@ -113,7 +113,7 @@ def test_the_deadline_of_a_ticket_does_not_change_its_unit(kind: str, tmp_path: 
             ("timed", 3, 4),  # 30 days would be 2,592,000 predictions
             ("counted", timedelta(days=1), 6),
         ):
-            built = store.replay(name, made(kind, deadline))
+            built = store.rebuild(name, made(kind, deadline))
             assert built.open == still_open, (name, deadline)
         later = bl.LinearModel if kind == "linear" else bl.Chooser
         assert isinstance(built, later)
@@ -133,7 +133,7 @@ def test_what_is_looked_at_before_it_is_put_may_be_refused(tmp_path: Path) -> No
         state = store.model("m").snapshot()
         for to in ("m", "other"):
             with pytest.raises(Refused):
-                store.replay("m", made("linear", 5), to=to, check=check)
+                store.rebuild("m", made("linear", 5), to=to, check=check)
         assert (store.models(), store.model("m").snapshot()) == (["m"], state)
 
 
@@ -146,10 +146,10 @@ def test_the_first_prediction_decides_where_settings_changed_in_between(
         model = store.model("m", made(kind, None))
         for number in range(3):
             asked(model, f"k{number}", at=START + number)
-        model = store.replay("m", made(kind, timedelta(days=30)), to="m")
+        model = store.rebuild("m", made(kind, timedelta(days=30)), to="m")
         for number in range(3, 6):
             asked(model, f"k{number}", at=START + 10 + number)
-        model = store.replay("m", made(kind, 4), to="m")  # seconds, as the user's times are
+        model = store.rebuild("m", made(kind, 4), to="m")  # seconds, as the user's times are
         assert model.open == 3
         state = model.snapshot()
     without_snapshots(path)

@@ -110,7 +110,7 @@ def test_a_replay_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any])
         model.predict_many(ROWS, keys=["d", None, "f"])
         model.observe_many(["b", "7", 4], [1.0, 2.0, 3.0])
         model.predict_many(ROWS[:1], keys=["b"])
-        built = store.replay("m", spec(**changes), to="n")
+        built = store.rebuild("m", spec(**changes), to="n")
         names = {key: built.ticket(key) for key in ("a", "b", "d", "f")}
         assert names == {"a": 0, "b": 6, "d": 3, "f": 5}
         with pytest.raises(UnknownTicket):

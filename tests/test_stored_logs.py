@@ -363,7 +363,7 @@ def test_a_number_that_counts_predictions_stays_one(store: Any) -> None:
     assert said not in audit("m.parquet", deadline="1h").notes
     timed = spec(silence=0.0, deadline=timedelta(hours=1))
     live(store.model("n", timed), 30)  # with times of the store
-    store.replay("n", spec(silence=0.0, deadline=5), to="n")
+    store.rebuild("n", spec(silence=0.0, deadline=5), to="n")
     for found in (audit(store.log("n")), audit(exported(store, "n").name)):
         assert (found.deadline, found.notes[-1]) == (None, said)
     some = store.model("some", spec(silence=0.0, deadline=50.0))

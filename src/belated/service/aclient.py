@@ -383,11 +383,14 @@ class AsyncRemoteModel:
         """Say which reward of an event counts: the "earliest", or the "sum" of all."""
         return await self.client.send(asking.put(self.name, "rewards", rewards))
 
-    async def replay(
+    async def rebuild(
         self, *, kind: str | None = None, to: str | None = None, **settings: Any
     ) -> AsyncRemoteModel:
-        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
-        await self.client.send(asking.replay(self.name, kind, to, settings))
+        """Build a model with other settings from the log, in its place or as ``to``.
+
+        Settings that are not given keep their values.
+        """
+        await self.client.send(asking.rebuild(self.name, kind, to, settings))
         return AsyncRemoteModel(self.client, self.name if to is None else to)
 
     async def export(self) -> bytes:

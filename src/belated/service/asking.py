@@ -167,12 +167,12 @@ def load(name: str, exported: bytes) -> Ask[None]:
     return Ask("POST", _path(name, "import"), _nothing, bytes(exported), new_key(), _COMPILING)
 
 
-def replay(
+def rebuild(
     name: str, kind: str | None, to: str | None, settings: dict[str, Any]
 ) -> Ask[dict[str, Any]]:
     """Ask for a model with other settings, of the log of one."""
     body = {"settings": {**settings, **_times(settings)}, **given(kind=kind, to=to)}
-    return Ask("POST", _path(name, "replay"), dict, body, new_key(), _COMPILING)
+    return Ask("POST", _path(name, "rebuild"), dict, body, new_key(), _COMPILING)
 
 
 def put(name: str, what: str, value: str) -> Ask[str]:

@@ -91,7 +91,7 @@ class Reader:
                 422,
                 "bad_time",
                 "this model counts its deadlines in predictions, so that it has no clock and takes "
-                "no times; leave 'at' out, or replay it with a deadline in time, such as P30D",
+                "no times; leave 'at' out, or rebuild it with a deadline in time, such as P30D",
             )
 
     def call(self, verb: str, item: Any, may_date: bool) -> Call:

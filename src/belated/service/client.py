@@ -412,11 +412,14 @@ class RemoteModel:
         """Say which reward of an event counts: the "earliest", or the "sum" of all."""
         return self.client.send(asking.put(self.name, "rewards", rewards))
 
-    def replay(
+    def rebuild(
         self, *, kind: str | None = None, to: str | None = None, **settings: Any
     ) -> RemoteModel:
-        """Build a model with other settings, all of them, from the log: in its place, or ``to``."""
-        self.client.send(asking.replay(self.name, kind, to, settings))
+        """Build a model with other settings from the log, in its place or as ``to``.
+
+        Settings that are not given keep their values.
+        """
+        self.client.send(asking.rebuild(self.name, kind, to, settings))
         return RemoteModel(self.client, self.name if to is None else to)
 
     def export(self) -> bytes:

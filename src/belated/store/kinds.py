@@ -21,7 +21,7 @@ from belated.store.stored import StoredModel
 
 @dataclass(frozen=True)
 class Kind:
-    """How models of one class are restored, used and replayed."""
+    """How models of one class are restored, used and rebuilt."""
 
     model: type[Any]
     stored: type[StoredModel]
