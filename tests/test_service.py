@@ -276,19 +276,17 @@ def test_other_settings_are_built_from_the_log(ask: Caller) -> None:
         assert ask("DELETE", f"/models/{name}").status == 204
 
 
-def test_a_replay_that_says_nothing_makes_a_model_of_defaults(ask: Caller) -> None:
+def test_a_rebuild_that_says_nothing_keeps_all_settings(ask: Caller) -> None:
     ask("POST", "/models", {"name": "plain", "kind": "LinearModel", "settings": LINEAR})
     ask("POST", "/models/plain/predict", {"features": {"x": 1.0}})
-    ask("POST", "/models", {"name": "fresh", "kind": "LinearModel"})
-    defaults = ask("GET", "/models/fresh").body["settings"]
-    assert defaults["bits"] != LINEAR["bits"]
-    built = ask("POST", "/models/plain/rebuild", {})
-    assert (built.status, built.body["rounds"]) == (200, 1)
-    assert built.body["settings"] == defaults
-    described = ask("GET", "/openapi.json").body["components"]["schemas"]["Replay"]
-    assert "{} makes a model of defaults" in described["description"]
-    for name in ("plain", "fresh"):
-        ask("DELETE", f"/models/{name}")
+    before = ask("GET", "/models/plain").body["settings"]
+    for body in ({}, {"settings": {}}):
+        built = ask("POST", "/models/plain/rebuild", body)
+        assert (built.status, built.body["rounds"]) == (200, 1)
+        assert built.body["settings"] == before
+    described = ask("GET", "/openapi.json").body["components"]["schemas"]["Rebuild"]
+    assert "keep their values" in described["description"]
+    ask("DELETE", "/models/plain")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "br", "identity, gzip", "zstd"])

@@ -79,7 +79,7 @@ def test_times_are_refused_where_predictions_are_counted(ask: Caller, kind: str)
 
 @pytest.mark.parametrize("kind", SETTINGS)
 @pytest.mark.parametrize("is_dated", [True, False])
-def test_a_replay_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dated: bool) -> None:
+def test_a_rebuild_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dated: bool) -> None:
     name = f"timed-{kind}-{is_dated}"
     path = make(ask, name, kind, "P300D")
     for number in range(10):
@@ -98,7 +98,7 @@ def test_a_replay_to_predictions_leaves_times_out(ask: Caller, kind: str, is_dat
     assert ask("POST", f"{path}-5/{verb_of(kind)}", {**ITEM[kind], "key": "new"}).status == 200
 
 
-def test_a_replay_to_predictions_is_refused_where_they_would_be_seconds(ask: Caller) -> None:
+def test_a_rebuild_to_predictions_is_refused_where_they_would_be_seconds(ask: Caller) -> None:
     path = make(ask, "dated", "LinearModel", None)
     for number in range(3):
         item = {"features": {"a": 1.0}, "key": f"k{number}", "at": START + number * DAY}

@@ -340,7 +340,7 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     assert (refused.value.status, refused.value.code) == (422, "bad_file")
 
 
-def test_imports_and_replays_that_are_sent_again_happen_once(ask: Caller) -> None:
+def test_imports_and_rebuilds_that_are_sent_again_happen_once(ask: Caller) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     file = ask("GET", "/models/value/export").body
     first, again = (

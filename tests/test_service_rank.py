@@ -231,7 +231,7 @@ def test_what_is_no_list_is_refused_also_if_it_is_nothing(
     assert ask("POST", "/rank", {**RANK, "excludedActions": {}}).status == 422
 
 
-def test_a_replay_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
+def test_a_rebuild_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Caller) -> None:
     about = {"name": "sums", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
     assert ask("POST", "/models", about).status == 201
     assert ask("PUT", "/models/sums/rewards", {"rewards": "sum"}).status == 200

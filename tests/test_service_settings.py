@@ -147,8 +147,8 @@ def test_a_deadline_with_a_fraction_is_shown_and_taken_back(tmp_path: Path) -> N
         made = {"name": "half", "kind": "LinearModel", "settings": about["settings"]}
         again = ask("POST", "/models", made)
         assert (again.status, again.body) == (200, about)
-        replayed = ask("POST", "/models/half/rebuild", {"settings": about["settings"]})
-        assert (replayed.status, replayed.body) == (200, about)
+        rebuilt = ask("POST", "/models/half/rebuild", {"settings": about["settings"]})
+        assert (rebuilt.status, rebuilt.body) == (200, about)
 
 
 def test_a_ticket_waits_for_so_many_predictions(ask: Caller) -> None:

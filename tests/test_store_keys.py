@@ -103,7 +103,7 @@ def test_a_refused_batch_leaves_nothing_in_the_log(path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"wait": {"predictions": 3}}, {"bits": 8}])
-def test_a_replay_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
+def test_a_rebuild_keeps_the_keys_of_batches(path: Path, changes: dict[str, Any]) -> None:
     with bl.open(path) as store:
         model = store.model("m", spec())
         model.predict_many(ROWS, keys=["a", "b", "7"])
