@@ -608,7 +608,7 @@ def test_interactions_are_those_that_were_asked_for(crossing: Any) -> None:
 def test_memory_is_bounded_by_max_open() -> None:
     chooser = bl.Chooser(["a", "b"], max_open=10, bits=BITS)
     for t in range(6000):
-        chooser.choose({}, key=t, shown=t % 2 == 0)
+        chooser.choose({}, key=f"k{t}", shown=t % 2 == 0)
     assert chooser.open == 20
     assert len(chooser._kept) < 2200  # with those that were given up on and may still answer
     assert len(chooser.snapshot()) < 200_000

@@ -92,7 +92,6 @@ OF_INTERVALS: dict[str, Event] = {
     "predict": (intervals, lambda i: i.predict({"x": 1.0})),
     "a vector": (intervals, lambda i: i.predict([1.0, 2.0])),
     "a key": (intervals, lambda i: i.predict({"x": 1.0}, key="new")),
-    "a number as key": (intervals, lambda i: i.predict({"x": 1.0}, key=7000)),
     "a date": (intervals, lambda i: i.predict({"x": 1.0}, key="new", at=NOON)),
     "a time": (
         lambda: intervals(deadline=5.0, wait=None),
@@ -185,7 +184,6 @@ OF_MODELS: dict[str, Event] = {
     "predict": (model, lambda m: m.predict({"x": 1.0})),
     "a pair": (model, lambda m: m.predict((np.arange(3), np.ones(3)))),
     "a key": (model, lambda m: m.predict({"x": 1.0}, key="new")),
-    "a number as key": (model, lambda m: m.predict({"x": 1.0}, key=7000)),
     "a date": (model, lambda m: m.predict({"x": 1.0}, key="new", at=NOON)),
     "the first date": (dated, lambda m: m.predict({"x": 1.0}, key="new", at=NOON)),
     "a time": (timed, lambda m: m.predict({"x": 1.0}, key="new", at=14.0)),
@@ -275,7 +273,7 @@ CONTEXT = {"x": 1.0}
 OF_CHOOSERS: dict[str, Event] = {
     "choose": (chooser, lambda c: c.choose(CONTEXT, at=13.0)),
     "a key": (chooser, lambda c: c.choose(CONTEXT, key="new", at=13.0, baseline="a")),
-    "a new action": (chooser, lambda c: c.choose(CONTEXT, ["d"], key=7000, at=13.0)),
+    "a new action": (chooser, lambda c: c.choose(CONTEXT, ["d"], key="new", at=13.0)),
     "not shown": (chooser, lambda c: c.choose(CONTEXT, key="new", at=13.0, shown=False)),
     "shown": (chooser, lambda c: c.shown("k11", at=13.0)),
     "observe": (chooser, lambda c: c.observe("k9", 1.0, at=13.0)),
@@ -333,7 +331,6 @@ def turn_on(made: bl.Knobs) -> None:
 OF_KNOBS: dict[str, Event] = {
     "predict": (knobs, lambda k: k.predict(at=13.0)),
     "a key": (knobs, lambda k: k.predict("new", at=13.0)),
-    "a number as key": (knobs, lambda k: k.predict(7000, at=13.0)),
     "the first date": (dated_knobs, lambda k: k.predict("new", at=NOON)),
     "growing": (lambda: knobs(rounds=16), lambda k: k.predict("new", at=17.0)),
     "observe": (knobs, lambda k: k.observe("k9", 1.0, at=13.0)),
@@ -385,7 +382,6 @@ OF_LEARNERS: dict[str, Event] = {
     "predict": (learner, lambda p: p.predict()),
     "a key": (learner, lambda p: p.predict("new")),
     "the first key": (lambda: learner(rounds=1), lambda p: p.predict("new")),
-    "a number as key": (tracked, lambda p: p.predict(7000)),
     "growing": (lambda: learner(rounds=18), lambda p: p.predict("new")),
     "observe": (learner, lambda p: p.observe(10, np.full(3, 0.3))),
     "by key": (tracked, lambda p: p.observe("k9", [0.1, 0.2, 0.3])),
@@ -420,7 +416,6 @@ def regress_on(made: bl.rivals.DelayedVAW) -> None:
 
 OF_REGRESSIONS: dict[str, Event] = {
     "a key": (regression, lambda r: r.predict([0.5, 0.25], key="new")),
-    "a number as key": (regression, lambda r: r.predict([0.5, 0.25], key=7000)),
     "growing": (lambda: regression(rounds=18), lambda r: r.predict([0.5, 0.25], key="new")),
     "by key": (regression, lambda r: r.observe("k9", 0.5)),
     "cancel": (regression, lambda r: r.cancel("k9")),

@@ -440,14 +440,6 @@ def test_a_restored_model_does_not_take_one_for_another() -> None:
     assert model.observe("b", 1.0)
 
 
-def test_numbers_as_keys_are_not_tickets() -> None:
-    model = Model("squared", bits=4)
-    model.predict([1.0], key=7000)
-    with pytest.raises(UnknownTicket, match="key 0"):
-        model.observe(0, 1.0)
-    assert Model.restore(model.snapshot()).observe(7000, 1.0)
-
-
 def test_keys_of_closed_tickets_are_forgotten() -> None:
     model = Model("logistic", bits=4, silence=0, deadline=10)
     for i in range(2500):
@@ -626,17 +618,6 @@ def test_an_empty_batch_does_not_set_the_clock() -> None:
     model.predict([1.0])
     assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
     assert model.observe(0, 1.0)
-
-
-def test_whole_numbers_of_numpy_are_keys_where_numbers_are() -> None:
-    model: Any = Model(bits=4)
-    model.predict([1.0], key=1)
-    model.predict([1.0], key=0)
-    assert model.ticket(np.int64(1)) == 0
-    model.observe(np.int64(1), 5.0)
-    assert model.ticket(0) == 1
-    with pytest.raises(BadKey):
-        model.predict([1.0], key=10**5000)
 
 
 def test_an_amount_for_a_closed_ticket_is_dropped_alike_before_and_after_a_restart() -> None:

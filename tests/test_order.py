@@ -110,7 +110,7 @@ def test_a_store_logs_labels_as_they_were_learned(tmp_path: Path) -> None:
         told = [line.ticket for line in store.log("m") if line.verb == "observe"]
         assert told == [*learning_order(list(range(20))), *range(39, 19, -1)]
         assert model.snapshot() == twin.snapshot()
-        assert store.replay("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
+        assert store.rebuild("m", LinearModel(bits=3)).snapshot() == twin.snapshot()
         store.compact("m")
     with bl.open(tmp_path / "a.store") as store:
         assert store.model("m").snapshot() == twin.snapshot()

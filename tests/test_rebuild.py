@@ -80,7 +80,8 @@ def test_without_settings_a_model_is_built_as_it_is(name: str, tmp_path: Path) -
         before = model.snapshot()
         if name == "Knobs":  # the rounds of a log are not compared with the start
             before = store.rebuild("m", MODELS[name]()).snapshot()
-        for changes in (None, {}):
+        wanted: list[dict[str, Any] | None] = [None, {}]
+        for changes in wanted:
             assert store.rebuild("m", changes).snapshot() == before
         assert store.rebuild("m", {}, to="m").snapshot() == before
         assert store.rebuild("m", to="copy").snapshot() == before

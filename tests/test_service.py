@@ -63,37 +63,6 @@ def outcomes(answer: Any) -> list[str]:
 # --- Models ---------------------------------------------------------------------------------------
 
 
-def test_keys_that_are_numbers_are_answered(tmp_path: Path) -> None:
-    with bl.open(tmp_path / "test.db") as store:
-        for name, key in (("numbers", 7), ("texts", "7")):
-            made = store.model(name, bl.LinearModel("squared", bits=8, wait=None))
-            made.predict({"a": 1.0}, key=key)
-    with serving(tmp_path) as ask:
-
-        def hear(name: str, **item: Any) -> Any:
-            found = ask("POST", f"/models/{name}/observe", {"value": 1.0, **item})
-            return found.body.get("outcome") or found.body["error"]["code"]
-
-        asked = ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}, "key": "b"})
-        for _ in range(6):
-            ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}})
-        last = ask("POST", "/models/numbers/predict", {"features": {"a": 1.0}}).body["ticket"]
-        assert last.startswith("8.")
-        assert hear("numbers", ticket=asked.body["ticket"]) == "applied"
-        assert hear("numbers", key=8) == "unknown_ticket"  # which is a ticket, and no key
-        assert hear("numbers", key=True) == "bad_request"
-        assert hear("numbers", key=7) == "applied"
-        assert hear("numbers", key=7) == "duplicate"
-        assert hear("numbers", key="b") == "duplicate"
-        assert ask("GET", "/models/numbers").body["open"] == 7
-        assert hear("texts", key=0) == "unknown_ticket"
-        assert hear("texts", key=7) == "unknown_ticket"
-        assert ask("GET", "/models/texts").body["open"] == 1
-        client = bl.Client(ask.server.url, ask.token or "")
-        with client, pytest.raises(ServiceError, match="no open ticket"):
-            client.model("texts").observe(0, 1.0)
-
-
 def test_models_are_made_listed_shown_and_deleted(ask: Caller) -> None:
     about = {"name": "gone", "kind": "LinearModel", "settings": LINEAR}
     assert ask("POST", "/models", about).status == 201
@@ -280,7 +249,8 @@ def test_a_rebuild_that_says_nothing_keeps_all_settings(ask: Caller) -> None:
     ask("POST", "/models", {"name": "plain", "kind": "LinearModel", "settings": LINEAR})
     ask("POST", "/models/plain/predict", {"features": {"x": 1.0}})
     before = ask("GET", "/models/plain").body["settings"]
-    for body in ({}, {"settings": {}}):
+    bodies: list[dict[str, Any]] = [{}, {"settings": {}}]
+    for body in bodies:
         built = ask("POST", "/models/plain/rebuild", body)
         assert (built.status, built.body["rounds"]) == (200, 1)
         assert built.body["settings"] == before

@@ -77,7 +77,7 @@ def test_what_is_remembered_of_keys_is_bounded() -> None:
     answered.close_ticket(3)
     assert "open" in answered
     for ticket in range(30_000):
-        answered.close(ticket)
+        answered.close(f"{ticket}")
     assert len(answered._closed) == 20_000
     assert "open" not in answered
 

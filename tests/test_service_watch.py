@@ -189,9 +189,9 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
         made = {"name": "past", "kind": kind, "settings": {**settings, "deadline": "P9D"}}
         assert ask("POST", "/models", made).status == 201
         for key in range(5):
-            ask("POST", f"/models/past/{verb}", {**item, "key": key, "at": START})
-        ask("POST", "/models/past/cancel", {"key": 0})
-        ask("POST", "/models/past/observe", {"key": 1, "value": 1, "at": START + 3e5})
+            ask("POST", f"/models/past/{verb}", {**item, "key": f"{key}", "at": START})
+        ask("POST", "/models/past/cancel", {"key": "0"})
+        ask("POST", "/models/past/observe", {"key": "1", "value": 1, "at": START + 3e5})
         found = ask("GET", "/models/past/timeline").body
         assert found["ages"]["counts"][AGES.index(604800.0)] == 1
         assert [each[1:] for each in found["recent"]] == [
@@ -200,7 +200,7 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
             *[[START, None, True]] * 3,
         ]
         ask("POST", "/models/past/tick", {"at": START + 1e6})
-        ask("POST", "/models/past/observe", {"key": 2, "value": 1, "at": START + 1e6})
+        ask("POST", "/models/past/observe", {"key": "2", "value": 1, "at": START + 1e6})
         live = ask("GET", "/models/past/live").body
         assert [each[2:] for each in live["recent"]] == [
             [None, False],
@@ -222,8 +222,8 @@ def test_a_past_that_is_told_has_its_own_ages_and_closed_tickets(kind: str, tmp_
 def test_a_choice_that_was_not_shown_is_open(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for number in range(2):
-            ask("POST", "/models/layout/choose", {"key": number, "shown": False})
-        ask("POST", "/models/layout/cancel", {"key": 0})
+            ask("POST", "/models/layout/choose", {"key": f"{number}", "shown": False})
+        ask("POST", "/models/layout/cancel", {"key": "0"})
         recent = ask("GET", "/models/layout/timeline").body["recent"]
         assert [is_open for *_, is_open in recent] == [False, True]
 
@@ -329,11 +329,11 @@ def test_a_model_that_has_learned_elsewhere_is_compared_with_nothing(tmp_path: P
     with bl.open(tmp_path / "test.db") as store:
         model = store.model("old", bl.LinearModel("squared", bits=4))
         for key in range(3):
-            model.predict({"a": 1.0}, key=key)
-            model.observe(key, 100.0)
+            model.predict({"a": 1.0}, key=f"{key}")
+            model.observe(f"{key}", 100.0)
     with serving(tmp_path) as ask:
-        ask("POST", "/models/old/predict", {"features": {"a": 1.0}, "key": 3})
-        ask("POST", "/models/old/observe", {"key": 3, "value": 100.0})
+        ask("POST", "/models/old/predict", {"features": {"a": 1.0}, "key": "3"})
+        ask("POST", "/models/old/observe", {"key": "3", "value": 100.0})
         live = ask("GET", "/models/old/live").body
         assert (live["baseline"], live["points"][-1][6]) == (None, None)
 
