@@ -150,8 +150,7 @@ IN_PROCESS: dict[type, set[str]] = {  # what stays there, and why
     bl.Chooser: {"snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"},
     bl.Knobs: {
         *("snapshot", "restore", "save", "load", "fresh", "ticket", "is_open"),
-        *("best", "tell"),  # peek, and observe
-        *("page", "run"),
+        *("best", "page", "run"),  # best is peek
     },
     bl.Learner: {"snapshot", "restore", "save", "load", "ticket", "is_open", "run"},
 }
@@ -172,8 +171,8 @@ def test_predictions_are_explained(client: Any) -> None:
     local = bl.LinearModel("squared", bits=8)
     for hour in range(40):
         row = {"hour": float(hour % 5), "town": "Oslo" if hour % 3 else "Lima"}
-        remote.predict(row, key=hour)
-        remote.observe(hour, 2.0 * (hour % 5))
+        remote.predict(row, key=f"{hour}")
+        remote.observe(f"{hour}", 2.0 * (hour % 5))
         local.observe(local.predict(row).ticket, 2.0 * (hour % 5))
     row = {"hour": 4, "town": "Oslo"}
     expected = local.explain(row)
@@ -315,8 +314,8 @@ def test_logs_go_from_one_model_to_another(ask: Caller, client: Any, tmp_path: P
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     name, remote = new(client, "LinearModel", bits=8)
     for number in range(20):
-        remote.predict([1.0, float(number % 3)], key=number)
-        remote.observe(number, 1.0)
+        remote.predict([1.0, float(number % 3)], key=f"{number}")
+        remote.observe(f"{number}", 1.0)
     remote.predict([2.0, 1.0], key="open")
     exported = remote.export()
     assert exported[:4] == b"PAR1"

@@ -235,7 +235,7 @@ def test_a_rebuild_keeps_which_rewards_count_and_needs_silence_for_a_sum(ask: Ca
     about = {"name": "sums", "kind": "Chooser", "settings": {"silence": 0, "bits": 8}}
     assert ask("POST", "/models", about).status == 201
     assert ask("PUT", "/models/sums/rewards", {"rewards": "sum"}).status == 200
-    refused = ask("POST", "/models/sums/rebuild", {"settings": {"bits": 8}})
+    refused = ask("POST", "/models/sums/rebuild", {"settings": {"silence": None}})
     assert (refused.status, refused.body["error"]["code"]) == (409, "no_silence")
     other = {"settings": about["settings"], "to": "more"}
     assert ask("POST", "/models/sums/rebuild", other).body["rewards"] == "sum"

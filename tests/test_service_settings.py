@@ -200,8 +200,8 @@ def test_a_short_deadline_is_kept_exactly_everywhere(
 def test_a_short_deadline_of_one_ticket_is_kept_exactly(ask: Caller) -> None:
     with bl.Client(ask.server.url, ask.token or "") as client:
         model = client.create("hours", "LinearModel", deadline="1h", bits=8)
-        for key, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
-            model.predict({"a": 1.0}, key=key, deadline=short)  # type: ignore[call-overload]  # NumPy's
+        for number, short in enumerate(("1e-9s", 1e-9, np.timedelta64(1, "ns"), {"seconds": 1e-9})):
+            model.predict({"a": 1.0}, key=f"{number}", deadline=short)  # type: ignore[call-overload]  # NumPy's
         _, tail = ask.server.store.model("hours").tail(10)
         assert [event[4] for event, _ in tail] == [1e-9] * 4
         with pytest.raises(TypeError, match="JSON has no datetime64"):

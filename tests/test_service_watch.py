@@ -304,8 +304,8 @@ def test_a_constant_knows_no_more_than_the_model_when_it_was_asked() -> None:
 def test_what_a_model_is_compared_with_is_shown(tmp_path: Path) -> None:
     with serving(tmp_path) as ask:
         for turn in range(20):
-            ask("POST", "/models/value/predict", {"features": {"a": 1.0}, "key": turn})
-            ask("POST", "/models/value/observe", {"key": turn, "value": 3.0})
+            ask("POST", "/models/value/predict", {"features": {"a": 1.0}, "key": f"{turn}"})
+            ask("POST", "/models/value/observe", {"key": f"{turn}", "value": 3.0})
         live = ask("GET", "/models/value/live").body
         assert (live["baseline"], live["options"]) == ("one number for all", None)
         assert live["points"][-1][6] > 0.0
@@ -344,9 +344,9 @@ def test_what_would_be_chosen_is_shown(tmp_path: Path) -> None:
         ask("POST", "/models", {"name": "c", "kind": "Chooser", "settings": settings})
         assert ask("GET", "/models/c/live").body["options"] is None
         for turn in range(10):
-            body = {"context": {"x": float(turn)}, "actions": ["a", "b", "c"], "key": turn}
+            body = {"context": {"x": float(turn)}, "actions": ["a", "b", "c"], "key": f"{turn}"}
             chosen = ask("POST", "/models/c/choose", body).body["action"]
-            ask("POST", "/models/c/observe", {"key": turn, "value": float(chosen == "c")})
+            ask("POST", "/models/c/observe", {"key": f"{turn}", "value": float(chosen == "c")})
         peeked = {"context": {"x": 9.0}, "actions": ["a", "b", "c"]}
         expected = ask("POST", "/models/c/peek", peeked).body["options"]
         ask.server.hub.models["c"].watch.points.clear()  # so that a new one is due
