@@ -239,7 +239,7 @@ def test_keys_stand_for_tickets() -> None:
     with pytest.raises(Unknown, match="order-1"):
         again.cancel("order-1")
     model.cancel("order-1")
-    with pytest.raises(bl.BelatedError, match="a key is text"):
+    with pytest.raises(bl.BelatedError, match="a key is a string"):
         model.predict([1.0, 0.0, 0.0], key=1.5)  # type: ignore[arg-type]
 
 

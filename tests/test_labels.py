@@ -415,7 +415,7 @@ def test_keys_stand_for_tickets() -> None:
         model.predict([1.0], key="order-120")
     for wrong in (1.5, None, b"order", ("a",), True):
         if wrong is not None:
-            with pytest.raises(BadKey, match="text or a whole number"):
+            with pytest.raises(BadKey, match="a key is a string, got"):
                 model.predict([1.0], key=wrong)  # type: ignore[arg-type]
     assert model.rounds == 2
     assert model.observe("order-120", 3.0)

@@ -76,7 +76,7 @@ class KnobsSampler(BaseSampler):  # type: ignore[misc]
         space: Space | None = None,
         *,
         start: Mapping[str, Any] | None = None,
-        deadline: int | None = None,
+        deadline: int | Mapping[str, int] | None = None,
         seed: int | None = 0,
     ) -> None:
         """Begin without a model: it is made when the parameters are known."""

@@ -86,6 +86,7 @@ def _check_patience(settings: Settings, memory: Memory, fresh: Memory) -> None:
     """Demand that no open ticket should have been given up on."""
     n = memory.n
     demand(all(n[slot] >= 0 for slot in _COUNTED) and n[N.HAS_TIMES] <= DATES, "counts of labels")
+    demand(not (settings.counts_predictions and n[N.HAS_TIMES]), "times")
     demand(n[N.HEARD] <= min(n[N.SETTLED], n[N.SKIPPED]), "counts of labels")
     demand(n[N.SETTLED] <= n[N.ROUNDS], "counts of labels")
     demand(settings.max_open is None or memory.open <= settings.max_open, "too many open")
