@@ -145,10 +145,19 @@ def test_an_exported_batch_is_there_again(path: Path, tmp_path: Path) -> None:
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, [{}]],
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, []],
         [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, 3],
+        [of.OBSERVE_MANY, of.ints_out(np.array([0])), of.floats_out(np.ones(1)), None, None, [0]],
+        [of.PREDICT_MANY, [[1.0]], None, [7]],
+        [of.PREDICT, [1.0], 7],
+        [of.PREDICT, {"x": 1.0}, 7],
+        [of.OBSERVE, 0, 1.0, 0],
     ],
     ids=json.dumps,
 )
-def test_keys_that_nobody_wrote_are_refused(path: Path, changed: list[Any]) -> None:
+@pytest.mark.parametrize("short", [1, 10**6])
+def test_keys_that_nobody_wrote_are_refused(
+    path: Path, changed: list[Any], short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "_SHORT", short)
     with bl.open(path) as store:
         model = store.model("m", spec())
         model.predict([1.0], key="a")

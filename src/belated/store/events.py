@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from belated.arrays import Floats, Ints
 from belated.errors import BadFeatures, SnapshotError, StoreDamaged
-from belated.learner.keys import Key
+from belated.learner.keys import Key, check_key
 from belated.linear.clock import span_of
 from belated.store.database import Row, Saved
 
@@ -176,7 +176,10 @@ def span_in(deadline: Any, who: str) -> float | None:
 
 def named(ticket: int, name: Key | None) -> int | Key:
     """Undo ``resolved``: return the key that an event was told, or else its ticket."""
-    return ticket if name is None else name
+    if name is None:
+        return ticket
+    check_key(name)
+    return name
 
 
 # --- Vectors --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from belated.errors import StoreError
-from belated.learner.keys import Key
+from belated.learner.keys import Key, check_key
 from belated.linear.model import LinearModel
 from belated.linear.rows import Rows
 from belated.store.events import OBSERVE, PREDICT, Event
@@ -123,11 +123,13 @@ class _Keys:
     def note(self, ticket: int, key: Key | None) -> None:
         """Remember the key of a ticket."""
         if key is not None:
+            check_key(key)
             self._new[key] = ticket
 
     def forget(self, name: Key | None) -> None:
         """Forget the key by which a ticket was answered."""
         if name is not None:
+            check_key(name)
             self._new.pop(name, None)
             self._model._keys.drop(name)
 
