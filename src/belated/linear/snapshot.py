@@ -27,7 +27,7 @@ def pack(
     memory: ModelMemory,
     answers: AnswerSet | None,
     keys: Keys,
-    key: bytes | None,
+    secret: bytes | None,
 ) -> bytes:
     """Return the blob; answers that are not applied are part of it, in their order."""
     answers = AnswerSet(memory.rounds) if answers is None else answers
@@ -37,12 +37,14 @@ def pack(
     columns = None if settings.columns is None else settings.columns.to_dict()
     told = {**dataclasses.asdict(settings), "columns": columns}
     about = {"settings": told, **keys.about(lambda: memory.answerable() - closed)}
-    return sealed.seal(_KIND, about, arrays, key)
+    return sealed.seal(_KIND, about, arrays, secret)
 
 
-def unpack(blob: bytes, key: bytes | None) -> tuple[Settings, ModelMemory, AnswerSet | None, Keys]:
+def unpack(
+    blob: bytes, secret: bytes | None
+) -> tuple[Settings, ModelMemory, AnswerSet | None, Keys]:
     """Read a blob, or say what is wrong with it."""
-    about, arrays = sealed.unseal(_KIND, blob, PARTS | _ANSWERS, key)
+    about, arrays = sealed.unseal(_KIND, blob, PARTS | _ANSWERS, secret)
     try:
         settings = checked(**about["settings"])
     except (KeyError, SpecError, TypeError) as error:
