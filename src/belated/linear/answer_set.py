@@ -152,7 +152,7 @@ class FirstAnswer:
 
     def has_room(self, memory: ModelMemory, entry: int) -> bool:
         """Tell whether the row of a ticket is short enough."""
-        if not memory.is_waiting(entry):
+        if not memory.is_open_at(entry):
             return True
         return memory.pairs(entry) <= direct.LONGEST + 1
 

@@ -122,7 +122,7 @@ class ModelMemory(TimedMemory):
         state = item(N.HEADER + 2 * place + 1)
         return S.CLOSED if state in (T.DEAD, T.HELD) else place
 
-    def is_waiting(self, entry: int) -> bool:
+    def is_open_at(self, entry: int) -> bool:
         """Tell whether the ticket of an entry is open."""
         return self.n.item(N.HEADER + 2 * entry + 1) >= 0
 

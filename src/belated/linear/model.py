@@ -388,7 +388,7 @@ class LinearModel:
         """Tell whether a label takes the place of another one."""
         if self._settings.silence is not None:
             return True
-        return self._base.is_waiting(entry) and self._has_label(ticket, entry, answers)
+        return self._base.is_open_at(entry) and self._has_label(ticket, entry, answers)
 
     def _has_label(self, ticket: int, entry: int, answers: AnswerSet | None) -> bool:
         is_revised = answers is not None and ticket in answers.revised
@@ -398,7 +398,7 @@ class LinearModel:
         self, ticket: int, entry: int, now: float, answers: AnswerSet | None
     ) -> tuple[bool, bool]:
         """Tell whether an answer at a time is used, and whether it is late."""
-        if not self._base.is_waiting(entry):
+        if not self._base.is_open_at(entry):
             return False, True
         if self._settings.deadline is None:
             return True, False
@@ -629,7 +629,7 @@ class LinearModel:
     def _before(self, ticket: int) -> float:
         """Return the label so far of a ticket; of one that is closed, what it was at first."""
         answers, entry = self._take_back(), self._base.found(ticket)
-        if entry >= 0 and self._base.is_waiting(entry):
+        if entry >= 0 and self._base.is_open_at(entry):
             told = () if answers is None else reversed(answers.answers)
             return next((each[1] for each in told if each[0] == ticket), self._base.label(entry))
         return 0.0 if self._settings.silence is None else self._settings.silence
@@ -831,8 +831,9 @@ class LinearModel:
                     done = runs.pop(0)[1]
                 self._close_set()
                 part = told.part(done, runs[0][0] if runs else ended, _CHUNK)
-                row = *sparse, begin, labels, weights, first
-                now = entry(*self._base_arrays, part.events, *row, part.times, spans, values)
+                f, n, c, pool = self._base_arrays
+                given = labels, weights, first, part.times, spans, values
+                now = entry(f, n, c, pool, part.events, *sparse, begin, *given)
                 done += now
                 if now < part.events.size:
                     self._ready(sparse.widest)
@@ -848,7 +849,7 @@ class LinearModel:
     def _take_in(self, log: of_log.Log, begin: int, end: int) -> None:
         """Take in labels of a log that come one after the other; some may be refused."""
         tickets = ~log.events[begin:end]
-        if self._settings.deadline is None or log.times.size == 1:
+        if self._settings.deadline is None or log.times.size < log.events.size:
             tickets = tickets[self._answers.found(tickets) >= 0]
             if tickets.size:
                 answers, places = self._take_back(), tickets - log.first
@@ -871,7 +872,7 @@ class LinearModel:
         self, log: of_log.Log, spans: Floats, begin: int
     ) -> list[tuple[int, int]]:
         """Return the runs of labels with a time at which an open ticket may be due."""
-        if self._settings.deadline is None or log.times.size == 1:
+        if self._settings.deadline is None or log.times.size < log.events.size:
             return []
         memory = self._memory
         is_open = memory.entries[:, 1] >= 0

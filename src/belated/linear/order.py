@@ -58,7 +58,7 @@ def in_sets(events: Ints) -> Ints:
     is_label = events < 0
     labels = events[is_label]
     found = events.copy()
-    found[is_label] = labels[order_of(~labels, np.cumsum(~is_label)[is_label])]
+    found[is_label] = labels[order_of(~labels, np.cumsum(events >= 0, dtype=np.int64)[is_label])]
     return found
 
 

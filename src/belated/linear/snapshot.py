@@ -72,7 +72,7 @@ def _restored(
         entry = memory.found(ticket)
         demand(entry >= 0 and ticket not in answers.closed, "answers to tickets that are closed")
         demand(takes(label) and 0.0 < weight <= HUGE_WEIGHT and last in (0.0, 1.0), "answers")
-        is_open = memory.is_waiting(entry)
+        is_open = memory.is_open_at(entry)
         is_first = settings.silence is None and math.isnan(memory.label(entry))
         is_first &= ticket not in answers.revised
         demand(weight == 1.0 or not is_open or (is_first and last == 1.0), "weights of answers")
