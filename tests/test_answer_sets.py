@@ -46,7 +46,7 @@ class Life:
             settings["silence"] = self.rng.choice([None, 0.0])
         if deadline is not None:
             settings |= {"deadline": deadline, "late": self.rng.choice(["drop", "learn"])}
-        self.model = LinearModel(self.loss, **settings)
+        self.model = LinearModel(self.loss, **settings)  # type: ignore[arg-type]
         self.is_timed = deadline is not None and self.rng.random() < 0.7
         self.now = 0.0
         self.open: list[int] = []
@@ -86,8 +86,9 @@ class Life:
             self.other.shuffle(pairs)
             many = self.other.random() < 0.5 and is_last
         if many:
-            used = self.model.observe_many(*zip(*pairs, strict=True), at=at) if pairs else []
-            found = dict(zip([ticket for ticket, _ in pairs], map(bool, used), strict=True))
+            tickets, labels = [ticket for ticket, _ in pairs], [label for _, label in pairs]
+            used = self.model.observe_many(tickets, labels, at=at).tolist()
+            found = dict(zip(tickets, used, strict=True))
         else:
             verb = self.model.observe if is_last else self.model.revise
             found = {ticket: verb(ticket, label, at=at) for ticket, label in pairs}
@@ -192,7 +193,7 @@ class Log:
         at = self.times[begin:end] if self.is_timed else None
         events = self.events[begin:end]
         found = model.replay(self.x[asked:], self.y, events, weights=self.weights, at=at)
-        return found.tolist()
+        return list(map(float, found))
 
 
 @given(seed=st.integers(0, 2**32 - 1), cut=st.floats(0.0, 1.0))

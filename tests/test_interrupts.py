@@ -88,6 +88,13 @@ def on(made: bl.Intervals) -> None:
     made.report()
 
 
+def heard_by(made: Made, *tickets: int) -> Made:
+    """Return something that has heard answers since its last prediction."""
+    for ticket in tickets:
+        made.observe(ticket, float(ticket % 2))
+    return made
+
+
 OF_INTERVALS: dict[str, Event] = {
     "predict": (intervals, lambda i: i.predict({"x": 1.0})),
     "a vector": (intervals, lambda i: i.predict([1.0, 2.0])),
@@ -116,6 +123,16 @@ OF_INTERVALS: dict[str, Event] = {
     "tick": (lambda: intervals(deadline=5.0, wait=None), lambda i: i.tick(14.5)),
     "snapshot": (intervals, lambda i: i.snapshot()),
     "peek": (intervals, lambda i: (i.peek({"x": 1.0}), i.report())),
+    "a second label": (lambda: heard_by(intervals(), 8), lambda i: i.observe(10, 1.5)),
+    "predict after labels": (
+        lambda: heard_by(intervals(), 8, 1),
+        lambda i: i.predict({"x": 1.0}, key="new"),
+    ),
+    "growing after labels": (
+        lambda: heard_by(intervals(bits=8), 8, 1),
+        lambda i: i.predict(WIDE, key="new"),
+    ),
+    "cancel after labels": (lambda: heard_by(intervals(), 8, 1), lambda i: i.cancel("k11")),
 }
 
 
@@ -179,6 +196,15 @@ def learn_on(made: bl.LinearModel) -> None:
         made.observe("again", 1.0)
 
 
+def hearing(made: bl.LinearModel, *tickets: int, looks: bool = False) -> bl.LinearModel:
+    """Return a model that has heard labels since its last prediction, and was looked at maybe."""
+    for ticket in tickets:
+        made.observe(ticket, float(ticket % 3))
+    if looks:
+        made.peek({"x": 1.0})
+    return made
+
+
 ROWS = [{"x": 1.0}, {"x": 2.0}, {"y": 1.0}]
 OF_MODELS: dict[str, Event] = {
     "predict": (model, lambda m: m.predict({"x": 1.0})),
@@ -200,6 +226,36 @@ OF_MODELS: dict[str, Event] = {
     "many with numbers as keys": (model, lambda m: m.predict_many(ROWS, keys=[70, 71, 72])),
     "many with a date": (dated, lambda m: m.predict_many(ROWS, keys=["a", "b", "c"], at=NOON)),
     "many labels": (model, lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0])),
+    "predict after a label": (lambda: hearing(model(), 8), lambda m: m.predict({"x": 1.0})),
+    "growing after a label": (lambda: hearing(model(), 8), lambda m: m.predict(WIDE, key="new")),
+    "a second label": (lambda: hearing(model(), 8), lambda m: m.observe(10, 1.0)),
+    "more labels": (
+        lambda: hearing(model(), 8, looks=True),
+        lambda m: m.observe_many(["k11", 10, "k9"], [1.0, 2.0, 3.0]),
+    ),
+    "predict after labels": (lambda: hearing(model(), 8, 1), lambda m: m.predict({"x": 1.0})),
+    "growing after labels": (
+        lambda: hearing(model(), 8, 1, looks=True),
+        lambda m: m.predict(WIDE, key="new"),
+    ),
+    "many after labels": (
+        lambda: hearing(model(), 8, 1),
+        lambda m: m.predict_many(ROWS, keys=["new", None, "newer"]),
+    ),
+    "a third label": (
+        lambda: hearing(model(), 8, 1, looks=True),
+        lambda m: m.observe("k11", 1.0),
+    ),
+    "cancel after labels": (lambda: hearing(model(), 8, 1), lambda m: m.cancel("k11")),
+    "tick after labels": (lambda: hearing(timed(), 8, 10), lambda m: m.tick(14.5)),
+    "a late label after labels": (
+        lambda: hearing(timed(), 8, 10),
+        lambda m: m.observe("k11", 1.0, at=14.5),
+    ),
+    "peek after labels": (
+        lambda: hearing(model(), 8, 1),
+        lambda m: (m.peek({"x": 1.0}), m.report(), m.snapshot()),
+    ),
 }
 
 
@@ -285,6 +341,16 @@ OF_CHOOSERS: dict[str, Event] = {
     "tick": (chooser, lambda c: c.tick(23.0)),
     "tidying": (crowded, lambda c: c.choose(CONTEXT, at=70.0)),
     "crowding out": (crowded, lambda c: c.choose(CONTEXT, at=70.0, shown=False)),
+    "a second reward": (lambda: heard_by(chooser(), 8), lambda c: c.observe("k9", 1.0)),
+    "choose after rewards": (
+        lambda: heard_by(chooser(), 8, 5),
+        lambda c: c.choose(CONTEXT, key="new", at=13.0),
+    ),
+    "shown after rewards": (
+        lambda: heard_by(chooser(), 8, 5),
+        lambda c: c.shown("k11", at=13.0),
+    ),
+    "cancel after rewards": (lambda: heard_by(chooser(), 8, 5), lambda c: c.cancel("k9")),
 }
 
 

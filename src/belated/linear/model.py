@@ -819,7 +819,7 @@ class LinearModel:
         kind = 0 if at is None else self._base.times_with(is_date=holds_dates(at))
         self._keys.left = None, begin, kind
         begun, ended = log.begun, log.ended
-        entry = entries.replay(self._settings.code)
+        entry: Any = entries.replay(self._settings.code)
         told = log.sorted_in_sets()
         runs = self._runs_with_deadlines(log, spans, begin)
         try:
@@ -831,9 +831,8 @@ class LinearModel:
                     done = runs.pop(0)[1]
                 self._close_set()
                 part = told.part(done, runs[0][0] if runs else ended, _CHUNK)
-                f, n, c, pool = self._base_arrays
-                given = labels, weights, first, part.times, spans, values
-                now = entry(f, n, c, pool, part.events, *sparse, begin, *given)
+                row = *sparse, begin, labels, weights, first, part.times, spans, values
+                now = entry(*self._base_arrays, part.events, *row)
                 done += now
                 if now < part.events.size:
                     self._ready(sparse.widest)
